@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import falcon.asgi
 
+from console.approvals import routes as approvals
 from console.audit import routes as audit
 from console.cases import routes as cases
 from console.config import ConsoleSettings
@@ -26,6 +27,7 @@ from console.signin.access import Access
 from console.surfaces import Surface, surface_of
 from console.ui.pages import Link
 from console.wiring import Deps, addresses, wired
+from console.withdrawals import routes as withdrawals
 from kit.web.bodies import BODY_SECONDS, Bounds
 from kit.web.config import clients_of
 from kit.web.counting import scraped
@@ -48,6 +50,8 @@ ROOMS: Final = {
         desk,
         deals,
         cases,
+        withdrawals,
+        approvals,
         reports,
         merchants,
         invoices,

@@ -15,9 +15,7 @@ from console.ui.filters import SINCE, UNTIL, Choice, Filter, Merchant, Tabs
 from console.ui.pages import only_for, roles_of
 from console.ui.values import queried
 from fiatgate.accounts.v1 import accounts_pb2
-from fiatgate.find.v1 import find_pb2
 from kit.base.clock import monotonic_seconds
-from kit.base.ids import parse_id
 from kit.rpc.actors import carry_token
 from kit.rpc.errors import Refused, database_unavailable
 from kit.web.exchange import REQUEST_SECONDS, allow
@@ -328,23 +326,9 @@ class ListPage(Page):
         checked = {each.name: each.checked(given[each.name]) for each in self.filters}
         for each in self.filters:
             if isinstance(each, Merchant):
-                checked[each.name] = await self._merchant(req, each, checked[each.name])
+                own = req.exchange.signed_in.merchant_id
+                checked[each.name] = own or await self.merchant_named(checked[each.name], field=each.name)
         return await self.rows(req, Asked(checked, after, limit, params))
-
-    async def _merchant(self, req: Request, named: Merchant, text: str) -> str:
-        """Returns the id of the merchant that a person names. Raises VALIDATION_ERROR."""
-        if own := req.exchange.signed_in.merchant_id:
-            return own
-        if not text or parse_id(text):
-            return text
-        request = find_pb2.FindRequest(text=text, limit=5)
-        found = (await self.deps.find["merchants"].Find(request)).found
-        fitting = {each.id: each.facts.get("name") or each.value for each in found if each.kind == "merchant"}
-        if len(fitting) == 1:
-            return next(iter(fitting))
-        if fitting:
-            raise named.refusal(f"several merchants fit, give more of it: {', '.join(fitting.values())}")
-        raise named.refusal("no merchant has this id or name")
 
 
 def _words(choice: Choice, given: Mapping[str, str], value: str) -> Mapping[str, str]:

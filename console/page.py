@@ -12,8 +12,10 @@ from console.ui.pages import may
 from console.ui.values import queried
 from console.ui.words import NOTICES, sentence_for
 from console.wiring import Deps
+from fiatgate.find.v1 import find_pb2
 from fiatgate.merchants.v1 import merchants_pb2
-from kit.rpc.errors import Refused
+from kit.base.ids import parse_id
+from kit.rpc.errors import Refused, invalid
 from kit.web.forms import Form, form_of
 
 App = falcon.asgi.App[Any, Any]
@@ -97,6 +99,20 @@ class Page:
             if refused.reason not in ("DB_UNAVAILABLE", "INTERNAL_ERROR"):
                 raise
             return {}
+
+    async def merchant_named(self, text: str, *, field: str = "merchant") -> str:
+        """Returns the id of the merchant that a person names by its id, the beginning of it, or its name. Raises
+        VALIDATION_ERROR for the field.
+        """
+        if not text or parse_id(text):
+            return text
+        found = (await self.deps.find["merchants"].Find(find_pb2.FindRequest(text=text, limit=5))).found
+        fitting = {each.id: each.facts.get("name") or each.value for each in found if each.kind == "merchant"}
+        if len(fitting) == 1:
+            return next(iter(fitting))
+        several = f"several merchants fit, give more of it: {', '.join(fitting.values())}"
+        message = several if fitting else "no merchant has this id or name"
+        raise invalid("VALIDATION_ERROR", message, field=field)
 
     async def leave_after(
         self,

@@ -207,7 +207,7 @@ def business_in_kit(each: Import) -> bool:
     return in_kit and ours(each.module) is not None and not f"{each.module}.".startswith(("kit.", *contracts))
 
 
-SHARED_WORDS: Final = frozenset({"console.ui.moments", "console.ui.timeline"})
+SHARED_WORDS: Final = frozenset({"console.ui.moments", "console.ui.timeline", "console.withdrawals.history"})
 """The modules of console that have words of the business and nothing of a page."""
 
 

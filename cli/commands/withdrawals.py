@@ -7,10 +7,11 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from cli import acts, connection, csv_file, ids, names, output, paging, pending, several
+from cli import connection, csv_file, ids, names, output, paging, pending, several, stories
 from cli.csv_file import Csv
 from cli.moments import Since, Until
 from cli.output import INT32_MOST, Everything, Json
+from console.withdrawals.history import history
 from fiatgate.withdrawals.v1 import withdrawals_pb2 as pb
 from kit.base.ids import new_id
 from kit.base.proto import timestamp_from
@@ -58,9 +59,6 @@ STACKS = (
     ("address", "external_tx_id"),
     ("merchant",),
 )
-
-_HASH: Final = re.compile(r"(0x)?[0-9a-f]{64}", re.IGNORECASE).fullmatch
-_HASH_OF_TON: Final = re.compile(r"([A-Za-z0-9+/]{43}|[A-Za-z0-9_-]{43})=?").fullmatch
 
 
 @app.command("methods", epilog="Example: fiatgate withdrawals methods")
@@ -237,28 +235,18 @@ def show(withdraw_uuid: ids.WithdrawalId, *, as_json: Json = False) -> None:
     """Show a withdrawal with its history."""
     story = _story(withdraw_uuid)
     withdrawal = story.withdrawal
+    moments = history(story)
     if as_json:
-        history = [output.plain(each) for each in story.acts]
         transfers = [output.plain(each) for each in story.transfers]
         pending = story.pending_approval_id or None
-        more = {"history": history, "transfers": transfers, "pending_approval_id": pending}
+        more = {"timeline": stories.as_json(moments), "transfers": transfers, "pending_approval_id": pending}
         output.print_json(output.plain(withdrawal) | more)
         return
     state = withdrawal.substatus or output.enum_word(pb.WithdrawalStatus.DESCRIPTOR, withdrawal.status)
     to_send = f"{withdrawal.amount_to_receive} to {withdrawal.address}"
     sentence = f"{withdrawal.amount} USDT, {state.replace('_', ' ')}: {to_send}."
     output.outcome(withdrawal, sentence, *_next_steps(story), everything=True, as_json=False)
-    output.console.print()
-    rows = [
-        {
-            "at": output.plain(act)["at"],
-            "by": acts.author_of(act),
-            "act": acts.sentence_of(act),
-            "note": act.note,
-        }
-        for act in story.acts
-    ]
-    output.rows(rows, ("at", "by", "act", "note"), as_json=False, empty="It has no recorded acts")
+    stories.print_timeline(moments)
 
 
 def _story(withdraw_uuid: str) -> pb.GetWithdrawalStoryResponse:
@@ -313,7 +301,7 @@ def complete(
     as_json: Json = False,
 ) -> None:
     """Mark it as sent. A text that is no hash of the network is taken when you agree."""
-    if not (yes or _HASH(tx)):
+    if not yes:
         _require_hash(_story(withdraw_uuid), tx, as_json=as_json)
     request = pb.CompleteWithdrawalRequest(withdraw_uuid=withdraw_uuid, external_tx_id=tx)
     done = connection.withdrawals().CompleteWithdrawal(request).withdrawal
@@ -327,21 +315,16 @@ def _require_hash(story: pb.GetWithdrawalStoryResponse, tx: str, *, as_json: boo
     """Ends the command unless the text is a hash of the withdrawal's network, or the operator agrees. A withdrawal that
     has ended is left to the service's answer.
     """
-    withdrawal, network = story.withdrawal, story.method.network
-    if withdrawal.status != pb.WITHDRAWAL_STATUS_PENDING or is_hash(network, tx):
+    withdrawal, method = story.withdrawal, story.method
+    if withdrawal.status != pb.WITHDRAWAL_STATUS_PENDING or re.fullmatch(method.transaction_pattern, tx):
         return
-    message = f"{tx!r} is no hash of a transaction on {network}"
+    message = f"{tx!r} is no hash of a transaction on {method.network}"
     if as_json or not sys.stdin.isatty():
         nothing = "Nothing was changed. If it is a mark of your own: --yes"
         output.refusal("NOT_A_HASH", f"{message}. {nothing}", {"external_tx_id": tx})
         raise typer.Exit(1)
     output.lead(f"{message}. {withdrawal.amount_to_receive} USDT go to {withdrawal.address}.")
     typer.confirm("Mark it as sent all the same?", abort=True, err=True)
-
-
-def is_hash(network: str, text: str) -> bool:
-    """Returns whether the service reads the text as a hash, not as an operator's own mark."""
-    return bool(_HASH(text) or (network == "TON" and _HASH_OF_TON(text)))
 
 
 @app.command("fail", epilog="Example: fiatgate withdrawals fail 0197… --substatus invalid_address")

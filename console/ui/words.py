@@ -31,6 +31,18 @@ NOTICES: Final[Mapping[str, str]] = {
     "deals-rejected": "The deals are rejected.",
     "deals-appealed": "The deals are in appeal.",
     "case-answered": "The answer is given to the customer.",
+    # approvals
+    "approved": "Approved and done.",
+    "request-rejected": "The request is rejected. Nothing was done.",
+    "request-withdrawn": "Your request is withdrawn. Nothing was done.",
+    # withdrawals
+    "withdrawal-created": "The amount is reserved.",
+    "withdrawal-processing": "It is being sent. When the transfer is made, give its transaction here.",
+    "withdrawal-sent": "It is marked as sent.",
+    "withdrawal-failed": "It is marked as failed. The amount is available to the merchant again.",
+    "withdrawal-canceled": "It is canceled. The amount is available to the merchant again.",
+    "withdrawal-method-set": "The withdrawal method is set. Withdrawals that exist keep their fee.",
+    "several-done": "All that were ticked are done.",
     "recovery-sent": "The link to make new ways to sign in is on its way by e-mail.",
     # merchants
     "merchant-created": "The merchant is created.",
@@ -82,7 +94,14 @@ PROBLEMS: Final[Mapping[str, str]] = {
     "MAIL_REQUIRED": "Members are invited by e-mail, and no e-mail can be sent from here. "
     "Ask the operator of the payment service to invite the person.",
     "INVITATIONS_LIMITED": "There are too many invitations. Withdraw one that is open, or go on tomorrow.",
-    "APPROVAL_STATE_CONFLICT": "Another request for this waits already. Approve or reject it first.",
+    "APPROVAL_STATE_CONFLICT": "Another request about this waits already. Approve or reject it first.",
+    "OTHER_PERSON_REQUIRED": "You requested this yourself: another person has to approve it.",
+    "NOTHING_TICKED": "Nothing was ticked, so nothing was changed.",
+    "WITHDRAWAL_STATE_CONFLICT": "The withdrawal is in another state by now. Nothing was changed.",
+    "WITHDRAWAL_METHOD_NOT_FOUND": "This withdrawal method is switched off by now. Choose another one.",
+    "WITHDRAWAL_ADDRESS_INVALID": "USDT can't be sent to this address on the method's network.",
+    "WITHDRAWAL_AMOUNT_INVALID": "The amount is below the least or above the largest of the method.",
+    "INSUFFICIENT_BALANCE": "The merchant has less than this available.",
     "MERCHANT_NOT_FOUND": "You are not a member of this merchant.",
     "FACTOR_NOT_FOUND": "This was removed already.",
     "INVITATION_NOT_FOUND": "This invitation was used or withdrawn already.",
@@ -111,6 +130,12 @@ PROBLEMS: Final[Mapping[str, str]] = {
 
 NAMING: Final[Mapping[str, str]] = {
     "EDIT_CONFLICT": "Another person changed this meanwhile, to “{now}”. Save again to replace it.",
+    # approvals
+    "APPROVAL_STATE_CONFLICT": "The request is {state} already, by {decided_by}, {decided_at_ago} ago. "
+    "Nothing was changed.",
+    # withdrawals
+    "INSUFFICIENT_BALANCE": "{available} USDT are available, {requested} are requested.",
+    "WITHDRAWAL_ADDRESS_INVALID": "USDT can't be sent to this address on {network}.",
 }
 """Sentences with facts of the refusal's metadata, as {decided_by}: in place of those above when it has them all. Of a
 time, which is ISO 8601, {decided_at_ago} is the age.

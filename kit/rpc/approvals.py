@@ -255,7 +255,13 @@ class ApprovalsServicer(approvals_pb2_grpc.ApprovalsServiceServicer, Generic[D])
             decided_at=timestamp_from(approval.decided_at),
             decision_note=approval.decision_note,
             service=self._service,
+            role=self._role(approval),
+            is_of_another=approvals.is_another(actors.current(), approval),
         )
+
+    def _role(self, approval: Approval) -> str:
+        known = self._approvable.get(approval.act)
+        return known.role if known else ""
 
 
 def filter_from_message(request: pb.ListApprovalsRequest) -> Filter:

@@ -9,10 +9,15 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-_HEXADECIMAL: Final = re.compile(r"(?:0x)?([0-9a-f]{64})", re.IGNORECASE).fullmatch
-_BASE64: Final = re.compile(r"([A-Za-z0-9+/]{43}|[A-Za-z0-9_-]{43})=?").fullmatch
+_HEXADECIMAL: Final = "(?:0[xX])?([0-9A-Fa-f]{64})"
+_BASE64: Final = "([A-Za-z0-9+/]{43}|[A-Za-z0-9_-]{43})=?"
 _WITH_0X: Final = frozenset({"ERC20", "BEP20", "POLYGON"})
 _WITH_BASE64: Final = frozenset({"TON"})
+
+
+def pattern(network: str) -> str:
+    """Returns the forms of a hash on the network, as a regular expression for the whole text."""
+    return f"{_HEXADECIMAL}|{_BASE64}" if network in _WITH_BASE64 else _HEXADECIMAL
 
 
 def normal_form(network: str, text: str) -> str:
@@ -57,10 +62,10 @@ def _writings(network: str, digits: str) -> Iterator[str]:
 
 def _digits(network: str, text: str) -> str | None:
     """Returns 64 lower-case hexadecimal digits; None for a text that is no hash."""
-    found = _HEXADECIMAL(text)
+    found = re.fullmatch(_HEXADECIMAL, text)
     if found:
         return found[1].lower()
-    found = _BASE64(text) if network in _WITH_BASE64 else None
+    found = re.fullmatch(_BASE64, text) if network in _WITH_BASE64 else None
     if found is None:
         return None
     return base64.b64decode(found[1].replace("-", "+").replace("_", "/") + "=").hex()

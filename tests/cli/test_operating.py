@@ -336,10 +336,11 @@ def _pay_out(fiatgate: Fiatgate, merchant: str) -> None:
         *(each["withdraw_uuid"] for each in listed),
     ]
     story = fiatgate("withdrawals", "show", first["withdraw_uuid"])
-    assert [each["act"].partition(".")[2] for each in story["history"]] == ["create", "process", "complete"]
+    assert [each["title"] for each in story["timeline"]] == ["Requested", "Being sent", "Sent"]
+    assert dict(story["timeline"][-1]["details"]) == {"transaction": f"tx-{key}"}
     assert [each["kind"] for each in story["transfers"]] == ["reserve", "pay", "fee"]
     shown = fiatgate.shown("withdrawals", "show", first["withdraw_uuid"])
-    assert "began to send withdrawal" in shown
+    assert "Being sent by cli:" in shown
     _state_the_month(fiatgate, merchant, balance)
 
 

@@ -75,25 +75,42 @@ DESK_PAGES: Final = {
 DASHBOARD_PAGES: Final = {"home": "/", "account": "/account", "merchant": "/merchant", "people": "/people"}
 ANSWERS: Final = frozenset({"/account/totp/confirm", "/account/recovery-codes", "/live"})
 """Answers to forms, which lead elsewhere as addresses, and to scripts."""
-IN_ROOMS: Final[dict[str, str]] = dict.fromkeys(
-    (
-        "/merchants",
-        "/merchants/new",
-        "/merchants/logos/{logo}",
-        "/merchants/{merchant_id}",
-        "/merchants/{merchant_id}/keys",
-        "/merchants/{merchant_id}/logo",
-        "/merchants/{merchant_id}/people",
-        "/merchants/{merchant_id}/people/invite",
-        "/merchants/{merchant_id}/people/{person_id}",
-        "/merchants/{merchant_id}/view",
-        "/owners/{owner_id}",
-        "/categories",
-    ),
-    "test_merchants.py",
-) | dict.fromkeys(
-    ("/invoices", "/invoices/{invoice_id}", "/find", "/deals-system"),
-    "test_invoices.py",
+IN_ROOMS: Final[dict[str, str]] = (
+    dict.fromkeys(
+        (
+            "/merchants",
+            "/merchants/new",
+            "/merchants/logos/{logo}",
+            "/merchants/{merchant_id}",
+            "/merchants/{merchant_id}/keys",
+            "/merchants/{merchant_id}/logo",
+            "/merchants/{merchant_id}/people",
+            "/merchants/{merchant_id}/people/invite",
+            "/merchants/{merchant_id}/people/{person_id}",
+            "/merchants/{merchant_id}/view",
+            "/owners/{owner_id}",
+            "/categories",
+        ),
+        "test_merchants.py",
+    )
+    | dict.fromkeys(
+        ("/invoices", "/invoices/{invoice_id}", "/find", "/deals-system"),
+        "test_invoices.py",
+    )
+    | dict.fromkeys(
+        (
+            "/withdrawals",
+            "/withdrawals/new",
+            "/withdrawals/{withdraw_uuid}",
+            "/withdrawal-methods",
+            "/withdrawal-methods/new",
+            "/withdrawal-methods/{code}",
+            "/merchants/{merchant_id}/statement",
+            "/approvals",
+            "/approvals/{service}/{approval_id}",
+        ),
+        "test_withdrawals.py",
+    )
 )
 """Pages that the test of their room looks at, with things on them (`looks_right`), by their address: the file."""
 HERE: Final = Path(__file__).parent

@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cli.commands.withdrawals import is_hash
 from services.withdrawals.addresses import NETWORKS
-from services.withdrawals.transactions import normal_form, writings
+from services.withdrawals.transactions import normal_form, pattern, writings
 
 HASHES = st.binary(min_size=32, max_size=32)
 
@@ -46,12 +45,12 @@ def test_every_writing_is_looked_for(network: str, hash: bytes) -> None:
 )
 def test_the_command_line_questions_what_is_stored_as_a_mark(network: str, text: str) -> None:
     stored_as_hash = re.fullmatch("[0-9a-f]{64}", normal_form(network, text).removeprefix("0x"))
-    assert is_hash(network, text) == bool(stored_as_hash)
+    assert bool(re.fullmatch(pattern(network), text)) == bool(stored_as_hash)
 
 
 @given(network=st.sampled_from(sorted(NETWORKS)), hash=HASHES)
 def test_the_command_line_questions_no_hash(network: str, hash: bytes) -> None:
-    assert all(is_hash(network, written) for written in all_writings(network, hash))
+    assert all(re.fullmatch(pattern(network), written) for written in all_writings(network, hash))
 
 
 @given(one=HASHES, other=HASHES)

@@ -56,6 +56,8 @@ class Approval(_message.Message):
     DECIDED_AT_FIELD_NUMBER: _builtins.int
     DECISION_NOTE_FIELD_NUMBER: _builtins.int
     SERVICE_FIELD_NUMBER: _builtins.int
+    ROLE_FIELD_NUMBER: _builtins.int
+    IS_OF_ANOTHER_FIELD_NUMBER: _builtins.int
     approval_id: _builtins.str
     """UUIDv7."""
     state: Global___ApprovalState.ValueType
@@ -73,6 +75,10 @@ class Approval(_message.Message):
     decision_note: _builtins.str
     service: _builtins.str
     """The service that has it."""
+    role: _builtins.str
+    """The role of the staff that may decide about it, beside admin."""
+    is_of_another: _builtins.bool
+    """Whether the caller is another person than the requester, as far as can be known: only another one can approve."""
     @_builtins.property
     def requested_at(self) -> _timestamp_pb2.Timestamp: ...
     @_builtins.property
@@ -93,10 +99,12 @@ class Approval(_message.Message):
         decided_at: _timestamp_pb2.Timestamp | None = ...,
         decision_note: _builtins.str = ...,
         service: _builtins.str = ...,
+        role: _builtins.str = ...,
+        is_of_another: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_decided_at", b"_decided_at", "_decided_by", b"_decided_by", "decided_at", b"decided_at", "decided_by", b"decided_by", "requested_at", b"requested_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_decided_at", b"_decided_at", "_decided_by", b"_decided_by", "act", b"act", "approval_id", b"approval_id", "decided_at", b"decided_at", "decided_by", b"decided_by", "decision_note", b"decision_note", "merchant_id", b"merchant_id", "note", b"note", "object", b"object", "requested_at", b"requested_at", "requested_by", b"requested_by", "service", b"service", "state", b"state", "summary", b"summary"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_decided_at", b"_decided_at", "_decided_by", b"_decided_by", "act", b"act", "approval_id", b"approval_id", "decided_at", b"decided_at", "decided_by", b"decided_by", "decision_note", b"decision_note", "is_of_another", b"is_of_another", "merchant_id", b"merchant_id", "note", b"note", "object", b"object", "requested_at", b"requested_at", "requested_by", b"requested_by", "role", b"role", "service", b"service", "state", b"state", "summary", b"summary"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__decided_at: _TypeAlias = _typing.Literal["decided_at"]  # noqa: Y015
     _WhichOneofArgType__decided_at: _TypeAlias = _typing.Literal["_decided_at", b"_decided_at"]  # noqa: Y015

@@ -218,6 +218,7 @@ class WithdrawalMethod(_message.Message):
     MIN_AMOUNT_FIELD_NUMBER: _builtins.int
     MEMO_ALLOWED_FIELD_NUMBER: _builtins.int
     ENABLED_FIELD_NUMBER: _builtins.int
+    TRANSACTION_PATTERN_FIELD_NUMBER: _builtins.int
     method_id: _builtins.int
     """Assigned by the service, from 1 on. SetWithdrawalMethod ignores it."""
     code: _builtins.str
@@ -233,6 +234,10 @@ class WithdrawalMethod(_message.Message):
     memo_allowed: _builtins.bool
     """Whether a memo may be given."""
     enabled: _builtins.bool
+    transaction_pattern: _builtins.str
+    """The hash of a transaction on the network, as a regular expression for the whole text. Another text is an operator's own
+    mark. SetWithdrawalMethod ignores it.
+    """
     def __init__(
         self,
         *,
@@ -244,10 +249,11 @@ class WithdrawalMethod(_message.Message):
         min_amount: _builtins.str = ...,
         memo_allowed: _builtins.bool = ...,
         enabled: _builtins.bool = ...,
+        transaction_pattern: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["code", b"code", "enabled", b"enabled", "memo_allowed", b"memo_allowed", "method_id", b"method_id", "min_amount", b"min_amount", "name", b"name", "network", b"network", "network_fee", b"network_fee"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["code", b"code", "enabled", b"enabled", "memo_allowed", b"memo_allowed", "method_id", b"method_id", "min_amount", b"min_amount", "name", b"name", "network", b"network", "network_fee", b"network_fee", "transaction_pattern", b"transaction_pattern"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

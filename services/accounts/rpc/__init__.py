@@ -72,10 +72,10 @@ _OTHERS: Final = [each for each in SERVICES if each != "accounts"]
 CALLERS: Final[Callers] = {
     "cli": frozenset({ALL}),
     "console-desk": _CONSOLE
+    | approvals.METHODS
     | {
         audit.LIST,
         queues.LIST,
-        "ApprovalsService/ListApprovals",
         "FindService/Find",
     },
     "console-dashboard": _CONSOLE | {audit.LIST},

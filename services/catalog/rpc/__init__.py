@@ -27,8 +27,8 @@ CALLERS: Final[Callers] = {
         {
             audit.LIST,
             queues.LIST,
-            "ApprovalsService/ListApprovals",
             "CatalogService/AcceptRate",
+            *approvals.METHODS,
             "CatalogService/GetCatalog",
             "CatalogService/GetLogo",
             "CatalogService/GetRateHistory",

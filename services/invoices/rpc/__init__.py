@@ -36,7 +36,6 @@ CALLERS: Final[Callers] = {
         {
             audit.LIST,
             queues.LIST,
-            "ApprovalsService/ListApprovals",
             "DealDeskService/AddRequisite",
             "DealDeskService/AddRequisites",
             "DealDeskService/CheckRequisites",
@@ -64,6 +63,7 @@ CALLERS: Final[Callers] = {
             "DealDeskService/SetDealsSystem",
             "FindService/Find",
             "InvoicesService/CancelInvoice",
+            *approvals.METHODS,
             "ReportsService/GetReport",
         }
     ),

@@ -4,6 +4,7 @@ from fiatgate.withdrawals.v1 import withdrawals_pb2 as pb
 from kit.base.money import usdt_text
 from kit.base.proto import optional_datetime, timestamp_from
 from kit.rpc import values
+from services.withdrawals import transactions
 from services.withdrawals.domain import Held, Stage, TransferKind, WithdrawalStatus
 from services.withdrawals.operations.reading import Wanted
 from services.withdrawals.operations.statements import Entry
@@ -104,6 +105,7 @@ def method_to_message(method: MethodView) -> pb.WithdrawalMethod:
         min_amount=usdt_text(method.min_amount),
         memo_allowed=method.memo_allowed,
         enabled=method.enabled,
+        transaction_pattern=transactions.pattern(method.network),
     )
 
 

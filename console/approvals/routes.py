@@ -1,0 +1,28 @@
+"""The addresses of requests for a second pair of eyes, and their entry of the navigation."""
+
+from typing import Final
+
+from console.approvals.pages import ApprovalPage, ApprovalsPage
+from console.page import App
+from console.ui.pages import Link, reads
+from console.wiring import Deps
+from kit.rpc.permissions import READERS
+
+LINKS: Final = (
+    Link(
+        "/approvals",
+        "Approvals",
+        "what waits for a second pair of eyes",
+        reads(*READERS),
+        count="approvals",
+    ),
+)
+
+
+def add_to(app: App, deps: Deps) -> None:
+    """Adds the addresses."""
+    one = ApprovalPage(deps)
+    ApprovalsPage(deps).add_to(app, "/approvals")
+    app.add_route("/approvals/{service}/{approval_id}", one)
+    app.add_route("/approvals/{service}/{approval_id}/approve", one, suffix="approve")
+    app.add_route("/approvals/{service}/{approval_id}/reject", one, suffix="reject")

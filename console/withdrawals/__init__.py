@@ -1,0 +1,1 @@
+"""Payouts to merchants, from the request to the transaction; their methods; the statement of a merchant's ledger."""

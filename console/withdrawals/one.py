@@ -1,0 +1,244 @@
+"""One withdrawal with its steps, and the request of a new one."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Awaitable, Mapping
+from typing import Any, Final
+
+import falcon.asgi
+
+from console.exchange import Request
+from console.page import Page, leave_for
+from console.ui.moments import Moment
+from console.ui.pages import only_for
+from console.ui.values import ago
+from console.withdrawals import words
+from console.withdrawals.history import history
+from fiatgate.withdrawals.v1 import withdrawals_pb2 as pb
+from kit.base.ids import new_id, parse_id
+from kit.rpc.errors import Refused, invalid
+
+PAYS: Final = frozenset({"treasury", "admin"})
+TYPED: Final = ("merchant", "method", "address", "memo", "amount", "request_key")
+"""The fields of the form of a new withdrawal."""
+FIELD_OF: Final = {
+    "WITHDRAWAL_METHOD_NOT_FOUND": "method",
+    "WITHDRAWAL_ADDRESS_INVALID": "address",
+    "WITHDRAWAL_AMOUNT_INVALID": "amount",
+    "INSUFFICIENT_BALANCE": "amount",
+}
+"""The field of the form that a refusal is about."""
+FIELDS: Final = {"merchant_id": "merchant", "withdrawal_method_id": "method", "address_memo": "memo"}
+"""Fields of the request, as the form names them."""
+
+
+class WithdrawalPage(Page):
+    """/withdrawals/{withdraw_uuid}: the request, its steps, the merchant's balance, the history."""
+
+    link = "/withdrawals"
+
+    async def on_get(self, req: Request, resp: falcon.asgi.Response, withdraw_uuid: str) -> None:
+        await self._show(req, resp, withdraw_uuid)
+
+    on_head = on_get
+
+    async def on_post_process(self, req: Request, resp: falcon.asgi.Response, withdraw_uuid: str) -> None:
+        await self.form(req)
+        request = pb.ProcessWithdrawalRequest(withdraw_uuid=withdraw_uuid)
+        call = self.deps.withdrawals.ProcessWithdrawal(request)
+        await self._step(req, resp, withdraw_uuid, call, notice="withdrawal-processing")
+
+    async def on_post_complete(self, req: Request, resp: falcon.asgi.Response, withdraw_uuid: str) -> None:
+        """Records the transaction. A text that is no hash of the network is taken when the person agrees."""
+        form = await self.form(req)
+        transaction = form.line("transaction", most=200)
+        if not form.text("is_mark"):
+            story = await self._story(withdraw_uuid)
+            is_pending = story.withdrawal.status == pb.WITHDRAWAL_STATUS_PENDING
+            if is_pending and not re.fullmatch(story.method.transaction_pattern, transaction):
+                await self._show(
+                    req, resp, withdraw_uuid, transaction=transaction, is_doubtful=bool(transaction)
+                )
+                return
+        request = pb.CompleteWithdrawalRequest(withdraw_uuid=withdraw_uuid, external_tx_id=transaction)
+        call = self.deps.withdrawals.CompleteWithdrawal(request)
+        await self._step(req, resp, withdraw_uuid, call, notice="withdrawal-sent", transaction=transaction)
+
+    async def on_post_fail(self, req: Request, resp: falcon.asgi.Response, withdraw_uuid: str) -> None:
+        form = await self.form(req)
+        request = pb.FailWithdrawalRequest(withdraw_uuid=withdraw_uuid, substatus=form.text("substatus"))
+        call = self.deps.withdrawals.FailWithdrawal(request)
+        await self._step(req, resp, withdraw_uuid, call, notice="withdrawal-failed")
+
+    async def on_post_cancel(self, req: Request, resp: falcon.asgi.Response, withdraw_uuid: str) -> None:
+        form = await self.form(req)
+        request = pb.CancelWithdrawalRequest(withdraw_uuid=withdraw_uuid, by_user=bool(form.text("by_user")))
+        call = self.deps.withdrawals.CancelWithdrawal(request)
+        await self._step(req, resp, withdraw_uuid, call, notice="withdrawal-canceled")
+
+    async def _step(
+        self,
+        req: Request,
+        resp: falcon.asgi.Response,
+        withdraw_uuid: str,
+        call: Awaitable[object],
+        *,
+        notice: str,
+        transaction: str = "",
+    ) -> None:
+        try:
+            await call
+        except Refused as refused:
+            if refused.reason not in words.MENDABLE:
+                raise
+            await self._show(req, resp, withdraw_uuid, refused=refused, transaction=transaction)
+        else:
+            leave_for(resp, f"/withdrawals/{withdraw_uuid}", notice=notice)
+
+    async def _story(self, withdraw_uuid: str) -> pb.GetWithdrawalStoryResponse:
+        request = pb.GetWithdrawalStoryRequest(withdraw_uuid=withdraw_uuid)
+        return await self.deps.withdrawals.GetWithdrawalStory(request)
+
+    async def _show(
+        self,
+        req: Request,
+        resp: falcon.asgi.Response,
+        withdraw_uuid: str,
+        *,
+        refused: Refused | None = None,
+        transaction: str = "",
+        is_doubtful: bool = False,
+    ) -> None:
+        story = await self._story(withdraw_uuid)
+        withdrawal = story.withdrawal
+        moments = history(story)
+        names, balance = await asyncio.gather(
+            self.names(withdrawal.merchant_id),
+            self.deps.withdrawals.GetBalance(pb.GetBalanceRequest(merchant_id=withdrawal.merchant_id)),
+        )
+        values: dict[str, Any] = {}
+        if refused is not None and refused.reason == "WITHDRAWAL_STATE_CONFLICT" and moments:
+            values["problem"] = _decided_before(refused, moments[-1])
+        self.show(
+            req,
+            resp,
+            "withdrawal",
+            refused=refused,
+            withdrawal=withdrawal,
+            method=story.method,
+            state=words.state_of(withdrawal),
+            is_pending=withdrawal.status == pb.WITHDRAWAL_STATUS_PENDING,
+            merchant=names.get(withdrawal.merchant_id, ""),
+            balance=balance,
+            entries=[_entry(each) for each in moments],
+            approval_id=story.pending_approval_id,
+            failures=words.FAILURES,
+            transaction=transaction,
+            is_doubtful=is_doubtful,
+            **values,
+        )
+
+
+def _decided_before(refused: Refused, last: Moment) -> str:
+    """Returns the sentence of a step that came too late, with author and time of the last one."""
+    message = refused.message.rstrip(".")
+    return f"{message}. The last step: {last.title.lower()} by {last.by}, {ago(last.at)} ago. Nothing was changed."
+
+
+def _entry(moment: Moment) -> Mapping[str, object]:
+    """Returns the moment for the timeline of a page."""
+    details = [f"{name} {value}" for name, value in moment.details]
+    kind, _, id = moment.thing.partition(":")
+    return {
+        "at": moment.at,
+        "title": moment.title,
+        "by": moment.by,
+        "text": "; ".join([*details, *([f"“{moment.note}”"] if moment.note else [])]),
+        "tone": moment.tone,
+        "link": f"/approvals/withdrawals/{id}" if kind == "approval" else "",
+    }
+
+
+class NewWithdrawalPage(Page):
+    """/withdrawals/new?merchant=…: the form has a key, so a form that is sent twice makes one withdrawal."""
+
+    link = "/withdrawals"
+
+    async def on_get(self, req: Request, resp: falcon.asgi.Response) -> None:
+        only_for(req, PAYS)
+        given = {"merchant": req.get_param("merchant") or "", "request_key": str(new_id())}
+        await self._show(req, resp, dict.fromkeys(TYPED, "") | given)
+
+    on_head = on_get
+
+    async def on_post(self, req: Request, resp: falcon.asgi.Response) -> None:
+        only_for(req, PAYS)
+        form = await self.form(req)
+        typed = {name: form.line(name, most=200) for name in TYPED}
+        try:
+            made = await self._create(typed)
+        except Refused as refused:
+            if refused.reason in ("DB_UNAVAILABLE", "INTERNAL_ERROR"):
+                problem = "It may have been made. Send the form again: it makes no second one."
+                await self._show(req, resp, typed, refused=refused, problem=problem)
+                return
+            if refused.reason not in words.MENDABLE:
+                raise
+            await self._show(req, resp, typed, refused=refused)
+            return
+        leave_for(resp, f"/withdrawals/{made.withdraw_uuid}", notice="withdrawal-created")
+
+    async def _create(self, typed: Mapping[str, str]) -> pb.Withdrawal:
+        if not typed["merchant"]:
+            raise invalid("VALIDATION_ERROR", "name the merchant", field="merchant")
+        method = typed["method"]
+        request = pb.CreateWithdrawalRequest(
+            merchant_id=await self.merchant_named(typed["merchant"]),
+            withdrawal_method_id=int(method) if method.isdigit() and len(method) < 10 else 0,
+            address=typed["address"],
+            amount=typed["amount"],
+            request_key=typed["request_key"],
+        )
+        if typed["memo"]:
+            request.address_memo = typed["memo"]
+        return (await self.deps.withdrawals.CreateWithdrawal(request)).withdrawal
+
+    async def _show(
+        self,
+        req: Request,
+        resp: falcon.asgi.Response,
+        typed: Mapping[str, str],
+        *,
+        refused: Refused | None = None,
+        **values: Any,
+    ) -> None:
+        listed = await self.deps.withdrawals.ListWithdrawalMethods(pb.ListWithdrawalMethodsRequest())
+        methods = [each for each in listed.methods if each.enabled]
+        merchant_id = typed["merchant"] if parse_id(typed["merchant"]) else ""
+        balance = None
+        if merchant_id:
+            balance = await self.deps.withdrawals.GetBalance(pb.GetBalanceRequest(merchant_id=merchant_id))
+        if refused is not None:
+            values["errors"] = _errors(refused)
+        self.show(
+            req,
+            resp,
+            "withdrawal-new",
+            refused=refused,
+            typed=typed,
+            methods=methods,
+            words={str(each.method_id): f"{each.name} ({each.code})" for each in methods},
+            balance=balance,
+            names=await self.names(merchant_id),
+            **values,
+        )
+
+
+def _errors(refused: Refused) -> dict[str, str]:
+    """Returns the message by the field of the form that it is about."""
+    named = refused.metadata.get("field", "")
+    field = FIELD_OF.get(refused.reason) or FIELDS.get(named, named)
+    message = refused.message.removeprefix(f"{named}: ").rstrip(".")
+    return {field: f"{message[:1].upper()}{message[1:]}."} if field else {}

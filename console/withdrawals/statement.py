@@ -1,0 +1,137 @@
+"""The statement of one merchant: every transfer of the ledger in a month, with the balance after each."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+from console.exchange import Request
+from console.list_page import ROWS_PER_CALL, Asked, Found, ListPage
+from console.ui.filters import Filter
+from console.ui.values import iso, word
+from fiatgate.withdrawals.v1 import withdrawals_pb2 as pb
+from kit.base.clock import SystemClock
+from kit.base.ids import parse_id
+from kit.rpc.errors import invalid, not_found
+
+_CLOCK: Final = SystemClock()
+LONGEST_MONTH: Final = timedelta(days=31)
+
+
+@dataclass(frozen=True)
+class Month(Filter):
+    """A month in UTC, as 2026-11; by default the present one."""
+
+    kind = "text"
+
+    @property
+    def default(self) -> str:
+        return f"{_CLOCK.now():%Y-%m}"
+
+    def checked(self, text: str) -> str:
+        self.span(text)
+        return text
+
+    def span(self, text: str) -> tuple[datetime, datetime]:
+        """Returns the first moment of the month, and that of the next one."""
+        try:
+            start = datetime.strptime(text, "%Y-%m").replace(tzinfo=UTC)
+            return start, (start + LONGEST_MONTH).replace(day=1)
+        except (ValueError, OverflowError):
+            raise self.refusal("a month is written as 2026-11") from None
+
+    def shown(self, text: str, words: Mapping[str, str]) -> str:
+        return text
+
+
+MONTH: Final = Month("month", "Month", hint="2026-11")
+
+
+class StatementPage(ListPage):
+    """/merchants/{merchant_id}/statement and its CSV: oldest first, as a bank writes it."""
+
+    link = "/withdrawals"
+    template = "statement"
+    csv_name = "statement"
+    columns = (
+        "transfer_id",
+        "created_at",
+        "kind",
+        "invoice_id",
+        "withdraw_uuid",
+        "amount",
+        "available_after",
+        "reserved_after",
+    )
+    filters = (MONTH,)
+    per_page = 100
+
+    async def rows(self, req: Request, asked: Asked) -> Found:
+        merchant_id = asked.params["merchant_id"]
+        if parse_id(merchant_id) is None:
+            raise not_found("MERCHANT_NOT_FOUND", "No merchant has this id")
+        start, end = MONTH.span(asked["month"])
+        is_file = asked.limit == ROWS_PER_CALL
+        request = pb.ListTransfersRequest(merchant_id=merchant_id, limit=asked.limit, with_balances=True)
+        request.created_from.FromDatetime(start)
+        request.created_before.FromDatetime(end)
+        if is_file and asked.after:
+            request.after_transfer_id, available, reserved = asked.after.split()
+            request.after_balance.CopyFrom(pb.MerchantBalance(available=available, reserved=reserved))
+        elif asked.after:
+            if parse_id(asked.after) is None:
+                raise invalid("VALIDATION_ERROR", "this page does not exist", field="after")
+            request.after_transfer_id = asked.after
+        found = (await self.deps.withdrawals.ListTransfers(request)).transfers
+        return asked.found(
+            found,
+            after=_place_with_balance if is_file else _place,
+            merchant_id=merchant_id,
+            month=asked["month"],
+        )
+
+    def cells(self, row: pb.Transfer, found: Found) -> Sequence[str]:
+        return (
+            row.transfer_id,
+            iso(row.created_at),
+            word(row, "kind"),
+            row.invoice_id,
+            row.withdraw_uuid,
+            row.amount,
+            row.after.available,
+            row.after.reserved,
+        )
+
+    async def more(self, req: Request, found: Found) -> Mapping[str, Any]:
+        """Returns the sums of the month, and the merchant's name and balance."""
+        if "month" not in found.values:  # the month was refused
+            return {"sums": None}
+        merchant_id = found.values["merchant_id"]
+        start, end = MONTH.span(found.values["month"])
+        request = pb.GetStatementRequest(merchant_id=merchant_id)
+        request.created_from.FromDatetime(start)
+        request.created_before.FromDatetime(end)
+        sums, names = await asyncio.gather(
+            self.deps.withdrawals.GetStatement(request), self.names(merchant_id)
+        )
+        is_over = end <= _CLOCK.now()
+        return {
+            "sums": sums,
+            "name": names.get(merchant_id, merchant_id),
+            "title": f"{start:%B %Y}",
+            "before": f"{start - timedelta(days=1):%Y-%m}",
+            "after": f"{end:%Y-%m}" if is_over else "",
+            "is_over": is_over,
+        }
+
+
+def _place(row: pb.Transfer) -> str:
+    return row.transfer_id
+
+
+def _place_with_balance(row: pb.Transfer) -> str:
+    """Returns the place of the next call for a file: with the balance there, which the service need not compute."""
+    return f"{row.transfer_id} {row.after.available} {row.after.reserved}"

@@ -1,0 +1,286 @@
+"""Withdrawals at the desk from request to transaction, methods, statements; and second pairs of eyes."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterator
+from decimal import Decimal
+from html import unescape
+from typing import Any, Final
+from uuid import uuid4
+
+import grpc
+import pytest
+
+from fiatgate.withdrawals.v1 import withdrawals_pb2 as pb
+from fiatgate.withdrawals.v1.withdrawals_pb2_grpc import WithdrawalsServiceStub
+from tests.console.conftest import Open, Staff
+from tests.console.house import OPERATOR, House, Person, new_email, title_of
+from tests.console.looks import looks_right
+from tests.e2e.market import Customer, Operator, Shop, settled
+
+TRON_ADDRESS: Final = "TJRabPrwbZy45sbavfcjinPJC18kjpRTv8"
+HASH: Final = "9f" * 32
+LARGE: Final = "1000"
+
+
+class Payouts:
+    """A merchant with money, and its withdrawals as an operator at the command line makes them."""
+
+    def __init__(self, house: House, channel: grpc.Channel) -> None:
+        self._stub = WithdrawalsServiceStub(channel)
+        self.shop = Shop.opened(house.stack)
+        with Operator(house.stack) as operator:
+            for _ in range(2):
+                invoice = self.shop.create("https://shop.example/hook", amount="1900.00")
+                Customer(invoice.created["payment_link"]).choose_and_pay()
+                operator.confirm(invoice)
+            settled(lambda: operator.available(self.shop) > 3000, "the credits")
+
+    @property
+    def merchant(self) -> str:
+        return self.shop.merchant_id
+
+    def made(self, amount: str = "20") -> str:
+        request = pb.CreateWithdrawalRequest(
+            merchant_id=self.merchant,
+            withdrawal_method_id=1,
+            address=TRON_ADDRESS,
+            amount=amount,
+            request_key=str(uuid4()),
+        )
+        return self._stub.CreateWithdrawal(request, metadata=OPERATOR).withdrawal.withdraw_uuid
+
+    def now(self, withdraw_uuid: str) -> pb.Withdrawal:
+        request = pb.GetWithdrawalRequest(merchant_id=self.merchant, withdraw_uuid=withdraw_uuid)
+        return self._stub.GetWithdrawal(request).withdrawal
+
+    def balance(self) -> pb.GetBalanceResponse:
+        return self._stub.GetBalance(pb.GetBalanceRequest(merchant_id=self.merchant))
+
+
+@pytest.fixture(scope="module")
+def payouts(house: House) -> Iterator[Payouts]:
+    with grpc.insecure_channel(house.stack.addresses["withdrawals"]) as channel:
+        yield Payouts(house, channel)
+
+
+@pytest.fixture(scope="module")
+def treasury(staff: Staff) -> Person:
+    return staff("treasury")
+
+
+def text_of(answer: Any) -> str:
+    """The page without tags, its blanks as one."""
+    return " ".join(unescape(re.sub("<[^>]+>", " ", answer.text)).split())
+
+
+def test_a_withdrawal_goes_from_the_form_to_the_transaction(payouts: Payouts, treasury: Person) -> None:
+    form = treasury.get(f"/withdrawals/new?merchant={payouts.merchant}").text
+    (key,) = re.findall(r'name="request_key" value="([^"]+)"', form)
+    fields = {"merchant": payouts.merchant, "method": "1", "amount": "25", "request_key": key}
+    refused = treasury.post("/withdrawals/new", fields | {"address": "T123"})
+    assert refused.status_code == 422
+    assert "USDT can't be sent to this address on TRC20" in text_of(refused)
+    assert 'value="T123"' in refused.text, "the form keeps what was typed"
+    made = treasury.post("/withdrawals/new", fields | {"address": TRON_ADDRESS})
+    assert "The amount is reserved." in text_of(made)
+    assert treasury.post("/withdrawals/new", fields | {"address": TRON_ADDRESS}).url == made.url, "sent twice"
+    path = made.url.removeprefix(treasury.url).partition("?")[0]
+    id = path.rpartition("/")[2]
+    assert path in treasury.get(f"/withdrawals?merchant={payouts.merchant}").text
+
+    assert "It is being sent." in text_of(treasury.post(f"{path}/process"))
+    assert path not in treasury.get(f"/withdrawals?merchant={payouts.merchant}").text
+    assert path in treasury.get(f"/withdrawals?stage=processing&merchant={payouts.merchant}").text
+    doubted = treasury.post(f"{path}/complete", {"transaction": "payment 7"})
+    assert "is no hash of a transaction on TRC20. Nothing was changed." in text_of(doubted)
+    assert payouts.now(id).status == pb.WITHDRAWAL_STATUS_PENDING
+    sent = treasury.post(f"{path}/complete", {"transaction": HASH.upper()})
+    assert "It is marked as sent." in text_of(sent)
+    assert payouts.now(id).external_tx_id == HASH
+    for step in ("Requested", "Being sent", "Sent"):
+        assert f"{step} by {treasury.email}" in text_of(sent)
+
+    again = treasury.post(f"{path}/fail", {"substatus": "failed"})
+    assert again.status_code == 422
+    assert f"The last step: sent by {treasury.email}" in text_of(again)
+    assert path in treasury.get(f"/withdrawals?stage=done&transaction=0x{HASH}").text
+    mark = payouts.made()
+    treasury.post(f"/withdrawals/{mark}/process")
+    treasury.post(f"/withdrawals/{mark}/complete", {"transaction": f"exchange-{mark}", "is_mark": "on"})
+    assert payouts.now(mark).external_tx_id == f"exchange-{mark}"
+
+
+def test_one_act_is_done_to_all_that_are_ticked(payouts: Payouts, treasury: Person) -> None:
+    ids = [payouts.made() for _ in range(3)]
+    pairs = [("id", each) for each in ids]
+    nothing = treasury.post("/withdrawals/several", {"act": "process"})
+    assert "Nothing was ticked" in text_of(nothing)
+    done = treasury.http.post(
+        f"{treasury.url}/withdrawals/several",
+        data=[*pairs[:2], ("act", "process"), ("stage", "requested")],
+        headers={"Sec-Fetch-Site": "same-origin"},
+        timeout=15,
+    )
+    assert "All that were ticked are done." in text_of(done)
+    assert [payouts.now(each).substatus for each in ids] == ["processing", "processing", ""]
+    mixed = treasury.http.post(
+        f"{treasury.url}/withdrawals/several",
+        data=[*pairs, ("act", "cancel"), ("by_user", "on")],
+        headers={"Sec-Fetch-Site": "same-origin"},
+        timeout=15,
+    )
+    assert title_of(mixed) == "1 of 3 done"
+    assert "The withdrawal is pending (processing)." in text_of(mixed)
+    assert payouts.now(ids[2]).substatus == "cancelled_by_user"
+    failed = treasury.post(f"/withdrawals/{ids[0]}/fail", {"substatus": "invalid_address"})
+    assert "invalid address" in text_of(failed)
+    treasury.post(f"/withdrawals/{ids[1]}/cancel")
+    assert payouts.now(ids[1]).substatus == "cancelled_by_admin"
+
+
+def test_a_large_withdrawal_is_requested_by_one_and_approved_by_another(
+    payouts: Payouts, treasury: Person, staff: Staff
+) -> None:
+    id = payouts.made(LARGE)
+    asked = treasury.post(f"/withdrawals/{id}/process")
+    assert asked.status_code == 202
+    (path,) = set(re.findall(r'href="(/approvals/withdrawals/[0-9a-f-]{36})"', asked.text))
+    own = treasury.get(path)
+    assert "You requested this, so another person with the role treasury approves it." in text_of(own)
+    assert f'action="{path}/approve"' not in own.text
+    assert "You requested this yourself" in text_of(treasury.post(f"{path}/approve"))
+    assert payouts.now(id).substatus == ""
+
+    viewer = staff("viewer").get(path)
+    assert "A decision needs the role treasury, or admin." in text_of(viewer)
+    assert f'action="{path}/' not in viewer.text
+
+    other = staff("admin")
+    assert path in other.get(f"/approvals?object=withdrawal:{id}").text
+    assert "needs approval" in text_of(other.get(f"/withdrawals?merchant={payouts.merchant}"))
+    page = other.get(path)
+    assert f"Send 999.000000 USDT on TRC20 to {TRON_ADDRESS}" in text_of(page)
+    assert f'href="/withdrawals/{id}"' in page.text
+    done = other.post(f"{path}/approve", {"note": "as agreed"})
+    assert "Approved and done." in text_of(done)
+    assert payouts.now(id).substatus == "processing"
+    late = staff("treasury", "desk").post(f"{path}/reject")
+    assert late.status_code == 422
+    assert f"The request is approved already, by {other.email}" in text_of(late)
+    assert path in other.get(f"/approvals?state=decided&object=withdrawal:{id}").text
+    lines = list(
+        csv.DictReader(other.get(f"/approvals.csv?state=decided&object=withdrawal:{id}").text.splitlines())
+    )
+    assert [(each["state"], each["decision_note"]) for each in lines] == [("approved", "as agreed")]
+    history = text_of(other.get(f"/withdrawals/{id}"))
+    assert f"Second pair of eyes requested by {treasury.email}" in history
+    assert f"Approved by a second person by {other.email}" in history
+
+
+def test_a_requester_withdraws_the_request_and_another_one_is_rejected(
+    payouts: Payouts, treasury: Person, staff: Staff
+) -> None:
+    id = payouts.made(LARGE)
+
+    def requested() -> str:
+        asked = treasury.post(f"/withdrawals/{id}/process").text
+        paths: list[str] = re.findall(r'href="(/approvals/withdrawals/[0-9a-f-]{36})"', asked)
+        return paths[0]
+
+    withdrawn = treasury.post(f"{requested()}/reject", {"reason": "Another address"})
+    assert "Your request is withdrawn." in text_of(withdrawn)
+    assert "Another address" in text_of(withdrawn)
+    rejected = staff("admin").post(f"{requested()}/reject")
+    assert "The request is rejected." in text_of(rejected)
+    assert payouts.now(id).substatus == ""
+
+
+def test_the_link_of_an_invitation_that_approval_made_is_shown_once(house: House, staff: Staff) -> None:
+    # With one administrator alone nothing waits for another one.
+    admin, second, email = staff("admin"), staff("admin", "auditor"), new_email()
+    asked = admin.post("/people/invite", {"email": email, "name": "Grace Hopper", "role:admin": "on"})
+    assert asked.status_code == 202, text_of(asked)
+    (path,) = set(re.findall(r'href="(/approvals/accounts/[0-9a-f-]{36})"', asked.text))
+    approved = second.post(f"{path}/approve")
+    assert title_of(approved) == "Approved: the link"
+    (link,) = set(re.findall(r'value="([^"]+/invitation\?token=[^"]+)"', approved.text))
+    grace = Person(house.desk, email)
+    assert title_of(grace.accept(link)) == "How will you sign in?"
+    again = second.post(f"{path}/approve")
+    assert "token=" not in again.text
+
+
+def test_the_statement_is_the_ledger_of_the_month_and_ends_with_the_balance(
+    payouts: Payouts, staff: Staff
+) -> None:
+    auditor = staff("auditor")
+    path = f"/merchants/{payouts.merchant}/statement"
+    page = text_of(auditor.get(path))
+    balance = payouts.balance()
+    assert f"After {balance.available} {balance.reserved}" in page
+    answer = auditor.get(f"{path}.csv")
+    lines = list(csv.DictReader(answer.text.splitlines()))
+    assert (lines[-1]["available_after"], lines[-1]["reserved_after"]) == (
+        balance.available,
+        balance.reserved,
+    )
+    credited = sum(Decimal(each["amount"]) for each in lines if each["kind"] == "credit")
+    assert credited == Decimal(balance.credited)
+    assert "The ledger has no transfer in this month." in text_of(auditor.get(f"{path}?month=2020-02"))
+    wrong = auditor.get(f"{path}?month=2026-13")
+    assert wrong.status_code == 422
+    assert "A month is written as 2026-11." in text_of(wrong)
+    assert auditor.get("/merchants/nobody/statement").status_code == 404
+
+
+def test_a_withdrawal_method_is_made_changed_and_switched_off(treasury: Person) -> None:
+    code = f"M-{uuid4().hex[:12]}"
+    fields = {"network": "TRC20", "name": "USDT on Tron", "network_fee": "1", "min_amount": "0.5"}
+    refused = treasury.post("/withdrawal-methods/new", fields | {"code": code, "enabled": "on"})
+    assert refused.status_code == 422
+    assert f'value="{code}"' in refused.text
+    made = treasury.post(
+        "/withdrawal-methods/new", fields | {"code": code, "min_amount": "5", "enabled": "on"}
+    )
+    assert "The withdrawal method is set." in text_of(made)
+    treasury.post(f"/withdrawal-methods/{code}", fields | {"min_amount": "7"})
+    lines = list(csv.DictReader(treasury.get("/withdrawal-methods.csv").text.splitlines()))
+    (changed,) = [each for each in lines if each["code"] == code]
+    assert (changed["min_amount"], changed["enabled"]) == ("7.000000", "False")
+
+
+def test_the_list_has_a_file_of_all_that_its_filters_leave(
+    payouts: Payouts, treasury: Person, staff: Staff
+) -> None:
+    of = f"stage=all&merchant={payouts.merchant}"
+    lines = list(csv.DictReader(treasury.get(f"/withdrawals.csv?{of}").text.splitlines()))
+    assert {each["merchant"] for each in lines} == {"Lamp shop"}
+    large = list(csv.DictReader(treasury.get(f"/withdrawals.csv?{of}&least=1000").text.splitlines()))
+    assert [each["amount"] for each in large] == ["1000.000000"] * 2
+    assert staff("viewer").get(f"/withdrawals.csv?{of}").status_code == 403
+    assert 'name="id"' not in staff("viewer").get("/withdrawals").text
+
+
+def test_pages_of_money_look_right(payouts: Payouts, staff: Staff, open_page: Open) -> None:
+    small, large = payouts.made(), payouts.made(LARGE)
+    treasury = staff("treasury")
+    asked = treasury.post(f"/withdrawals/{large}/process").text
+    approval = re.findall(r'href="(/approvals/withdrawals/[0-9a-f-]{36})"', asked)[0]
+    treasury.post(f"/withdrawals/{small}/process")
+    page = staff.page(open_page, "treasury", "desk", viewport={"width": 1280, "height": 800})
+    for name, path in {
+        "withdrawals": "/withdrawals",
+        "withdrawals-done": "/withdrawals?stage=done",
+        "withdrawal": f"/withdrawals/{small}",
+        "withdrawal-new": f"/withdrawals/new?merchant={payouts.merchant}",
+        "withdrawal-methods": "/withdrawal-methods",
+        "withdrawal-method": "/withdrawal-methods/USDT-TRC20",
+        "statement": f"/merchants/{payouts.merchant}/statement",
+        "approvals": "/approvals",
+        "approval": approval,
+    }.items():
+        page.goto(f"{treasury.url}{path}")
+        looks_right(page, name)
