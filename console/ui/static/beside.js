@@ -1,6 +1,7 @@
 // A list with its selected row beside it: j and k open the row that they select. In a list of deals, one that another
 // operator decided is struck, then leaves with a word by whom.
 const STRUCK_MILLISECONDS = 5000;
+const COUNTED_MOST = 1000;
 const list = document.querySelector("[data-beside]");
 const evidence = document.querySelector(".evidence");
 list?.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest" });
@@ -22,7 +23,11 @@ list?.addEventListener("click", (event) => {
 
 function strike(row, sentence) {
   row.classList.add("is-gone");
-  row.querySelector(".gone").textContent = sentence;
+  for (const cell of row.querySelectorAll(".gives-way")) cell.hidden = true;
+  const word = row.querySelector(".gone");
+  word.hidden = false;
+  word.textContent = sentence;
+  document.querySelector("[data-said]").textContent = sentence;
   for (const box of row.querySelectorAll("input")) box.disabled = true;
   // Rows move only while no pointer and no focus is among them.
   const leave = setInterval(() => {
@@ -55,6 +60,12 @@ async function check() {
   }
 }
 if (list?.dataset.deals) {
-  document.addEventListener("fiatgate:queues", check);
+  let counted = 0;
+  document.addEventListener("fiatgate:queues", (event) => {
+    counted = event.detail.queues?.deals_marked?.count ?? 0;
+    check();
+  });
   document.addEventListener("visibilitychange", check);
+  // Queues are counted to a thousand; a decision in a longer one changes no number.
+  setInterval(() => counted >= COUNTED_MOST && check(), 5000);
 }
