@@ -10,9 +10,10 @@ from typing import Any, Final
 from console.deals.evidence import evidence_of
 from console.deals.words import AWAITING_CONFIRMATION, AWAITING_PAYMENT, OVERDUE, state_words, tone
 from console.exchange import Request
+from console.invoices.choices import catalog_choices
 from console.list_page import Asked, Found, ListPage
 from console.ui.beside import following, selected_of
-from console.ui.filters import DAYS, SINCE, UNTIL, Amount, Merchant, Tabs, Text
+from console.ui.filters import DAYS, SINCE, UNTIL, Amount, Choice, Merchant, Tabs, Text
 from console.ui.values import iso, queried
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 from kit.base.clock import SystemClock
@@ -103,8 +104,8 @@ class DealsPage(ListPage):
         Merchant(),
         Text("order", "Order", of="external_id"),
         Text("customer", "Customer", of="customer_id"),
-        Text("method", "Method", of="payment_method_code", hint="its code"),
-        Text("currency", "Currency", of="currency_code"),
+        Choice("method", "Method", of="payment_method_code"),
+        Choice("currency", "Currency", of="currency_code"),
         *DAYS,
     )
 
@@ -126,7 +127,7 @@ class DealsPage(ListPage):
             external_id=asked["order"],
             customer_id=asked["customer"],
             payment_method_code=asked["method"],
-            currency_code=asked["currency"].upper(),
+            currency_code=asked["currency"],
             after_deal_id=asked.after,
             limit=asked.limit,
         )
@@ -160,6 +161,9 @@ class DealsPage(ListPage):
             deal.payment_method_code,
             deal.invoice_id,
         )
+
+    async def choices(self, req: Request) -> Mapping[str, Mapping[str, str]]:
+        return await catalog_choices(self.deps)
 
     async def more(self, req: Request, found: Found) -> Mapping[str, Any]:
         """Returns the selected deal with its evidence: the one that the address names, or the first one."""

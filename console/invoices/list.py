@@ -6,13 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from console.exchange import Request
+from console.invoices.choices import catalog_choices
 from console.list_page import Asked, Found, ListPage
 from console.ui.filters import DAYS, SINCE, UNTIL, Amount, Choice, Merchant, Text
 from console.ui.values import iso, word
-from fiatgate.catalog.v1 import catalog_pb2
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 from kit.base.proto import timestamp_from
-from kit.rpc.errors import Refused
 
 STATUSES: Final = {
     "": "All",
@@ -82,16 +81,4 @@ class InvoicesPage(ListPage):
         )
 
     async def choices(self, req: Request) -> Mapping[str, Mapping[str, str]]:
-        """Returns the currencies and methods; while catalog is away, those of the address alone."""
-        try:
-            catalog = await self.deps.catalog.GetCatalog(catalog_pb2.GetCatalogRequest())
-        except Refused as refused:
-            if refused.reason != "DB_UNAVAILABLE":
-                raise
-            catalog = catalog_pb2.GetCatalogResponse()
-        codes = [each.code for each in catalog.currencies]
-        methods = {each.method_code: each.name for each in catalog.methods}
-        return {
-            "currency": {"": "All"} | dict(zip(codes, codes, strict=True)),
-            "method": {"": "All"} | methods,
-        }
+        return await catalog_choices(self.deps)

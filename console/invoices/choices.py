@@ -1,0 +1,23 @@
+"""The currencies and payment methods that the filters of lists offer."""
+
+from collections.abc import Mapping
+
+from console.wiring import Deps
+from fiatgate.catalog.v1 import catalog_pb2
+from kit.rpc.errors import Refused
+
+ALL = {"": "All"}
+
+
+async def catalog_choices(deps: Deps) -> Mapping[str, Mapping[str, str]]:
+    """Returns the words of the filters `currency` and `method`; while catalog is away, those of the address alone."""
+    try:
+        catalog = await deps.catalog.GetCatalog(catalog_pb2.GetCatalogRequest())
+    except Refused as refused:
+        if refused.reason != "DB_UNAVAILABLE":
+            raise
+        catalog = catalog_pb2.GetCatalogResponse()
+    return {
+        "currency": ALL | {each.code: each.code for each in catalog.currencies},
+        "method": ALL | {each.method_code: each.name for each in catalog.methods},
+    }
