@@ -104,6 +104,10 @@ class Pages:
         if path in self._navigation and not self._opens(req, path):
             only_for(req, self.opened_by(path))
 
+    def opens(self, req: Request, path: str) -> bool:
+        """Returns whether the surface has this page in its navigation and the person may open it."""
+        return path in self._navigation and req.exchange.session is not None and self._opens(req, path)
+
     def show(
         self, req: Request, resp: falcon.asgi.Response, template: str, *, status: int = 200, **given: Any
     ) -> None:
@@ -115,10 +119,11 @@ class Pages:
             roles=roles_of(session) if session else (),
             has=lambda *roles: may(req, *roles),
             navigation_groups=groups,
+            opened={path for path in self._navigation if self.opens(req, path)},
             navigation=[link for group in groups for link in group.links],
-            live=LIVE if session is not None and LIVE in self._navigation and self._opens(req, LIVE) else "",
+            live=LIVE if self.opens(req, LIVE) else "",
             now=values.iso_milliseconds(SystemClock().now()),
-            searches=session is not None and SEARCH in self._navigation and self._opens(req, SEARCH),
+            searches=self.opens(req, SEARCH),
             **({"notice": None, "problem": None, "approvals": (), "errors": {}} | given),
         )
         answer_html(req, resp, html, status=status)

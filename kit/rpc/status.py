@@ -26,7 +26,8 @@ PROBE_SECONDS: Final = 0.7
 # Prometheus gives a scrape 10 s, and numbers that come late are better than none.
 SCRAPE_SECONDS: Final = 3.0
 
-PERMISSIONS: Final[Permissions] = {"StatusService/GetStatus": staff(*READERS)}
+GET: Final = "StatusService/GetStatus"
+PERMISSIONS: Final[Permissions] = {GET: staff(*READERS)}
 
 T = TypeVar("T")
 

@@ -33,6 +33,7 @@ CALLERS: Final[Callers] = {
     "console-desk": frozenset(
         {
             audit.LIST,
+            status.GET,
             "FindService/Find",
             "MerchantsService/ActivateMerchant",
             "MerchantsService/BanMerchant",

@@ -40,6 +40,7 @@ CALLERS: Final[Callers] = {
     "console-desk": frozenset(
         {
             audit.LIST,
+            status.GET,
             queues.LIST,
             "FindService/Find",
             "WebhooksService/ListInvoiceEvents",

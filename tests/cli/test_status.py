@@ -23,6 +23,7 @@ from deploy.local import child
 from deploy.local.waiting import wait_until
 from fiatgate.status.v1 import status_pb2
 from kit.base.clock import monotonic_seconds
+from kit.rpc import health
 from tests.cli.command_line import Fiatgate, run
 
 SETTLE_SECONDS = 30
@@ -135,6 +136,6 @@ def test_a_refused_password_is_no_outage_of_nats(detail: str, shown: str) -> Non
         database_ok=True,
         workers=[status_pb2.WorkerStatus(name="bus", healthy=True, detail=detail)],
     )
-    service = output.plain(answer) | {"healthy": False}
-    first = next(status.details(service))
-    assert first == f"[bold red]{shown}[/bold red]"
+    first = next(health.lines_of(answer, age=lambda worker: "-"))
+    assert "".join(part.text for part in first.parts) == shown
+    assert status.shown(first).startswith(f"[bold red]{shown}[/bold red]")

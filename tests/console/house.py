@@ -29,6 +29,9 @@ OPERATOR: Final = (("fiatgate-cli-actor", "eve@laptop"),)
 SECOND_OPERATOR: Final = (("fiatgate-cli-actor", "ben@laptop"),)
 PASSWORD: Final = "a lamp beside the green table"
 
+START_PAGES: Final = ("Now", "Hello, Ada Lovelace")
+"""The headings of the start pages of the desk and of the dashboard."""
+
 _numbers = count(1)
 
 

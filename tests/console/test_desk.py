@@ -3,15 +3,27 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from datetime import timedelta
+from html import unescape
+from pathlib import Path
 from typing import Any
 
 import pytest
 import requests
+from playwright.sync_api import expect
 
-from tests.console.conftest import Staff
+from console.desk.queues import KINDS, Row, rows_of
+from fiatgate.queues.v1 import queues_pb2 as pb
+from kit.base.clock import SystemClock
+from kit.base.config.processes import SERVICES
+from kit.base.proto import timestamp_from
+from tests.console.conftest import Open, Staff
 from tests.console.house import HTTP_SECONDS, House, Person
+from tests.console.looks import looks_right
+from tests.console.second import second_console
 from tests.e2e.market import Customer, Shop
 
 
@@ -72,3 +84,69 @@ def test_an_open_page_does_not_keep_its_session_alive(house: House) -> None:
     )
     ended = requests.get(f"{person.url}/live", cookies=person.http.cookies, timeout=HTTP_SECONDS)
     assert (ended.status_code, ended.content) == (204, b"")
+
+
+def test_the_start_page_shows_what_waits_and_first_what_the_person_can_do(
+    staff: Staff, shop: Shop, open_page: Open
+) -> None:
+    marked(shop)
+    page = staff.page(open_page, "desk")
+    page.goto(f"{staff('desk').url}/")
+    row = page.locator(".queue", has_text="Deals marked paid")
+    count = int(row.locator("[data-count]").inner_text())
+    assert count > 0
+    expect(row.locator("time")).to_have_attribute("datetime", re.compile(r"\dZ$"))
+    expect(row).not_to_have_class(re.compile("is-quiet"))
+    marked(shop)
+    expect(row.locator("[data-count]")).to_have_text(str(count + 1))
+    looks_right(page, "desk-now")
+    page = staff.page(open_page, "prices", scripts=False)
+    page.goto(f"{staff('prices').url}/")
+    expect(page.locator("h2", has_text="For others")).to_be_visible()
+    expect(page.locator(".queue", has_text="Deals marked paid")).to_have_class(re.compile("is-quiet"))
+
+
+def test_where_nothing_waits_the_page_says_so_and_what_is_overdue_stands_out() -> None:
+    now = SystemClock().now()
+
+    def rows(**ages: timedelta) -> list[Row]:
+        queues = [
+            pb.Queue(name=name, count=2, oldest_at=timestamp_from(now - age)) for name, age in ages.items()
+        ]
+        return rows_of(queues, now=now, may=lambda *roles: "desk" in roles)
+
+    assert [row.count for row in rows()] == [0] * len(KINDS)
+    found = rows(
+        rates_held=timedelta(hours=1), deals_marked=timedelta(minutes=31), appeals=timedelta(minutes=40)
+    )
+    assert [(row.kind.name, row.overdue, row.mine) for row in found[:3]] == [
+        ("appeals", False, True),
+        ("deals_marked", True, True),
+        ("rates_held", True, False),
+    ]
+
+
+def test_a_service_that_is_away_is_named_and_the_rest_is_shown(
+    house: House, staff: Staff, tmp_path: Path
+) -> None:
+    operator = staff("desk")
+    with second_console(
+        "desk",
+        house,
+        tmp_path / "log",
+        FIATGATE_WITHDRAWALS_ADDRESS="127.0.0.1:1",
+        FIATGATE_DESK_URL=house.desk,
+    ) as url:
+        for path in ("/", "/health"):
+            page = requests.get(url + path, cookies=operator.http.cookies, timeout=HTTP_SECONDS)
+            assert page.status_code == 200, page.text
+            assert re.search(r"withdrawals(</strong>|\W).*do(es)? not answer", page.text, re.DOTALL), path
+        assert "Check whether its process runs" in page.text
+        assert 'title="' in page.text
+
+
+def test_health_says_what_fiatgate_status_says(staff: Staff) -> None:
+    shown = unescape(re.sub(r"<[^>]*>", "", staff("viewer").get("/health").text))
+    for name in ("console-desk", *SERVICES):
+        assert name in shown
+    assert all(words in shown for words in ("outbox_unpublished=", "webhooks_due=", "all services serve"))

@@ -68,6 +68,7 @@ DESK_PAGES: Final = {
     "invite": "/people/invite",
     "audit": "/audit",
     "reports": "/reports",
+    "health": "/health",
     "not-found": "/nowhere",
     "notice": "/account?notice=password-set",
     "problem": "/account?problem=last_factor",

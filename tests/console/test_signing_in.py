@@ -11,6 +11,7 @@ import requests
 from tests.console.house import (
     HTTP_SECONDS,
     PASSWORD,
+    START_PAGES,
     House,
     Person,
     new_email,
@@ -92,14 +93,14 @@ def test_a_person_signs_in_by_password_and_code_in_one_form(house: House) -> Non
     person.add_factors()
     assert "You can’t come back yet." not in person.get("/").text
     assert "You are signed out." in person.post("/sign-out").text
-    assert title_of(person.sign_in()) == "Hello, Ada Lovelace"
+    assert title_of(person.sign_in()) in START_PAGES
 
 
 def test_a_code_counts_once(house: House) -> None:
     person = house.person("desk")
     person.add_factors()
     code = person.code(0)
-    assert title_of(person.sign_in(code=code)) == "Hello, Ada Lovelace"
+    assert title_of(person.sign_in(code=code)) in START_PAGES
     thief = Person(house.desk, person.email)
     answer = thief.post("/sign-in", {"email": person.email, "password": PASSWORD, "code": code})
     assert (answer.status_code, title_of(answer)) == (422, "Sign in")
@@ -113,7 +114,7 @@ def test_a_recovery_code_signs_in_once(house: House) -> None:
     codes = [each.partition("</code>")[0] for each in page.text.split("<li><code>")[1:]]
     assert (title_of(page), len(set(codes))) == ("Your recovery codes", 10)
     person.post("/sign-out")
-    assert title_of(person.sign_in(code=codes[0])) == "Hello, Ada Lovelace"
+    assert title_of(person.sign_in(code=codes[0])) in START_PAGES
     person.post("/sign-out")
     assert signed_out(person.sign_in(code=codes[0]))
 
@@ -196,7 +197,7 @@ def test_a_cookie_of_the_desk_means_nothing_to_the_dashboard(house: House) -> No
     thief = Person(house.dashboard, "")
     thief.http.cookies.set("fiatgate-dashboard", operator.http.cookies[COOKIE], domain="localhost.local")
     assert signed_out(thief.get("/"))
-    assert title_of(operator.get("/")) == "Hello, Ada Lovelace"
+    assert title_of(operator.get("/")) in START_PAGES
 
 
 @pytest.mark.parametrize("cookie", ["none", "a" * 4000, '"', "%00", "a" * 43])

@@ -75,6 +75,7 @@ CALLERS: Final[Callers] = {
     | approvals.METHODS
     | {
         audit.LIST,
+        status.GET,
         queues.LIST,
         "FindService/Find",
     },

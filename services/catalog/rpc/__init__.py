@@ -26,6 +26,7 @@ CALLERS: Final[Callers] = {
     "console-desk": frozenset(
         {
             audit.LIST,
+            status.GET,
             queues.LIST,
             "CatalogService/AcceptRate",
             *approvals.METHODS,

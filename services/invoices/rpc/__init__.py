@@ -35,6 +35,7 @@ CALLERS: Final[Callers] = {
     "console-desk": frozenset(
         {
             audit.LIST,
+            status.GET,
             queues.LIST,
             "DealDeskService/AddRequisite",
             "DealDeskService/AddRequisites",

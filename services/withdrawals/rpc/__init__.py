@@ -29,6 +29,7 @@ CALLERS: Final[Callers] = {
     "console-desk": frozenset(
         {
             audit.LIST,
+            status.GET,
             queues.LIST,
             "FindService/Find",
             *approvals.METHODS,

@@ -1,0 +1,133 @@
+"""The queues as the desk shows them: their names for people, the page of each, and when one is overdue."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from fiatgate.queues.v1 import queues_pb2 as pb
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kind:
+    """A queue for people.
+
+    name     as services name it
+    title    what waits
+    task     what an operator does about it
+    path     the page that shows it
+    roles    that can do it, besides `admin`
+    overdue  the age from which it is overdue: that of the alerts (deploy/observability/alerts.yaml)
+    """
+
+    name: str
+    title: str
+    task: str
+    path: str
+    roles: tuple[str, ...]
+    overdue: timedelta
+
+
+KINDS: Final = (
+    Kind(
+        name="deals_marked",
+        title="Deals marked paid",
+        task="Compare with the account: has the money come?",
+        path="/deals",
+        roles=("desk",),
+        overdue=timedelta(minutes=30),
+    ),
+    Kind(
+        name="appeals",
+        title="Appeals",
+        task="Decide by the customer's proof and the account.",
+        path="/deals?state=appeals",
+        roles=("desk",),
+        overdue=timedelta(hours=4),
+    ),
+    Kind(
+        name="cases",
+        title="Late money",
+        task="Money came after the end: answer the customer.",
+        path="/cases",
+        roles=("desk",),
+        overdue=timedelta(hours=4),
+    ),
+    Kind(
+        name="approvals",
+        title="Requests for a second pair of eyes",
+        task="Approve or reject what a colleague has requested.",
+        path="/approvals",
+        roles=("desk", "treasury", "prices"),
+        overdue=timedelta(hours=4),
+    ),
+    Kind(
+        name="withdrawals_pending",
+        title="Withdrawals requested",
+        task="Begin to send it, or cancel it.",
+        path="/withdrawals",
+        roles=("treasury",),
+        overdue=timedelta(hours=4),
+    ),
+    Kind(
+        name="withdrawals_processing",
+        title="Withdrawals being sent",
+        task="Enter the transaction, or say that it failed.",
+        path="/withdrawals?stage=processing",
+        roles=("treasury",),
+        overdue=timedelta(hours=4),
+    ),
+    Kind(
+        name="rates_held",
+        title="Held rates",
+        task="It moved too far: accept it, or set another one.",
+        path="/rates",
+        roles=("prices",),
+        overdue=timedelta(minutes=10),
+    ),
+    Kind(
+        name="webhooks_dead",
+        title="Dead webhooks of the last week",
+        task="Find out why the merchant's server refuses, then resend.",
+        path="/webhooks?state=dead",
+        roles=("desk",),
+        overdue=timedelta(hours=4),
+    ),
+    Kind(
+        name="parked",
+        title="Parked events",
+        task="Remove the cause, then retry.",
+        path="/parked",
+        roles=("desk", "treasury"),
+        overdue=timedelta(minutes=10),
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Row:
+    """A queue on the page. mine: the person can do something about it."""
+
+    kind: Kind
+    count: int
+    oldest_at: datetime | None
+    overdue: bool
+    mine: bool
+
+
+def rows_of(queues: Iterable[pb.Queue], *, now: datetime, may: Callable[..., bool]) -> list[Row]:
+    """Returns the queues that the person can do something about first, of these the one that waits longest first; the
+    empty ones last.
+
+    may  whether the person has one of the roles
+    """
+    found = {each.name: each for each in queues}
+    rows = []
+    for kind in KINDS:
+        queue = found.get(kind.name, pb.Queue())
+        oldest = queue.oldest_at.ToDatetime(UTC) if queue.HasField("oldest_at") else None
+        overdue = oldest is not None and now - oldest > kind.overdue
+        rows.append(Row(kind, queue.count, oldest, overdue, may(*kind.roles)))
+    return sorted(rows, key=lambda row: (row.count == 0, not row.mine, row.oldest_at or now))
