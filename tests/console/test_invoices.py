@@ -7,6 +7,7 @@ import io
 import re
 from collections.abc import Iterator
 from html import unescape
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from fiatgate.invoices.v1 import invoices_pb2
 from tests.console.conftest import Open, Staff
 from tests.console.house import House, Person, title_of
 from tests.console.looks import looks_right
+from tests.console.second import second_console
 from tests.gateway.desk import HTTP_SECONDS, SETTLE_SECONDS, Desk, Shop, unique
 from tests.support.receiver import Receiver
 from tests.support.stack import Stack
@@ -204,3 +206,20 @@ def test_new_deals_are_switched_off_and_on_with_their_author(staff: Staff, shop:
         on = operator.post("/deals-system", {"enabled": "yes"})
     assert "New invoices and new deals are accepted again." in on.text
     assert shop.post("/api/v1/create-invoice", json=shop.body()).status_code == 201
+
+
+def test_a_service_that_is_away_is_named_and_the_rest_is_shown(
+    house: House, staff: Staff, shop: Shop, tmp_path: Path
+) -> None:
+    created, operator = shop.create(), staff("desk")
+    away = {"FIATGATE_WEBHOOKS_ADDRESS": "127.0.0.1:1", "FIATGATE_MERCHANTS_ADDRESS": "127.0.0.1:1"}
+    with second_console("desk", house, tmp_path / "log", **away) as url:
+        there = Person(url, operator.email, http=operator.http)
+        page = there.get(f"/invoices/{created['invoice_id']}")
+        assert "webhooks does not answer: its part of the timeline is missing here." in words_of(page.text)
+        assert titles(page.text) == ["Invoice created"]
+        assert shop.key_id in page.text
+        assert there.get(f"/invoices/{created['invoice_id']}/timeline.csv").status_code == 503
+        found = search(there, created["external_id"])
+        assert "merchants, webhooks do not answer, so their things are missing here." in words_of(found.text)
+        assert created["invoice_id"] in found.text

@@ -10,12 +10,13 @@ from sqlalchemy import text
 from fiatgate.catalog.v1 import catalog_pb2
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 from fiatgate.invoices.v1 import invoices_pb2_grpc as pb_grpc
+from kit.audit import approval_lists
 from kit.base.proto import datetime_from
 from kit.rpc.errors import Refused
 from services.invoices import rpc
 from services.invoices.operations import cases, checkout, desk, reading
 from tests.invoices.conftest import World
-from tests.support.acting import ANN, acting
+from tests.support.acting import ANN, BEN, acting
 from tests.support.pictures import PNG
 from tests.support.serving import connected, serving
 
@@ -91,3 +92,22 @@ def test_an_opening_is_noted_once_and_for_ever_and_a_page_with_a_deal_notes_none
             world.deps.db.transaction() as tx,
         ):
             tx.execute(text(change))
+
+
+def test_the_requests_and_decisions_of_two_people_are_acts_of_the_story_and_requests_are_found(
+    world: World,
+) -> None:
+    deal = world.with_deal()
+    checkout.mark_paid(world.deps, invoice_id=str(deal.invoice_id), deal_id="")
+    checkout.open_customer_appeal(world.deps, invoice_id=str(deal.invoice_id), note="I paid less")
+    world.adjust(deal, "50", note="50 came")
+    story = reading.get_invoice_story(world.deps, invoice_id=str(deal.invoice_id))
+    acts = [(act.act, act.actor_name) for act in story.acts]
+    assert acts[0] == ("approval.request", ANN.name)
+    assert sorted(acts[1:]) == [("approval.approve", BEN.name), ("deal.adjust", BEN.name)]
+    with world.deps.db.autocommit() as connection:
+        id = connection.execute(
+            text("SELECT id FROM approvals WHERE object = :o"), {"o": f"deal:{deal.id}"}
+        ).scalar_one()
+        assert [each.id for each in approval_lists.by_id(connection, str(id)[:13], 10)] == [str(id)]
+        assert approval_lists.by_id(connection, "1234", 10) == ()
