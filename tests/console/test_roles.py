@@ -26,12 +26,15 @@ from console.app import navigation_of
 from console.page import Page
 from console.surfaces import DESK
 from console.wiring import Deps
+from fiatgate.invoices.v1 import invoices_pb2 as pb
 from kit.base.config.processes import SERVICES
 from kit.rpc.permissions import Permission
 from tests.console.conftest import Staff
 from tests.console.house import House, Person
 from tests.console.second import second_console
 from tests.console.test_requests import places_of
+from tests.gateway.desk import Desk
+from tests.support.stack import Stack
 
 FORM: Final = re.compile(
     r'<form [^>]*?method="post"[^>]*? action="([^"?]+)[^"]*"[^>]*>(.*?)</form>', re.DOTALL
@@ -40,7 +43,7 @@ FIELD: Final = re.compile(
     r'<(?:input|select|textarea|button)[^>]*? name="([^"]+)"(?:[^>]*? value="([^"]*)")?'
 )
 LINK: Final = re.compile(r'href="(/[^"#]*)"')
-PAGES_PER_ROUTE: Final = 2
+PAGES_PER_ROUTE: Final = 3
 PAGES_MOST: Final = 200
 OWN: Final = ("/account", "/sign-", "/step-up", "/invitation", "/static/")
 """The person's own pages, alike for all roles."""
@@ -206,7 +209,29 @@ def people(
 
 
 @pytest.fixture(scope="module")
-def walks(people: dict[str, Person]) -> dict[str, dict[str, Seen]]:
+def _things(stack: Stack) -> Iterator[None]:
+    """A deal that waits, one in appeal, late money, and a merchant with a finished invoice."""
+    with Desk(stack) as desk:
+        currency = desk.currency()
+        method = desk.method(currency)
+        desk.requisite(method)
+        shop = desk.open_shop(currency)
+        paid, waiting, appealed, late = (
+            desk.mark_paid(shop.create()["invoice_id"], method) for _ in range(4)
+        )
+        desk.deals.ConfirmDeal(pb.ConfirmDealRequest(deal_id=paid.deal_id))
+        desk.checkout.OpenCustomerAppeal(
+            pb.OpenCustomerAppealRequest(invoice_id=appealed.invoice_id, note="Paid")
+        )
+        desk.deals.RejectDeal(pb.RejectDealRequest(deal_id=late.deal_id))
+        desk.checkout.OpenCase(pb.OpenCaseRequest(invoice_id=late.invoice_id, note="It came later"))
+        yield
+        desk.deals.RejectDeal(pb.RejectDealRequest(deal_id=waiting.deal_id))
+        desk.deals.ResolveAppeal(pb.ResolveAppealRequest(deal_id=appealed.deal_id, rejected=True))
+
+
+@pytest.fixture(scope="module")
+def walks(people: dict[str, Person], _things: None) -> dict[str, dict[str, Seen]]:
     return {role: walk(person) for role, person in people.items()}
 
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterator
-from itertools import product
+from collections.abc import Callable, Iterator
+from itertools import cycle, islice, product
 from typing import Any, Final
 
 import pytest
@@ -105,21 +105,33 @@ def address(path: str, value: str = ID) -> str:
     return re.sub(r"{\w+}", value, path)
 
 
+def turns() -> Callable[[int], list[str]]:
+    """`take(3)`: the next three values. Fields and addresses share the checks, so each gets some, and all values come."""
+    values = cycle(VALUES)
+    return lambda number: list(islice(values, number))
+
+
 def test_no_value_of_a_query_is_a_fault_of_ours(surface: str, tried: Tried) -> None:
+    take = turns()
     for path, fields in pages(surface, "GET"):
-        for name, value in product(fields, VALUES):
-            tried.request("GET", f"{address(path)}?{name}={value}")
-    for name, value in product(("notice", "problem"), VALUES):
+        if path.endswith(".csv") and path != "/audit.csv":  # a file has the address of its list
+            continue
+        everywhere = path in ("/audit", "/audit.csv", "/sign-in", "/invitation")
+        for name in fields:
+            for value in VALUES if everywhere else take(3):
+                tried.request("GET", f"{address(path)}?{name}={value}")
+    for name, value in product(("notice", "problem", "asked"), VALUES):
         tried.request("GET", f"/?{name}={value}")
     assert tried.faults == []
     assert tried.answered > 200
 
 
 def test_no_value_in_an_address_is_a_fault_of_ours(surface: str, tried: Tried) -> None:
+    take = turns()
     for method in ("GET", "POST"):
         for path, _ in pages(surface, method):
             if "{" in path:
-                for value in VALUES:
+                for value in take(5):
                     tried.request(method, address(path, value))
     assert tried.faults == []
     assert tried.answered > 50
@@ -127,10 +139,11 @@ def test_no_value_in_an_address_is_a_fault_of_ours(surface: str, tried: Tried) -
 
 def test_no_value_of_a_form_is_a_fault_of_ours(surface: str, tried: Tried) -> None:
     headers = {"Content-Type": "application/x-www-form-urlencoded"}
+    take = turns()
     for path, fields in pages(surface, "POST"):
-        bodies = [
-            "&".join(f"{name}={value}" for name in fields) for value in VALUES if value[:4] not in YEARS
-        ]
+        everywhere = path.startswith(("/sign-in", "/invitation", "/people", "/step-up"))
+        values = [each for each in (VALUES if everywhere else take(4)) if each[:4] not in YEARS]
+        bodies = ["&".join(f"{name}={value}" for name in fields) for value in values]
         bodies += [f"{name}=%00" for name in fields]
         for body in bodies:
             tried.request("POST", address(path), data=body, headers=headers)
