@@ -106,7 +106,7 @@ def address(path: str, value: str = ID) -> str:
 
 
 def turns() -> Callable[[int], list[str]]:
-    """`take(3)`: the next three values. Fields and addresses share the checks, so each gets some, and all values come."""
+    """`take(3)`: the next three values. Fields and addresses share the checks, so each gets some of them."""
     values = cycle(VALUES)
     return lambda number: list(islice(values, number))
 
