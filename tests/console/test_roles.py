@@ -159,15 +159,15 @@ def calls_behind(place: Place, method: str) -> set[str]:
 
 @cache
 def pressed_by(path: str) -> frozenset[str]:
-    """The roles that may make every change behind a form."""
-    place = place_at(path)
-    changing = [
-        frozenset().union(*(row.roles("desk") for row in permissions()[call]))
-        for call in calls_behind(place, "POST")
-        if any(row.changes for row in permissions()[call])
-    ]
-    assert changing, f"the form of {path} calls nothing that changes something"
-    return frozenset(DESK.roles).intersection(*changing)
+    """The roles that may make every change behind a form; of a form that only checks what was typed, every read."""
+    calls = calls_behind(place_at(path), "POST")
+    assert calls, f"the form of {path} calls nothing"
+    changing = {call for call in calls if any(row.changes for row in permissions()[call])}
+    needed = (
+        frozenset[str]().union(*(row.roles("desk") for row in permissions()[call]))
+        for call in changing or calls
+    )
+    return frozenset(DESK.roles).intersection(*needed)
 
 
 @cache
