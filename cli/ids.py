@@ -83,6 +83,7 @@ InvoiceIds = Annotated[list[str], _argument("invoice", "INVOICE_ID …")]
 MerchantId = Annotated[str, _argument("merchant", "MERCHANT")]
 MerchantIds = Annotated[list[str], _argument("merchant", "MERCHANT …")]
 KeyIds = Annotated[list[str], _argument("key", "KEY_ID …")]
+RequisiteId = Annotated[str, _argument("requisite", "ID")]
 RequisiteIds = Annotated[list[str], _argument("requisite", "ID …")]
 WithdrawalId = Annotated[str, _argument("withdrawal", "ID")]
 PersonId = Annotated[

@@ -1,5 +1,6 @@
 """`fiatgate rates …`"""
 
+from datetime import timedelta
 from typing import Annotated
 
 import typer
@@ -7,6 +8,7 @@ import typer
 from cli import connection, output, pending
 from cli.output import Json
 from fiatgate.catalog.v1 import catalog_pb2 as pb
+from kit.base.clock import SystemClock
 from kit.base.proto import datetime_from
 
 NAME = "rates"
@@ -21,12 +23,14 @@ COLUMNS = {
     "in_force.fresh": "fresh",
     "in_force.fresh_until": "fresh until",
     "held.source_rate": "held back",
+    "held_change_percent": "change, %",
 }
 STACKS = (
     ("currency_code", "in_force.origin"),
     ("in_force.rate", "in_force.source_rate"),
     ("in_force.taken_at", "in_force.fresh_until"),
     ("in_force.fresh", "held.source_rate"),
+    ("held_change_percent",),
 )
 
 
@@ -63,6 +67,32 @@ def list_all(*, as_json: Json = False) -> None:
     rows = [output.plain(rate) for rate in answer.rates]
     empty = "No rates yet: fiatgate rates set CODE RATE"
     output.rows(rows, COLUMNS, as_json=as_json, empty=empty, stacks=STACKS)
+
+
+@app.command("history", epilog="Example: fiatgate rates history EUR --days 7")
+def history(
+    code: Code,
+    *,
+    days: Annotated[int, typer.Option(metavar="N", min=1, max=93, help="The days up to now.")] = 1,
+    as_json: Json = False,
+) -> None:
+    """List the lowest, highest and last rate of each part of the time, before the markup: hours, or days."""
+    request = pb.GetRateHistoryRequest(currency_code=code, step_seconds=3600 if days <= 7 else 86_400)
+    until = SystemClock().now()
+    request.until.FromDatetime(until)
+    request.since.FromDatetime(until - timedelta(days=days))
+    answer = connection.catalog().GetRateHistory(request)
+    columns = {
+        "at": "since",
+        "lowest": "lowest",
+        "highest": "highest",
+        "last": "last",
+        "accepted": "accepted",
+        "by_operators": "by operators",
+    }
+    stacks = (("at",), ("lowest", "highest"), ("last",), ("accepted", "by_operators"))
+    rows = [output.plain(step) for step in answer.steps]
+    output.rows(rows, columns, as_json=as_json, empty="No rate was accepted in this time", stacks=stacks)
 
 
 @app.command("pull", epilog="Example: fiatgate rates pull")

@@ -1,13 +1,15 @@
 """`fiatgate requisites …`"""
 
-from typing import Annotated
+from typing import Annotated, Any, Final
 
 import typer
 
-from cli import connection, ids, output, several
+from cli import connection, ids, output, several, tables
+from cli.acts import sentence_of
 from cli.commands import methods
 from cli.output import Everything, Json
 from fiatgate.invoices.v1 import invoices_pb2 as pb
+from kit.base.pasted import PastedRow, pasted_rows
 
 NAME = "requisites"
 app = typer.Typer(help="Accounts that customers pay to.", no_args_is_help=True)
@@ -18,9 +20,19 @@ COLUMNS = {
     "holder": "holder",
     "bank": "bank",
     "load": "open deals",
+    "today": "today",
+    "last_used_at": "last used",
     "enabled": "enabled",
 }
-STACKS = (("requisite_id", "method_code"), ("account", "holder"), ("bank",), ("load", "enabled"))
+STACKS = (
+    ("requisite_id", "method_code"),
+    ("account", "holder"),
+    ("bank", "today"),
+    ("load", "enabled"),
+    ("last_used_at",),
+)
+LIST_COLUMNS: Final = ("account", "holder", "bank", "max_deals")
+LIST_MOST_BYTES: Final = 256 * 1024
 
 
 @app.command(
@@ -48,18 +60,96 @@ def add(
     output.outcome(added, sentence, everything=everything, as_json=as_json)
 
 
+@app.command("add-list", epilog="Example: fiatgate requisites add-list sepa accounts.csv")
+def add_list(
+    method: Annotated[str, typer.Argument(metavar="METHOD", help="Method code.")],
+    file: Annotated[
+        typer.FileText,
+        typer.Argument(metavar="FILE", help="account, holder, bank, max_deals; -: standard input."),
+    ],
+    *,
+    check: Annotated[bool, typer.Option("--check", help="Only list what is wrong. Add nothing.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Add the accounts of a list: all of them, or none. Exit code 1 when a line is wrong."""
+    try:
+        lines = pasted_rows(file.read(LIST_MOST_BYTES), LIST_COLUMNS)
+        given = [_new(line) for line in lines]
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="FILE") from None
+    request = pb.CheckRequisitesRequest(method_code=method, requisites=given)
+    checked = [output.plain(each) for each in connection.desk().CheckRequisites(request).requisites]
+    rows = [{"line": line.line} | row for line, row in zip(lines, checked, strict=True)]
+    wrong = sum(bool(row["problem"]) for row in rows)
+    if check or wrong:
+        if not as_json:
+            output.overview(f"{wrong} of {len(rows)} lines are wrong. Nothing was added.")
+        stacks: tables.Stacks = (("line", "account"), ("field", "problem"))
+        shown = ("line", "account", "field", "problem")
+        output.rows(rows, shown, as_json=as_json, empty="No lines", stacks=stacks)
+        raise typer.Exit(1 if wrong else 0)
+    adding = pb.AddRequisitesRequest(method_code=method, requisites=given)
+    added = connection.desk().AddRequisites(adding).requisites
+    columns = ("requisite_id", "account", "holder", "bank", "max_deals")
+    stacks = (("requisite_id",), ("account", "holder"), ("bank", "max_deals"))
+    output.rows([output.plain(each) for each in added], columns, as_json=as_json, empty="None", stacks=stacks)
+
+
+def _new(line: PastedRow) -> pb.NewRequisite:
+    """Returns the account of a line. Raises ValueError for a number of deals that is none."""
+    cells = line.cells
+    if cells["max_deals"] and not cells["max_deals"].isdecimal():
+        raise ValueError(f"line {line.line}: max_deals is a number")
+    return pb.NewRequisite(
+        account=cells["account"],
+        holder=cells["holder"],
+        bank=cells["bank"] or None,
+        max_deals=int(cells["max_deals"] or 0),
+    )
+
+
+@app.command("show", epilog="Example: fiatgate requisites show 0197…")
+def show(
+    requisite_id: ids.RequisiteId,
+    *,
+    days: Annotated[
+        int, typer.Option(metavar="N", min=1, max=31, help="The days to count, up to today.")
+    ] = 14,
+    as_json: Json = False,
+) -> None:
+    """Show an account with its deals by day (UTC) and its history: who added, disabled and enabled it."""
+    request = pb.GetRequisiteRequest(requisite_id=requisite_id, days=days)
+    answer = connection.desk().GetRequisite(request)
+    whole: dict[str, Any] = output.plain(answer)
+    if as_json:
+        output.print_json(whole)
+        return
+    acts = zip(whole["acts"], answer.acts, strict=True)
+    history = [{"at": each["at"], "act": sentence_of(act)} for each, act in acts]
+    account = whole["requisite"] | {"last_used_at": whole["last_used_at"]}
+    output.groups({"account": account, "days": whole["days"], "history": history})
+
+
 @app.command("list", epilog="Example: fiatgate requisites list --method sepa")
 def list_all(
     *,
     method: Annotated[
         str, typer.Option(metavar="METHOD", help="Only requisites of this payment method.")
     ] = "",
+    text: Annotated[
+        str, typer.Option(metavar="TEXT", help="Only those with this in account, holder or bank.")
+    ] = "",
+    full: Annotated[bool, typer.Option("--full", help="Only those without a free place.")] = False,
     as_json: Json = False,
 ) -> None:
-    """List all accounts with their open deals."""
+    """List accounts with their open deals, and the deals of today (UTC)."""
     methods.require_known(method)
-    answer = connection.desk().ListRequisites(pb.ListRequisitesRequest(method_code=method))
+    request = pb.ListRequisitesRequest(method_code=method, text=text, full=full, with_use=not as_json)
+    answer = connection.desk().ListRequisites(request)
     rows = [output.plain(each) for each in answer.requisites]
+    for row, use in zip(rows, answer.uses, strict=False):
+        row["today"] = f"{use.completed} of {use.opened}: {use.amount}" if use.opened else None
+        row["last_used_at"] = output.plain(use)["last_used_at"]
     if not as_json:
         short_ids = output.shortened(row["requisite_id"] for row in rows)
         rows = [

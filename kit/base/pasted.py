@@ -23,10 +23,11 @@ def pasted_rows(text: str, columns: Sequence[str]) -> list[PastedRow]:
 
     The first line may name columns, in any order; further ones are ignored. Without such a line the cells are those of
     `columns`, in their order. Cells are separated by tabs, semicolons or commas: the one that is most frequent in the
-    first line. Raises ValueError with a sentence for a quotation that does not end.
+    first line that has any. Raises ValueError with a sentence for a quotation that does not end.
     """
     lines = text.replace("\r\n", "\n").replace("\r", "\n").lstrip("\ufeff").strip("\n").split("\n")
-    delimiter = max(_DELIMITERS, key=lines[0].count)
+    first = next((line for line in lines if any(each in line for each in _DELIMITERS)), "")
+    delimiter = max(_DELIMITERS, key=first.count)
     reader = csv.reader(
         (f"{line}\n" for line in lines), delimiter=delimiter, strict=True, skipinitialspace=True
     )

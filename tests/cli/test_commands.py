@@ -29,8 +29,8 @@ keys create|list|deactivate
 categories set|list
 currencies set|list
 methods set|list
-rates set|list|pull|accept
-requisites add|list|disable|enable
+rates set|list|history|pull|accept
+requisites add|add-list|show|list|disable|enable
 invoices list|show|cancel
 checkout select|mark-paid|cancel
 deals list|show|confirm|reject|appeal|resolve|system

@@ -160,7 +160,7 @@ def test_a_key_opens_the_api_until_it_is_deactivated(fiatgate: Fiatgate, shop: d
     assert status() == 403
 
 
-def test_what_is_sold_is_set_and_listed(fiatgate: Fiatgate) -> None:
+def test_what_is_sold_is_set_and_listed(fiatgate: Fiatgate, tmp_path: Path) -> None:
     currency = ("currencies", "set", CURRENCY, "--name", "Quo", "--symbol", "Q", "--decimals", "2")
     made = fiatgate(*currency, "--min", "5", "--max", "500", "--markup", "0.02")
     assert like(made, catalog_pb2.Currency)
@@ -206,6 +206,23 @@ def test_what_is_sold_is_set_and_listed(fiatgate: Fiatgate) -> None:
     id = added[0]["requisite_id"]
     assert fiatgate("requisites", "disable", id)["enabled"] is False
     assert fiatgate("requisites", "enable", id)["enabled"] is True
+    accounts = tmp_path / "accounts.csv"
+    accounts.write_text("account,holder,bank,max_deals\n18,Ann Holder,First Bank,5\n17,Ben Holder,,\n")
+    wrong = run("requisites", "add-list", "quo-cash", str(accounts))
+    assert (wrong.exit_code, "1 of 2 lines are wrong" in wrong.out) == (1, True)
+    assert len(fiatgate("requisites", "list", "--method", "quo-cash")) == 1
+    accounts.write_text("18,Ann Holder,First Bank,5\n19,Ben Holder\n")
+    assert [each["max_deals"] for each in fiatgate("requisites", "add-list", "quo-cash", str(accounts))] == [
+        5,
+        100,
+    ]
+    story = fiatgate("requisites", "show", id)
+    assert [each["act"] for each in story["acts"]] == [
+        f"requisite.{word}" for word in ("enable", "disable", "add")
+    ]
+    assert "disabled" in run("requisites", "show", id[:13]).out
+    assert [each["account"] for each in fiatgate("requisites", "list", "--text", "ann hold")] == ["18"]
+    assert fiatgate("rates", "history", CURRENCY, "--days", "2")[-1]["last"] == "50"
     disabled = fiatgate(*currency, "--min", "5", "--max", "500", "--disabled")
     assert disabled in fiatgate("currencies", "list")
     assert [each for each in fiatgate("rates", "pull") if each["currency_code"] == "EUR"]
