@@ -1,5 +1,7 @@
 """`fiatgate requisites …`"""
 
+import sys
+from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
@@ -64,8 +66,7 @@ def add(
 def add_list(
     method: Annotated[str, typer.Argument(metavar="METHOD", help="Method code.")],
     file: Annotated[
-        typer.FileText,
-        typer.Argument(metavar="FILE", help="account, holder, bank, max_deals; -: standard input."),
+        Path, typer.Argument(metavar="FILE", help="CSV: account, holder, bank, max_deals; -: standard input.")
     ],
     *,
     check: Annotated[bool, typer.Option("--check", help="Only list what is wrong. Add nothing.")] = False,
@@ -73,7 +74,7 @@ def add_list(
 ) -> None:
     """Add the accounts of a list: all of them, or none. Exit code 1 when a line is wrong."""
     try:
-        lines = pasted_rows(file.read(LIST_MOST_BYTES), LIST_COLUMNS)
+        lines = pasted_rows(_text_of(file), LIST_COLUMNS)
         given = [_new(line) for line in lines]
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="FILE") from None
@@ -93,6 +94,21 @@ def add_list(
     columns = ("requisite_id", "account", "holder", "bank", "max_deals")
     stacks = (("requisite_id",), ("account", "holder"), ("bank", "max_deals"))
     output.rows([output.plain(each) for each in added], columns, as_json=as_json, empty="None", stacks=stacks)
+
+
+def _text_of(file: Path) -> str:
+    """Returns the text of the file, or of standard input for "-". Raises ValueError for one that can't be read."""
+    try:
+        if str(file) == "-":
+            content = sys.stdin.buffer.read(LIST_MOST_BYTES + 1)
+        else:
+            with file.open("rb") as opened:
+                content = opened.read(LIST_MOST_BYTES + 1)
+    except OSError as error:
+        raise ValueError(f"{file}: {error.strerror}") from None
+    if len(content) > LIST_MOST_BYTES:
+        raise ValueError(f"{file} has more than {LIST_MOST_BYTES // 1024} KiB")
+    return content.decode("utf-8-sig")
 
 
 def _new(line: PastedRow) -> pb.NewRequisite:
