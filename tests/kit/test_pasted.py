@@ -10,7 +10,7 @@ from kit.base.pasted import pasted_rows
 COLUMNS = ("account", "holder", "bank")
 
 
-def rows(text: str) -> list[tuple[int, str, str, str]]:
+def rows(text: str) -> list[tuple[object, ...]]:
     return [(row.line, *(row.cells[name] for name in COLUMNS)) for row in pasted_rows(text, COLUMNS)]
 
 
