@@ -273,7 +273,6 @@ def test_pages_of_money_look_right(payouts: Payouts, staff: Staff, open_page: Op
     page = staff.page(open_page, "treasury", "desk", viewport={"width": 1280, "height": 800})
     for name, path in {
         "withdrawals": "/withdrawals",
-        "withdrawals-done": "/withdrawals?stage=done",
         "withdrawal": f"/withdrawals/{small}",
         "withdrawal-new": f"/withdrawals/new?merchant={payouts.merchant}",
         "withdrawal-methods": "/withdrawal-methods",
