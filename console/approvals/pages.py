@@ -23,14 +23,9 @@ WAITING: Final = "waiting"
 PATHS: Final = {
     "withdrawal": "/withdrawals/{id}",
     "deal": "/deals/{id}",
-    "case": "/cases/{id}",
     "invoice": "/invoices/{id}",
-    "merchant": "/merchants/{id}",
     "person": "/people/{id}",
-    "rate": "/rates",
-    "currency": "/currencies",
-    "method": "/methods",
-    "requisite": "/requisites/{id}",
+    "currency": "/rates",
 }
 """The page of the thing that a request is about, by its kind."""
 ENDS: Final = frozenset(
