@@ -10,11 +10,12 @@ from typing import Any, Final
 from console.deals.evidence import evidence_of
 from console.deals.words import AWAITING_CONFIRMATION, AWAITING_PAYMENT, OVERDUE, state_words, tone
 from console.exchange import Request
-from console.invoices.choices import catalog_choices
 from console.list_page import Asked, Found, ListPage
 from console.ui.beside import following, selected_of
+from console.ui.choices import catalog_choices
 from console.ui.filters import DAYS, SINCE, UNTIL, Amount, Choice, Merchant, Tabs, Text
 from console.ui.values import iso, queried
+from fiatgate.catalog.v1 import catalog_pb2
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 from kit.base.clock import SystemClock
 from kit.base.codes import in_groups
@@ -163,7 +164,7 @@ class DealsPage(ListPage):
         )
 
     async def choices(self, req: Request) -> Mapping[str, Mapping[str, str]]:
-        return await catalog_choices(self.deps)
+        return await catalog_choices(self.deps.catalog.GetCatalog(catalog_pb2.GetCatalogRequest()))
 
     async def more(self, req: Request, found: Found) -> Mapping[str, Any]:
         """Returns the selected deal with its evidence: the one that the address names, or the first one."""

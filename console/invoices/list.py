@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from console.exchange import Request
-from console.invoices.choices import catalog_choices
 from console.list_page import Asked, Found, ListPage
+from console.ui.choices import catalog_choices
 from console.ui.filters import DAYS, SINCE, UNTIL, Amount, Choice, Merchant, Text
 from console.ui.values import iso, word
+from fiatgate.catalog.v1 import catalog_pb2
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 from kit.base.proto import timestamp_from
 
@@ -81,4 +82,4 @@ class InvoicesPage(ListPage):
         )
 
     async def choices(self, req: Request) -> Mapping[str, Mapping[str, str]]:
-        return await catalog_choices(self.deps)
+        return await catalog_choices(self.deps.catalog.GetCatalog(catalog_pb2.GetCatalogRequest()))

@@ -1,18 +1,20 @@
 """The currencies and payment methods that the filters of lists offer."""
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
+from typing import Final
 
-from console.wiring import Deps
 from fiatgate.catalog.v1 import catalog_pb2
 from kit.rpc.errors import Refused
 
-ALL = {"": "All"}
+ALL: Final = {"": "All"}
 
 
-async def catalog_choices(deps: Deps) -> Mapping[str, Mapping[str, str]]:
+async def catalog_choices(
+    asked: Awaitable[catalog_pb2.GetCatalogResponse],
+) -> Mapping[str, Mapping[str, str]]:
     """Returns the words of the filters `currency` and `method`; while catalog is away, those of the address alone."""
     try:
-        catalog = await deps.catalog.GetCatalog(catalog_pb2.GetCatalogRequest())
+        catalog = await asked
     except Refused as refused:
         if refused.reason != "DB_UNAVAILABLE":
             raise
