@@ -206,6 +206,8 @@ def test_a_lower_amount_waits_for_a_second_person(till: Till, staff: Staff, open
     expect(seen.locator("figure img")).to_be_visible()
     assert seen.locator("figure img").evaluate("each => each.naturalWidth") > 0
     looks_right(seen, "deals-appeal")
+    seen.goto(f"{desk.url}/deals/{deal.deal_id}")
+    looks_right(seen, "deal")
 
 
 def test_a_picture_has_an_address_of_its_own_where_it_can_do_nothing(till: Till, staff: Staff) -> None:
@@ -280,6 +282,8 @@ def test_late_money_is_answered_and_the_next_case_is_shown(till: Till, staff: St
     seen = staff.page(open_page, "desk")
     seen.goto(desk.url + list)
     looks_right(seen, "cases")
+    seen.goto(f"{desk.url}/cases/{first}")
+    looks_right(seen, "case")
     fields = {"back": list, "next": str(second)}
     empty = desk.post(f"/cases/{first}/answer", fields | {"outcome": " "})
     assert empty.status_code == 422

@@ -74,8 +74,16 @@ DESK_PAGES: Final = {
     "problem": "/account?problem=last_factor",
 }
 DASHBOARD_PAGES: Final = {"home": "/", "account": "/account", "merchant": "/merchant", "people": "/people"}
-ANSWERS: Final = frozenset({"/account/totp/confirm", "/account/recovery-codes", "/live"})
-"""Answers to forms, which lead elsewhere as addresses, and to scripts."""
+ANSWERS: Final = frozenset(
+    {
+        "/account/totp/confirm",
+        "/account/recovery-codes",
+        "/live",
+        "/deals/states",
+        "/deals/{deal_id}/pictures/{kind}",
+    }
+)
+"""Answers to forms, which lead elsewhere as addresses, to scripts, and pictures."""
 IN_ROOMS: Final[dict[str, str]] = (
     dict.fromkeys(
         (
@@ -94,6 +102,7 @@ IN_ROOMS: Final[dict[str, str]] = (
         ),
         "test_merchants.py",
     )
+    | dict.fromkeys(("/deals", "/deals/{deal_id}", "/cases", "/cases/{number}"), "test_deals.py")
     | dict.fromkeys(
         ("/invoices", "/invoices/{invoice_id}", "/find", "/deals-system"),
         "test_invoices.py",
