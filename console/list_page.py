@@ -155,7 +155,7 @@ class ListPage(Page):
             refused, faults = fault, self._faults(fault)
         more = await self.more(req, found)
         shown = self._shown(req, given, found, choices)
-        shown["faults"] = faults
+        shown |= {"faults": faults, "params": params or {}}
         shown["choices"] = {
             each.name: _words(each, choices.get(each.name, {}), given[each.name])
             for each in self.filters

@@ -11,6 +11,7 @@ import falcon.asgi
 from console.exchange import Request
 from console.page import Page, leave_for
 from console.requisites.pages import methods_of
+from console.ui.pages import only_for
 from console.ui.values import queried
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 from kit.base.pasted import PastedRow, pasted_rows
@@ -22,6 +23,7 @@ LIST_MAX_CHARACTERS: Final = 24 * 1024
 """A form has at most 32 KiB, and the list stands in it percent-encoded."""
 MENDABLE: Final = frozenset({"VALIDATION_ERROR"})
 NEW: Final = {"account": "", "holder": "", "bank": "", "max_deals": "100"}
+ADDED_BY: Final = frozenset({"desk", "admin"})
 
 
 class NewRequisitePage(Page):
@@ -30,6 +32,7 @@ class NewRequisitePage(Page):
     link = "/requisites"
 
     async def on_get(self, req: Request, resp: falcon.asgi.Response) -> None:
+        only_for(req, ADDED_BY)
         await self._show(req, resp, req.get_param("method") or "", NEW)
 
     on_head = on_get
@@ -85,6 +88,7 @@ class SeveralPage(Page):
     link = "/requisites"
 
     async def on_get(self, req: Request, resp: falcon.asgi.Response) -> None:
+        only_for(req, ADDED_BY)
         await self._show(req, resp, req.get_param("method") or "", "")
 
     on_head = on_get

@@ -198,7 +198,7 @@ def seen_by(person: Person, address: str) -> Seen:
     forms = {}
     for found in FORM.finditer(answer.text):
         action = unescape(found[1])
-        if not action.startswith(OWN):
+        if "<button" in found[2] and not action.startswith(OWN):  # one without can be read, not sent
             fields = {unescape(name): unescape(value or "") for name, value in FIELD.findall(found[0])}
             forms[route_of(action)] = (action, fields)
     links = (unescape(each) for each in LINK.findall(answer.text))
