@@ -30,6 +30,7 @@ from services.accounts import rpc as accounts_rpc
 from services.catalog import rpc as catalog_rpc
 from services.invoices import rpc as invoices_rpc
 from services.merchants import rpc as merchants_rpc
+from services.withdrawals import rpc as withdrawals_rpc
 from tests.console.house import HTTP_SECONDS, START_PAGES, House, Person, new_merchant, title_of
 from tests.console.second import second_console
 
@@ -206,6 +207,9 @@ READ_BY: Final[dict[str, Permission]] = {
     "/currencies": catalog_rpc.PERMISSIONS["CatalogService/GetCatalog"],
     "/requisites": invoices_rpc.PERMISSIONS["DealDeskService/ListRequisites"],
     "/reports": invoices_rpc.PERMISSIONS["ReportsService/GetReport"],
+    "/withdrawals": withdrawals_rpc.PERMISSIONS["WithdrawalsService/ListAllWithdrawals"],
+    "/withdrawal-methods": withdrawals_rpc.PERMISSIONS["WithdrawalsService/ListWithdrawalMethods"],
+    "/approvals": withdrawals_rpc.PERMISSIONS["ApprovalsService/ListApprovals"],
 }
 """The permission of the call by which each page of the navigation is read."""
 
