@@ -15,12 +15,14 @@ from console.page import Page, leave_for
 from console.ui.values import percent
 from console.ui.words import FIELDS
 from fiatgate.accounts.v1 import accounts_pb2
+from fiatgate.approvals.v1 import approvals_pb2
 from fiatgate.catalog.v1 import catalog_pb2
 from fiatgate.invoices.v1 import invoices_pb2
 from fiatgate.merchants.v1 import merchants_pb2 as pb
 from kit.rpc.errors import Refused, not_found
 
 OPEN_DEALS_COUNTED: Final = 20
+REQUESTS_READ: Final = 200
 MENDABLE: Final = frozenset(
     {"VALIDATION_ERROR", "MERCHANT_CATEGORY_NOT_FOUND", "EDIT_CONFLICT", "MERCHANT_STATE_CONFLICT"}
 )
@@ -107,12 +109,13 @@ class MerchantPage(OneMerchant):
         but for the setting that another person changed: after its present value was read, it may be replaced.
         """
         merchant = await self.merchant(merchant_id)
-        categories, catalog, owner, steps, open_deals = await asyncio.gather(
+        categories, catalog, owner, steps, open_deals, waiting = await asyncio.gather(
             self.deps.merchants.ListCategories(pb.ListCategoriesRequest()),
             or_none(self.deps.catalog.GetCatalog(catalog_pb2.GetCatalogRequest())),
             self.deps.merchants.GetOwner(pb.GetOwnerRequest(owner=merchant.owner_email)),
             self._next_steps(req, merchant),
             self._open_deals(req, merchant),
+            self._waiting(req, merchant),
         )
         now = values_of(merchant)
         conflict = refused.metadata["field"] if refused and refused.reason == "EDIT_CONFLICT" else ""
@@ -134,6 +137,7 @@ class MerchantPage(OneMerchant):
             owner=owner.owner,
             steps=steps,
             open_deals=open_deals,
+            waiting=waiting,
             logo=logo_of(merchant),
         )
 
@@ -160,6 +164,20 @@ class MerchantPage(OneMerchant):
             (merchant.HasField("callback_url"), "Set the address for webhooks", f"{path}#addresses"),
         )
         return () if all(done for done, *_ in steps) else steps
+
+    async def _waiting(self, req: Request, merchant: pb.Merchant) -> Sequence[approvals_pb2.Approval]:
+        """Returns the requests about the merchant that wait for a second person, for people who see all requests."""
+        if not self.may(req):
+            return ()
+        request = approvals_pb2.ListApprovalsRequest(
+            state=approvals_pb2.APPROVAL_STATE_PENDING, limit=REQUESTS_READ
+        )
+        answers = await asyncio.gather(
+            or_none(self.deps.approvals["withdrawals"].ListApprovals(request)),
+            or_none(self.deps.approvals["invoices"].ListApprovals(request)),
+        )
+        listed = [each for answer in answers if answer is not None for each in answer.approvals]
+        return [each for each in listed if each.merchant_id == merchant.merchant_id]
 
     async def _open_deals(self, req: Request, merchant: pb.Merchant) -> str:
         """Returns the number of open deals, counted to a bound, for the question before a ban."""

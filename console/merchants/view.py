@@ -1,4 +1,4 @@
-"""What a merchant sees, read-only: its balance, newest invoices, and the methods of its customers."""
+"""A merchant as itself and its customers see it, read-only: balance, newest invoices, payment methods."""
 
 from __future__ import annotations
 
@@ -55,6 +55,10 @@ class ViewPage(OneMerchant):
                 )
             ),
         )
+        methods = [(each.method, list(obstacles(each))) for each in offered.methods] if offered else []
+        common = (
+            [why for why in methods[0][1] if all(why in found for _, found in methods)] if methods else []
+        )
         self.show_merchant(
             req,
             resp,
@@ -63,7 +67,9 @@ class ViewPage(OneMerchant):
             balance=balance,
             invoices=invoices and invoices.invoices,
             refused_because=offered and REFUSED.get(offered.refused, offered.refused),
-            methods=offered and [(each.method, list(obstacles(each))) for each in offered.methods],
+            common=common,
+            methods=offered
+            and [(each, found, [why for why in found if why not in common]) for each, found in methods],
         )
 
     on_head = on_get

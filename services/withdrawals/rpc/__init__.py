@@ -46,6 +46,7 @@ CALLERS: Final[Callers] = {
             "WithdrawalsService/ProcessWithdrawal",
             "WithdrawalsService/SetWithdrawalMethod",
         }
+        {audit.LIST, queues.LIST, "ApprovalsService/ListApprovals", "WithdrawalsService/GetBalance"}
     ),
     "console-dashboard": frozenset({audit.LIST}),
     "gateway": frozenset({"WithdrawalsService/GetWithdrawal", "WithdrawalsService/ListWithdrawals"}),
