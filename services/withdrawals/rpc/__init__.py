@@ -31,6 +31,7 @@ CALLERS: Final[Callers] = {
             audit.LIST,
             status.GET,
             queues.LIST,
+            "ApprovalsService/ListApprovals",
             "FindService/Find",
             *approvals.METHODS,
             "WithdrawalsService/CancelWithdrawal",
@@ -46,7 +47,6 @@ CALLERS: Final[Callers] = {
             "WithdrawalsService/ProcessWithdrawal",
             "WithdrawalsService/SetWithdrawalMethod",
         }
-        {audit.LIST, queues.LIST, "ApprovalsService/ListApprovals", "WithdrawalsService/GetBalance"}
     ),
     "console-dashboard": frozenset({audit.LIST}),
     "gateway": frozenset({"WithdrawalsService/GetWithdrawal", "WithdrawalsService/ListWithdrawals"}),
