@@ -31,7 +31,6 @@ CALLERS: Final[Callers] = {
             audit.LIST,
             status.GET,
             queues.LIST,
-            "ApprovalsService/ListApprovals",
             "FindService/Find",
             *approvals.METHODS,
             "WithdrawalsService/CancelWithdrawal",
