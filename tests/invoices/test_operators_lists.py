@@ -1,30 +1,24 @@
-"""The operator's lists and searches among many rows: each statement reads an index, and pages have no gaps."""
+"""The operator's lists among many rows: pages have no gaps, and a call reads a bounded number of rows."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from datetime import timedelta
 from decimal import Decimal
 from typing import Any, Final
 
 import psycopg2
 import pytest
-from sqlalchemy import event, text
 
-from kit.db.finding import Search
-from services.invoices.domain.states import DealStatus, InvoiceStatus
-from services.invoices.operations import cases, desk, reading
+from services.invoices.domain.states import InvoiceStatus
+from services.invoices.operations import reading
 from services.invoices.store import finding
-from services.invoices.store import requisites as store
 from services.invoices.store.invoice_lists import InvoiceFilter, InvoiceList, Place, newest_invoices
-from services.invoices.store.requisites import DealsOfRequisite
 from tests.invoices.conftest import World
 from tests.support.databases import past_all_rules
 
 ROWS: Final = 20_000
 MERCHANTS: Final = 20
-SCAN: Final = "Seq Scan on "
 
 # An invoice a minute, each with a deal; one in a thousand pending, its deal marked paid.
 FILL: Final = f"""
@@ -60,124 +54,6 @@ def crowd(world: World) -> World:
     with closing(psycopg2.connect(url)) as connection, connection, connection.cursor() as cursor:
         cursor.execute(FILL, {"now": world.clock.now()})
     return world
-
-
-@contextmanager
-def statements(world: World) -> Iterator[list[tuple[str, Any]]]:
-    """The SELECTs of this service's database while the block runs, with their values."""
-    found: list[tuple[str, Any]] = []
-
-    def note(connection: Any, cursor: Any, statement: str, values: Any, context: Any, many: bool) -> None:
-        found.append((statement, values))
-
-    engine = world.deps.db._engine
-    event.listen(engine, "before_cursor_execute", note)
-    try:
-        yield found
-    finally:
-        event.remove(engine, "before_cursor_execute", note)
-
-
-def plans(world: World, run: Callable[[], object]) -> str:
-    """Returns how PostgreSQL runs the statements of `run`."""
-    with statements(world) as made:
-        run()
-    with world.deps.db.autocommit() as connection:
-        return "\n".join(
-            line
-            for statement, values in made
-            for line in connection.exec_driver_sql(f"EXPLAIN {statement}", values).scalars()
-        )
-
-
-def lists(world: World) -> dict[str, Callable[[], object]]:
-    now = world.clock.now()
-    span = {"created_from": now - timedelta(days=3), "created_before": now - timedelta(days=2)}
-    with world.deps.db.autocommit() as connection:
-        merchant, invoice = map(
-            str, connection.execute(text("SELECT merchant_id, id FROM invoices OFFSET 500 LIMIT 1")).one()
-        )
-        deal = str(connection.execute(text("SELECT id FROM deals OFFSET 500 LIMIT 1")).scalar_one())
-        requisite = connection.execute(text("SELECT id FROM requisites ORDER BY id LIMIT 1")).scalar_one()
-        some = connection.execute(text("SELECT id FROM deals WHERE confirm_before IS NOT NULL LIMIT 1"))
-        marked = str(some.scalar_one())
-
-    def invoices(**wanted: Any) -> Callable[[], object]:
-        return lambda: reading.list_all_invoices(world.deps, limit=50, **wanted)
-
-    def deals(**wanted: Any) -> Callable[[], object]:
-        return lambda: desk.list_deals(world.deps, limit=50, **wanted)
-
-    def requisite_deals(status: DealStatus) -> Callable[[], object]:
-        wanted = DealsOfRequisite(requisite_id=requisite, status=status, created_before=now)
-
-        def run() -> object:
-            with world.deps.db.autocommit() as connection:
-                return store.deals_of_requisite(connection, wanted, 50, most=1000)
-
-        return run
-
-    def use() -> object:
-        with world.deps.db.autocommit() as connection:
-            return store.use_since(connection, [requisite], now - timedelta(days=1))
-
-    return {
-        "all invoices": invoices(),
-        "invoices of a time": invoices(**span),
-        "invoices after another": invoices(after_invoice_id=invoice),
-        "invoices of an amount": invoices(amount="49.50"),
-        "invoices of amounts": invoices(amount_from="49.50", amount_to="60", currency_code="EUR"),
-        "invoices of an order": invoices(external_id="old-77"),
-        "invoices of a customer": invoices(customer_id="c-77", created_from=now - timedelta(days=300)),
-        "invoices of a customer of a merchant": invoices(customer_id="c-77", merchant_id=merchant),
-        "invoices of a method": invoices(method_code="card_eur", after_invoice_id=invoice),
-        "rare invoices": invoices(status=InvoiceStatus.FAIL),
-        "invoices of a merchant": invoices(merchant_id=merchant, status=InvoiceStatus.SUCCESS),
-        "successful invoices": invoices(status=InvoiceStatus.SUCCESS, after_invoice_id=invoice),
-        "all deals": deals(),
-        "deals of a time": deals(**span),
-        "the queue": deals(marked_paid=True, amount_from="100", customer_id="c-77"),
-        "the queue after another": deals(marked_paid=True, after_deal_id=marked),
-        "appeals": deals(status=DealStatus.APPEAL, oldest_first=True, merchant_id=merchant),
-        "deals of an account": deals(status=DealStatus.PENDING, account="4000 0025"),
-        "states of deals": lambda: desk.list_deal_states(world.deps, deal_ids=[deal, marked]),
-        "a deal with those near it": lambda: desk.get_deal(world.deps, deal_id=deal),
-        "deals after another": deals(after_deal_id=deal, status=DealStatus.COMPLETED),
-        "deals of a requisite": requisite_deals(status=DealStatus.COMPLETED),
-        "appeals of a requisite": requisite_deals(status=DealStatus.APPEAL),
-        "use of a requisite": use,
-        "cases": lambda: cases.list_cases(world.deps, open_only=True, limit=50),
-    }
-
-
-def test_lists_and_searches_read_indexes(crowd: World) -> None:
-    def search(search: Search, text: str) -> Callable[[], object]:
-        def run() -> object:
-            with crowd.deps.db.autocommit() as connection:
-                return search(connection, text, 11)
-
-        return run
-
-    searches = {
-        f"{each.__name__} {text}": search(each, text)
-        for each in finding.SEARCHES
-        for text in (
-            "49.50",
-            "49.75",
-            "old-77",
-            "c-77",
-            "name 77",
-            "0000 0000",
-            "3f0c7b1e-6d7e",
-            "4000 0025",
-            "1001",
-        )
-    }
-    for name, run in (lists(crowd) | searches).items():
-        plan = plans(crowd, run)
-        # A table with a page or two is read whole: requisites and cases are few here.
-        assert f"{SCAN}invoices" not in plan, f"{name}:\n{plan}"
-        assert f"{SCAN}deals" not in plan, f"{name}:\n{plan}"
 
 
 def test_all_pages_together_are_the_list(crowd: World) -> None:
