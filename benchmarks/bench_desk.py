@@ -15,7 +15,7 @@ import os
 import statistics
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AsyncExitStack, ExitStack, contextmanager
 
 import aiohttp
 import grpc
@@ -41,6 +41,7 @@ VISIBLE_MS = 1000
 DESKS = 50
 DESKS_CORES = 0.1
 REST_SECONDS = 20
+OPEN_SECONDS = 30
 KEYED_DEALS = 30
 KEYS_MOST = 3
 REPEATS = 40
@@ -154,42 +155,25 @@ def _by_keyboard(page: Page, desk: str) -> list[Row]:
     ]
 
 
-async def _listen(people: Sequence[Person], opened: asyncio.Event, seconds: float) -> None:
-    """Keeps the streams of all desks open, and reads what comes."""
-    async with (
-        asyncio.TaskGroup() as listeners,
-        aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar()) as http,
-    ):
-        waiting = DESKS
-
-        async def listen(person: Person) -> None:
-            nonlocal waiting
-            cookies = "; ".join(f"{each.name}={each.value}" for each in person.http.cookies)
-            async with http.get(f"{person.url}/live", headers={"Cookie": cookies}) as answer:
-                assert answer.status == 200, answer.status
-                async for line in answer.content:
-                    if line.startswith(b"data:"):
-                        waiting -= 1
-                        break
-                if not waiting:
-                    opened.set()
-                async for _ in answer.content:
-                    pass
-
-        tasks = [listeners.create_task(listen(people[number // DESKS_PER_PERSON])) for number in range(DESKS)]
-        await asyncio.wait_for(opened.wait(), 60)
-        await asyncio.sleep(seconds)
-        for task in tasks:
-            task.cancel()
-
-
 async def _cores_of_desks(stack: Stack, people: Sequence[Person]) -> float:
-    opened = asyncio.Event()
-    listening = asyncio.create_task(_listen(people, opened, REST_SECONDS))
-    await opened.wait()
-    before = sum(processor_seconds(stack).values())
-    await listening
-    return (sum(processor_seconds(stack).values()) - before) / REST_SECONDS
+    """Opens the streams of all desks, and returns the cores that are used while nothing changes."""
+    async with AsyncExitStack() as opened:
+        jar = aiohttp.DummyCookieJar()
+        http = await opened.enter_async_context(
+            aiohttp.ClientSession(cookie_jar=jar, connector=aiohttp.TCPConnector(limit=0))
+        )
+        for number in range(DESKS):
+            person = people[number // DESKS_PER_PERSON]
+            cookies = "; ".join(f"{each.name}={each.value}" for each in person.http.cookies)
+            request = http.get(f"{person.url}/live", headers={"Cookie": cookies})
+            answer = await opened.enter_async_context(request)
+            assert answer.status == 200, f"stream {number}: {answer.status}"
+            async with asyncio.timeout(OPEN_SECONDS):
+                while not (await answer.content.readline()).startswith(b"data:"):
+                    pass
+        before = sum(processor_seconds(stack).values())
+        await asyncio.sleep(REST_SECONDS)
+        return (sum(processor_seconds(stack).values()) - before) / REST_SECONDS
 
 
 async def _cores_at_rest(stack: Stack) -> float:
@@ -215,7 +199,8 @@ def _at_rest(stack: Stack, people: Sequence[Person]) -> list[Row]:
 
 def measure(made: years.Years) -> list[Row]:
     with ExitStack() as opened:
-        stack = opened.enter_context(running_stack())
+        # One machine loads many pages here; a person does not.
+        stack = opened.enter_context(running_stack(FIATGATE_DESK_REQUESTS_PER_MINUTE="0"))
         house = opened.enter_context(_desk(stack))
         people = [_operator(house) for _ in range(DESKS // DESKS_PER_PERSON)]
         rows = _at_rest(stack, people)
