@@ -45,7 +45,15 @@ SELECT deal_id, id, merchant_id, 'completed', 'successfully_paid', 'eur-card', '
        upper(left(id::text, 8)), true, 'Sender ' || external_id, 'sender ' || external_id
 FROM invoices WHERE deal_id IS NOT NULL
 """
-_OPEN: Final = """
+ACCOUNTS: Final = 500
+"""They have twenty open deals each."""
+_ACCOUNTS: Final = f"""
+INSERT INTO requisites (id, method_code, holder, account, max_deals, open_deals, enabled, created_at)
+SELECT md5('r' || n)::uuid, 'eur-card', 'Holder ' || n, '4000' || lpad(n::text, 12, '0'), %(open)s,
+       %(open)s / {ACCOUNTS}, true, now() - interval '1 year'
+FROM generate_series(0, {ACCOUNTS - 1}) AS n
+"""
+_OPEN: Final = f"""
 WITH made AS (
   INSERT INTO invoices (id, merchant_id, key_id, external_id, amount, currency_code, status, customer_id, created_at,
                         expires_at, deal_id)
@@ -61,20 +69,17 @@ INSERT INTO deals (id, invoice_id, merchant_id, status, sub_status, method_code,
                    requisite_id, created_at, expires_at, mark_paid_at, confirm_before, reference, takes_reference,
                    sender_name, sender_words)
 SELECT deal_id, id, merchant_id, 'pending', 'awaiting_confirmation', 'eur-card', 'Card', 'EUR', 2, amount, amount,
-       0.91, 0, 6,
-       (SELECT id FROM requisites WHERE method_code = 'eur-card' LIMIT 1), created_at, expires_at, created_at,
+       0.91, 0, 6, md5('r' || substr(external_id, 6)::int %% {ACCOUNTS})::uuid, created_at, expires_at, created_at,
        created_at + interval '1 day', upper(left(id::text, 8)), true, 'Buyer ' || external_id,
        'buyer ' || external_id
 FROM made
 """
-# The deals that are decided need their first step, and a requisite that counts them.
+# The deals that are decided need their first steps.
 _STEPS: Final = """
 INSERT INTO deal_transitions (deal_id, at, status, sub_status, actor, note)
 SELECT id, created_at, 'pending', step, 'customer', '' FROM deals
 CROSS JOIN (VALUES ('awaiting_payment'), ('awaiting_confirmation')) AS steps (step)
-WHERE status = 'pending';
-UPDATE requisites SET max_deals = %(open)s + 1000, open_deals = %(open)s
-WHERE id = (SELECT id FROM requisites WHERE method_code = 'eur-card' LIMIT 1);
+WHERE status = 'pending'
 """
 # The sums of days begin after these rows: the worker would read five million of them meanwhile.
 _SUMMED: Final = """
@@ -113,7 +118,7 @@ def make(stack: Stack, years: Years) -> None:
             indexes = cursor.fetchall()
             for name, _ in indexes:
                 cursor.execute(f'DROP INDEX "{name}"')
-            for statement in (_OLD_INVOICES, _OLD_DEALS, _OPEN, _STEPS):
+            for statement in (_ACCOUNTS, _OLD_INVOICES, _OLD_DEALS, _OPEN, _STEPS):
                 cursor.execute(statement, values)
             for _, definition in indexes:
                 cursor.execute(definition)
