@@ -105,6 +105,7 @@ class ReportsPage(ListPage):
         totals = list(report.totals)
         return {
             "totals": [*totals, report.all] if len(totals) > 1 else totals,
+            "one_currency": totals[0].currency_code if len(totals) == 1 else "",
             "columns": COLUMNS | {"key": by},
             "charts": charts_of(found) if found.rows else [],
             "named": lambda row: named(row.key, by, found.values["names"]),
