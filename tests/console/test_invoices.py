@@ -108,12 +108,13 @@ def test_an_invoice_has_one_timeline_from_all_services(
     assert search(operator, created["external_id"]).headers["Location"] == page
     assert search(operator, id[:13]).headers["Location"] == page
 
+    assert {shop.create(amount="666.66")["amount"] for _ in range(2)} == {"666.66"}
     browser = staff.page(open_page, "desk")
     browser.goto(f"{house.desk}{page}")
     looks_right(browser, "invoice")
     for name, address in (
         ("invoices", f"/invoices?merchant={shop.merchant_id}"),
-        ("find", f"/find?q={created['amount']}"),
+        ("find", "/find?q=666.66"),
         ("deals-system", "/deals-system"),
     ):
         browser.goto(house.desk + address)
