@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 import uuid
 from typing import Any
 
@@ -75,7 +76,10 @@ def test_a_known_method_keeps_its_id_and_network_and_gets_all_else(house: House)
         min_amount="0.000001",
         memo_allowed=True,
         enabled=False,
+        transaction_pattern=made.transaction_pattern,
     )
+    assert re.fullmatch(made.transaction_pattern, "9f" * 32)
+    assert not re.fullmatch(made.transaction_pattern, "payment 7")
     assert methods(house)[made.code] == changed
     with pytest.raises(Refused, match="a method of its own"):
         set_method(house, code=made.code, network="TRC20")
