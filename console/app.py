@@ -26,6 +26,7 @@ from console.signin import routes as signin
 from console.signin.access import Access
 from console.surfaces import Surface, surface_of
 from console.ui.pages import Link
+from console.webhooks import routes as webhooks
 from console.wiring import Deps, addresses, wired
 from console.withdrawals import routes as withdrawals
 from kit.web.bodies import BODY_SECONDS, Bounds
@@ -57,6 +58,7 @@ ROOMS: Final = {
         merchants,
         requisites,
         prices,
+        webhooks,
         people,
         audit,
     ),

@@ -42,6 +42,12 @@ NOTICES: Final[Mapping[str, str]] = {
     "withdrawal-failed": "It is marked as failed. The amount is available to the merchant again.",
     "withdrawal-canceled": "It is canceled. The amount is available to the merchant again.",
     "withdrawal-method-set": "The withdrawal method is set. Withdrawals that exist keep their fee.",
+    # webhooks
+    "webhook-delivered": "Delivered: the merchant's server has accepted it.",
+    "webhook-refused": "Sent, and the merchant's server did not accept it. Its answer is below.",
+    "parked-retried": "The events were handled again.",
+    "parked-stayed": "Some events failed again and stay here, with the reason.",
+    "parked-discarded": "The event is discarded.",
     "several-done": "All that were ticked are done.",
     "recovery-sent": "The link to make new ways to sign in is on its way by e-mail.",
     # merchants
@@ -78,6 +84,9 @@ NOTICES: Final[Mapping[str, str]] = {
 """By the word in the address."""
 
 PROBLEMS: Final[Mapping[str, str]] = {
+    "WEBHOOK_NOT_FOUND": "The invoice has no webhook.",
+    "WEBHOOK_RESEND_COOLDOWN": "It was resent a moment ago. Wait a minute.",
+    "WEBHOOK_RESEND_CONFLICT": "An attempt is under way. Wait for its end.",
     "SESSION_INVALID": "You were signed out: the session ended, was idle for too long, or your account changed. "
     "Nothing was changed.",
     "SIGN_IN_REFUSED": "That did not work. Check what you typed; a code can be used only once.",

@@ -18,6 +18,7 @@ from services.webhooks.events import finished_invoice_from_message
 from services.webhooks.operations import desk, pruning, reading, resending, verification
 from services.webhooks.store import finding
 from services.webhooks.store.books import PARTS
+from services.webhooks.store.lists import EventFilter
 from services.webhooks.store.queues import QUEUES
 from services.webhooks.store.views import AttemptView, EventHistory, EventView
 from services.webhooks.wiring import Deps
@@ -43,7 +44,13 @@ CALLERS: Final[Callers] = {
             status.GET,
             queues.LIST,
             "FindService/Find",
+            "ParkedService/DiscardParked",
+            "ParkedService/ListParked",
+            "ParkedService/RetryParked",
+            "WebhooksService/GetEvent",
+            "WebhooksService/ListEvents",
             "WebhooksService/ListInvoiceEvents",
+            "WebhooksService/ResendLatest",
         }
     ),
     "console-dashboard": frozenset({audit.LIST}),
@@ -137,15 +144,14 @@ class WebhooksServicer(webhooks_pb2_grpc.WebhooksServiceServicer):
     def ListEvents(
         self, request: pb.ListEventsRequest, context: grpc.ServicerContext
     ) -> pb.ListEventsResponse:
-        found = desk.list_events(
-            self._deps,
-            status=event_status_from_message(request.status),
-            created_from=optional_datetime(request, "created_from"),
-            created_before=optional_datetime(request, "created_before"),
-            after_event_id=request.after_event_id,
-            limit=request.limit,
+        wanted = event_filter_from_message(request)
+        page = desk.list_events(
+            self._deps, wanted, after_event_id=request.after_event_id, limit=request.limit
         )
-        return pb.ListEventsResponse(events=[event_to_message(each) for each in found])
+        return pb.ListEventsResponse(
+            events=[event_to_message(each) for each in page.events],
+            continue_after_event_id=page.continue_after,
+        )
 
     def GetEvent(self, request: pb.GetEventRequest, context: grpc.ServicerContext) -> pb.GetEventResponse:
         history = reading.get_event(self._deps, event_id=request.event_id)
@@ -229,6 +235,19 @@ def event_status_from_message(value: int) -> EventStatus | None:
         if number == value:
             return known
     raise values.invalid("status", "Unknown status")
+
+
+def event_filter_from_message(request: pb.ListEventsRequest) -> EventFilter:
+    """Raises VALIDATION_ERROR for an id that is none, a long type, and an unknown status."""
+    return EventFilter(
+        status=event_status_from_message(request.status),
+        created_from=optional_datetime(request, "created_from"),
+        created_before=optional_datetime(request, "created_before"),
+        merchant_id=values.uuid("merchant_id", request.merchant_id) if request.merchant_id else None,
+        event_type=values.text("event_type", request.event_type, least=0, most=64) or None,
+        invoice_id=values.uuid("invoice_id", request.invoice_id) if request.invoice_id else None,
+        attempted=request.attempted if request.HasField("attempted") else None,
+    )
 
 
 def history_to_message(history: EventHistory) -> pb.WebhookEvent:

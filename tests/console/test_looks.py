@@ -121,6 +121,7 @@ IN_ROOMS: Final[dict[str, str]] = (
         ),
         "test_withdrawals.py",
     )
+    | dict.fromkeys(("/webhooks", "/webhooks/{event_id}", "/parked"), "test_webhooks.py")
 )
 """Pages that the test of their room looks at, with things on them (`looks_right`), by their address: the file."""
 HERE: Final = Path(__file__).parent

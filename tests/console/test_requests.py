@@ -30,6 +30,7 @@ from services.accounts import rpc as accounts_rpc
 from services.catalog import rpc as catalog_rpc
 from services.invoices import rpc as invoices_rpc
 from services.merchants import rpc as merchants_rpc
+from services.webhooks import rpc as webhooks_rpc
 from services.withdrawals import rpc as withdrawals_rpc
 from tests.console.house import HTTP_SECONDS, START_PAGES, House, Person, new_merchant, title_of
 from tests.console.second import second_console
@@ -192,6 +193,8 @@ READ_BY: Final[dict[str, Permission]] = {
     "/find": find_rpc.PERMISSIONS["FindService/Find"],
     "/deals-system": invoices_rpc.PERMISSIONS["DealDeskService/GetDealsSystem"],
     "/": queues_rpc.PERMISSIONS[queues_rpc.LIST],
+    "/webhooks": webhooks_rpc.PERMISSIONS["WebhooksService/ListEvents"],
+    "/parked": webhooks_rpc.PERMISSIONS["ParkedService/ListParked"],
     "/health": status_rpc.PERMISSIONS["StatusService/GetStatus"],
     "/live": queues_rpc.PERMISSIONS[queues_rpc.LIST],
     "/deals": invoices_rpc.PERMISSIONS["DealDeskService/ListDeals"],

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any, Final
+from uuid import UUID
 
 import pytest
 from sqlalchemy import event
@@ -35,6 +36,7 @@ from services.webhooks.operations import desk as webhooks_desk
 from services.webhooks.operations import reading as webhooks_reading
 from services.webhooks.store import finding as webhooks_finding
 from services.webhooks.store import queues as webhooks_queues
+from services.webhooks.store.lists import EventFilter
 from services.webhooks.wiring import wire as wire_webhooks
 from services.withdrawals.config import WithdrawalsSettings
 from services.withdrawals.domain import Stage, WithdrawalStatus
@@ -78,16 +80,13 @@ TRANSFERS: Final[dict[str, Any]] = {
     "with_balances": True,
     "after_balance": None,
 }
-EVENTS: Final[dict[str, Any]] = {
-    "status": None,
-    "created_from": None,
-    "created_before": None,
-    "after_event_id": 0,
-    "limit": 50,
-}
 OPEN_DEALS: Final[dict[str, Any]] = {"marked_paid": True, "limit": 50}
 
 List = Callable[[Any], object]
+
+
+def events_of(**wanted: Any) -> List:
+    return lambda deps: webhooks_desk.list_events(deps, EventFilter(**wanted), limit=50)
 
 
 def invoices_of(**wanted: Any) -> List:
@@ -196,14 +195,13 @@ LISTS: Final[Mapping[str, dict[str, List]]] = {
         "ledger: balance": lambda deps: ledger.get_balance(deps, merchant_id=M),
     },
     "webhooks": {
-        "webhooks: all": lambda deps: webhooks_desk.list_events(deps, **EVENTS),
-        "webhooks: dead": lambda deps: webhooks_desk.list_events(
-            deps, **EVENTS | {"status": EventStatus.DEAD}
-        ),
-        "webhooks: pending": lambda deps: webhooks_desk.list_events(
-            deps, **EVENTS | {"status": EventStatus.PENDING}
-        ),
-        "webhooks: days": lambda deps: webhooks_desk.list_events(deps, **EVENTS | DAYS),
+        "webhooks: all": events_of(),
+        "webhooks: dead": events_of(status=EventStatus.DEAD),
+        "webhooks: dead of a merchant": events_of(status=EventStatus.DEAD, merchant_id=UUID(M)),
+        "webhooks: pending": events_of(status=EventStatus.PENDING),
+        "webhooks: of a merchant": events_of(merchant_id=UUID(M)),
+        "webhooks: of the invoice": events_of(invoice_id=UUID(id_of("i", 507))),
+        "webhooks: days": events_of(**DAYS),
         "webhooks: stuck": lambda deps: webhooks_desk.list_stuck_events(deps, overdue_seconds=60, limit=50),
         "webhooks: of an invoice": lambda deps: webhooks_reading.list_invoice_events(
             deps, merchant_id=M, invoice_id=id_of("i", 507)

@@ -562,12 +562,24 @@ class ListEventsRequest(_message.Message):
     CREATED_BEFORE_FIELD_NUMBER: _builtins.int
     AFTER_EVENT_ID_FIELD_NUMBER: _builtins.int
     LIMIT_FIELD_NUMBER: _builtins.int
+    MERCHANT_ID_FIELD_NUMBER: _builtins.int
+    EVENT_TYPE_FIELD_NUMBER: _builtins.int
+    INVOICE_ID_FIELD_NUMBER: _builtins.int
+    ATTEMPTED_FIELD_NUMBER: _builtins.int
     status: Global___EventStatus.ValueType
     """UNSPECIFIED: all."""
     after_event_id: _builtins.int
     """Only events that stand after this one in the list. 0: from the start. WEBHOOK_EVENT_NOT_FOUND for an unknown one."""
     limit: _builtins.int
     """1 to 1000; 0 means 100."""
+    merchant_id: _builtins.str
+    """Only the events of this merchant. Empty: all."""
+    event_type: _builtins.str
+    """Only events of this type, as invoice.success. Empty: all."""
+    invoice_id: _builtins.str
+    """Only the event of this invoice. Empty: all."""
+    attempted: _builtins.bool
+    """True: only events with an attempt; false: only those without one. Null: all."""
     @_builtins.property
     def created_from(self) -> _timestamp_pb2.Timestamp:
         """Only events made at this time or later. Null: all."""
@@ -584,15 +596,23 @@ class ListEventsRequest(_message.Message):
         created_before: _timestamp_pb2.Timestamp | None = ...,
         after_event_id: _builtins.int = ...,
         limit: _builtins.int = ...,
+        merchant_id: _builtins.str = ...,
+        event_type: _builtins.str = ...,
+        invoice_id: _builtins.str = ...,
+        attempted: _builtins.bool | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_created_before", b"_created_before", "_created_from", b"_created_from", "created_before", b"created_before", "created_from", b"created_from"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_attempted", b"_attempted", "_created_before", b"_created_before", "_created_from", b"_created_from", "attempted", b"attempted", "created_before", b"created_before", "created_from", b"created_from"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_created_before", b"_created_before", "_created_from", b"_created_from", "after_event_id", b"after_event_id", "created_before", b"created_before", "created_from", b"created_from", "limit", b"limit", "status", b"status"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_attempted", b"_attempted", "_created_before", b"_created_before", "_created_from", b"_created_from", "after_event_id", b"after_event_id", "attempted", b"attempted", "created_before", b"created_before", "created_from", b"created_from", "event_type", b"event_type", "invoice_id", b"invoice_id", "limit", b"limit", "merchant_id", b"merchant_id", "status", b"status"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__attempted: _TypeAlias = _typing.Literal["attempted"]  # noqa: Y015
+    _WhichOneofArgType__attempted: _TypeAlias = _typing.Literal["_attempted", b"_attempted"]  # noqa: Y015
     _WhichOneofReturnType__created_before: _TypeAlias = _typing.Literal["created_before"]  # noqa: Y015
     _WhichOneofArgType__created_before: _TypeAlias = _typing.Literal["_created_before", b"_created_before"]  # noqa: Y015
     _WhichOneofReturnType__created_from: _TypeAlias = _typing.Literal["created_from"]  # noqa: Y015
     _WhichOneofArgType__created_from: _TypeAlias = _typing.Literal["_created_from", b"_created_from"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__attempted) -> _WhichOneofReturnType__attempted | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__created_before) -> _WhichOneofReturnType__created_before | None: ...
     @_typing.overload
@@ -605,16 +625,22 @@ class ListEventsResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     EVENTS_FIELD_NUMBER: _builtins.int
+    CONTINUE_AFTER_EVENT_ID_FIELD_NUMBER: _builtins.int
+    continue_after_event_id: _builtins.int
+    """Set when the search by merchant or type ended after 20,000 events without a full page: call again with it as
+    after_event_id. 0: it did not.
+    """
     @_builtins.property
     def events(self) -> _containers.RepeatedCompositeFieldContainer[Global___WebhookEvent]: ...
     def __init__(
         self,
         *,
         events: _abc.Iterable[Global___WebhookEvent] | None = ...,
+        continue_after_event_id: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["events", b"events"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["continue_after_event_id", b"continue_after_event_id", "events", b"events"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -1,15 +1,16 @@
 """The operator's desk: stuck events, and the numbers of events that wait."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from kit.audit import acts
 from kit.db.database import after_commit, retry_conflicts
 from kit.rpc import values
 from services.webhooks import errors
-from services.webhooks.domain import EventStatus
-from services.webhooks.store import events
+from services.webhooks.store import events, lists
 from services.webhooks.store.events import Backlog
+from services.webhooks.store.lists import EventFilter
 from services.webhooks.store.views import EventView
 from services.webhooks.wiring import Deps
 
@@ -26,32 +27,28 @@ def list_stuck_events(deps: Deps, *, overdue_seconds: int, limit: int) -> Sequen
         return events.stuck_events(tx, overdue_since=_before_now(deps, overdue_seconds), limit=limit)
 
 
-def list_events(
-    deps: Deps,
-    *,
-    status: EventStatus | None,
-    created_from: datetime | None,
-    created_before: datetime | None,
-    after_event_id: int,
-    limit: int,
-) -> Sequence[EventView]:
-    """Returns the events of all invoices, newest first, without payload and attempts.
+@dataclass(frozen=True, slots=True)
+class EventPage:
+    """A page of events. continue_after: the search ended before the page was full; it goes on after this event."""
+
+    events: Sequence[EventView]
+    continue_after: int = 0
+
+
+def list_events(deps: Deps, wanted: EventFilter, *, after_event_id: int = 0, limit: int = 0) -> EventPage:
+    """Returns events, newest first, without payload and attempts.
 
     Raises WEBHOOK_EVENT_NOT_FOUND for an unknown `after_event_id`; 0 means from the start.
     """
     limit = values.rows(limit)
     with deps.db.autocommit() as connection:
-        after = events.place_of_event(connection, after_event_id) if after_event_id else None
+        after = lists.place_of_event(connection, after_event_id) if after_event_id else None
         if after is None and after_event_id:
             raise errors.event_not_found()
-        return events.newest_events(
-            connection,
-            status=status,
-            created_from=created_from,
-            created_before=created_before,
-            after=after,
-            limit=limit,
-        )
+        wanted = replace(wanted, after=after)
+        found = lists.newest_events(connection, wanted, limit=limit)
+        end = lists.walk_end(connection, wanted) if wanted.walks and len(found) < limit else None
+    return EventPage(found, 0 if end is None else end[1])
 
 
 @retry_conflicts

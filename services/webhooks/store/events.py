@@ -26,7 +26,6 @@ from sqlalchemy.orm import Session
 
 from kit.db import prepared
 from kit.db.database import table_of
-from kit.db.lists import in_span, stands_after
 from kit.db.prepared import Prepared
 from kit.db.rows import Rows
 from services.webhooks.domain import (
@@ -240,31 +239,6 @@ def events_of_invoices(connection: Connection, invoice_ids: Sequence[UUID]) -> l
         .group_by(Event.invoice_id)
     )
     return [InvoiceEvents(id, count, ids[0]) for id, count, ids in connection.execute(found)]
-
-
-def newest_events(
-    connection: Connection,
-    *,
-    status: EventStatus | None,
-    created_from: datetime | None,
-    created_before: datetime | None,
-    after: tuple[datetime, int] | None,
-    limit: int,
-) -> list[EventView]:
-    """Returns events without their payload, newest first: from the start, or those that stand after `after`."""
-    query = select(*_WITHOUT_PAYLOAD.columns).where(*in_span(Event.created_at, created_from, created_before))
-    if status is not None:
-        query = query.where(Event.status == status)
-    if after is not None:
-        query = query.where(stands_after(Event.created_at, Event.id, after))
-    newest_first = query.order_by(Event.created_at.desc(), Event.id.desc())
-    return _WITHOUT_PAYLOAD.all(connection.execute(newest_first.limit(limit)))
-
-
-def place_of_event(connection: Connection, event_id: int) -> tuple[datetime, int] | None:
-    """Returns the place of the event in a list, for `newest_events`."""
-    row = connection.execute(select(Event.created_at, Event.id).where(Event.id == event_id)).one_or_none()
-    return None if row is None else (row.created_at, row.id)
 
 
 def _is_stuck(overdue_since: datetime) -> ColumnElement[bool]:

@@ -1,0 +1,192 @@
+"""Webhooks: the list by state, one with its attempts, and the resend of one or several."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final
+
+import falcon.asgi
+
+from console.exchange import Request
+from console.list_page import Asked, Found, ListPage
+from console.page import Page, leave_for
+from console.ui.filters import SINCE, UNTIL, Choice, Merchant, Tabs, Text
+from console.ui.values import iso, word
+from console.webhooks.explained import explained
+from fiatgate.webhooks.v1 import webhooks_pb2 as pb
+from kit.rpc.errors import Refused, not_found
+from kit.web.exchange import REQUEST_SECONDS, allow
+
+RESEND_SECONDS: Final = 20.0
+"""The delivery's own 15, and the work around it."""
+RESENT_MOST: Final = 20
+"""Webhooks of one form, which are sent at the same time."""
+_ID_MAX_DIGITS: Final = 18
+
+STATES: Final = {
+    "dead": "Dead",
+    "retrying": "Retrying",
+    "pending": "Pending",
+    "success": "Delivered",
+    "all": "All",
+}
+TYPES: Final = {
+    each: each.partition(".")[2]
+    for each in ("invoice.success", "invoice.fail", "invoice.expired", "invoice.canceled", "invoice.adjusted")
+}
+REFUSALS: Final = {
+    "WEBHOOK_NOT_FOUND": "The invoice has no webhook.",
+    "WEBHOOK_RESEND_COOLDOWN": "It was resent a moment ago. Wait a minute.",
+    "WEBHOOK_RESEND_CONFLICT": "An attempt is under way. Wait for its end.",
+    "RATE_LIMITED": "Too many resends of this merchant at the same time. Try again in a moment.",
+    "DB_UNAVAILABLE": "The webhooks service does not answer. Reload the page before you try again.",
+}
+
+
+@dataclass(frozen=True)
+class Resent:
+    """The result of a resend for people."""
+
+    invoice_id: str
+    delivered: bool
+    sentence: str
+
+
+class EventsPage(ListPage):
+    """/webhooks: events of all merchants, newest first."""
+
+    link: ClassVar[str] = "/webhooks"
+    template = "webhooks"
+    csv_name = "webhooks"
+    columns = (
+        *("event_id", "created_at", "event_type", "status", "invoice_id", "merchant_id", "merchant"),
+        *("callback_url", "automatic_attempts", "manual_attempts", "next_attempt_at"),
+    )
+    filters = (
+        Tabs("state", "State", STATES),
+        Merchant(),
+        Choice("type", "Type", {"": "Any", **TYPES}, of="event_type"),
+        Text("invoice", "Invoice", hint="its whole id", of="invoice_id"),
+        SINCE,
+        UNTIL,
+    )
+
+    async def rows(self, req: Request, asked: Asked) -> Found:
+        request = pb.ListEventsRequest(
+            merchant_id=asked["merchant"],
+            event_type=asked["type"],
+            invoice_id=asked["invoice"],
+            after_event_id=number_of(asked.after),
+            limit=min(asked.limit, 1000),
+        )
+        request.status = {
+            "dead": pb.EVENT_STATUS_DEAD,
+            "retrying": pb.EVENT_STATUS_PENDING,
+            "pending": pb.EVENT_STATUS_PENDING,
+            "success": pb.EVENT_STATUS_SUCCESS,
+        }.get(asked["state"], pb.EVENT_STATUS_UNSPECIFIED)
+        if asked["state"] == "retrying":
+            request.attempted = True
+        if begin := SINCE.begin(asked["since"]):
+            request.created_from.FromDatetime(begin)
+        if end := UNTIL.end(asked["until"]):
+            request.created_before.FromDatetime(end)
+        answer = await self.deps.webhooks.ListEvents(request)
+        names = await self.names(*(each.merchant_id for each in answer.events))
+        if answer.continue_after_event_id:
+            after = str(answer.continue_after_event_id)
+            return Found(answer.events, after, values={"names": names, "searched": True})
+        return asked.found(answer.events, after=lambda row: str(row.event_id), names=names, searched=False)
+
+    async def more(self, req: Request, found: Found) -> Mapping[str, Any]:
+        return {"resent": (), "left": 0, "searched": found.values.get("searched", False)}
+
+    def cells(self, row: pb.WebhookEvent, found: Found) -> Sequence[str]:
+        return (
+            str(row.event_id),
+            iso(row.created_at),
+            row.event_type,
+            word(row, "status"),
+            row.invoice_id,
+            row.merchant_id,
+            found.values["names"].get(row.merchant_id, ""),
+            row.callback_url,
+            str(row.auto_attempts),
+            str(row.manual_attempts),
+            iso(row.next_retry_at) if row.HasField("next_retry_at") else "",
+        )
+
+    async def on_post_resend(self, req: Request, resp: falcon.asgi.Response) -> None:
+        """Sends the ticked ones now, and shows what their receivers answered."""
+        ticked = (await self.form(req)).all("invoice_id")
+        if not ticked:
+            leave_for(resp, "/webhooks", problem="nothing_ticked")
+            return
+        allow(RESEND_SECONDS)
+        resent = await asyncio.gather(*(self._resend(id) for id in ticked[:RESENT_MOST]))
+        allow(REQUEST_SECONDS)
+        await self.answer(req, resp, values={"resent": resent, "left": len(ticked) - len(resent)})
+
+    async def _resend(self, invoice_id: str) -> Resent:
+        request = pb.ResendLatestRequest(invoice_id=invoice_id)
+        try:
+            answer = await self.deps.webhooks.ResendLatest(request, timeout=RESEND_SECONDS)
+        except Refused as refused:
+            sentence = REFUSALS.get(refused.reason)
+            if sentence is None:
+                raise
+            return Resent(invoice_id, False, sentence)
+        return Resent(invoice_id, answer.ok, result_of(answer))
+
+
+class EventPage(Page):
+    """/webhooks/{event_id}: an event with its payload and each attempt; resend."""
+
+    link: ClassVar[str] = "/webhooks"
+
+    async def on_get(self, req: Request, resp: falcon.asgi.Response, event_id: str) -> None:
+        await self._show(req, resp, event_id)
+
+    on_head = on_get
+
+    async def on_post_resend(self, req: Request, resp: falcon.asgi.Response, event_id: str) -> None:
+        await self.form(req)
+        event = await self._event(event_id)
+        request = pb.ResendLatestRequest(invoice_id=event.invoice_id)
+        allow(RESEND_SECONDS)
+        try:
+            answer = await self.deps.webhooks.ResendLatest(request, timeout=RESEND_SECONDS)
+        except Refused as refused:
+            if refused.reason not in REFUSALS or refused.reason == "DB_UNAVAILABLE":
+                raise
+            leave_for(resp, f"/webhooks/{event_id}", problem=refused.reason.lower())
+        else:
+            notice = "webhook-delivered" if answer.ok else "webhook-refused"
+            leave_for(resp, f"/webhooks/{event_id}", notice=notice)
+
+    async def _show(self, req: Request, resp: falcon.asgi.Response, event_id: str) -> None:
+        event = await self._event(event_id)
+        names = await self.names(event.merchant_id)
+        attempts = [(each, explained(each)) for each in reversed(event.attempts)]
+        payload = event.request_payload.decode(errors="replace")
+        self.show(req, resp, "webhooks-event", event=event, names=names, attempts=attempts, payload=payload)
+
+    async def _event(self, event_id: str) -> pb.WebhookEvent:
+        number = number_of(event_id)
+        if not number:
+            raise not_found("NOT_FOUND", "There is no such webhook")
+        return (await self.deps.webhooks.GetEvent(pb.GetEventRequest(event_id=number))).event
+
+
+def number_of(text: str) -> int:
+    """Returns the number of an event; 0 for a text that is none."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= _ID_MAX_DIGITS else 0
+
+
+def result_of(answer: pb.ResendLatestResponse) -> str:
+    """Returns the result of a resend, as the command line says it."""
+    got = f"status {answer.http_status}" if answer.HasField("http_status") else "no answer"
+    verb = "Delivered" if answer.ok else "Sent, and not accepted"
+    return f"{verb}: event {answer.event_id}, {got} after {answer.duration_ms} ms."

@@ -1,0 +1,128 @@
+"""Webhooks and parked events on the desk."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterator
+from html import unescape
+
+import psycopg2
+import pytest
+from playwright.sync_api import expect
+
+from console.webhooks.explained import explained
+from fiatgate.webhooks.v1 import webhooks_pb2 as pb
+from kit.base.ids import new_id
+from tests.console.conftest import Open, Staff
+from tests.console.house import House, title_of
+from tests.console.looks import looks_right
+from tests.e2e.market import Customer, Invoice, Shop, settled
+from tests.support.receiver import Answer, Receiver
+
+
+@pytest.fixture(scope="module")
+def shop(house: House) -> Shop:
+    return Shop.opened(house.stack)
+
+
+@pytest.fixture(scope="module")
+def failed(shop: Shop, receiver_of_module: Receiver) -> Invoice:
+    """A cancelled invoice whose webhook the merchant's server refused once."""
+    receiver_of_module.answer(Answer(status=404, body=b"<b>gone fishing</b>"))
+    invoice = shop.create(receiver_of_module.url())
+    customer = Customer(invoice.created["payment_link"])
+    customer.follow("Cancel the payment")
+    customer.submit("Yes, cancel it")
+    settled(lambda: bool(invoice.history()["events"] and invoice.event()["attempts"]), "the first attempt")
+    return invoice
+
+
+@pytest.fixture(scope="module")
+def receiver_of_module() -> Iterator[Receiver]:
+    with Receiver() as receiver:
+        yield receiver
+
+
+def test_a_refused_webhook_is_found_explained_and_resent(
+    staff: Staff, open_page: Open, failed: Invoice, receiver_of_module: Receiver, shop: Shop
+) -> None:
+    page = staff.page(open_page, "desk", scripts=False)
+    desk = staff("desk").url
+    page.goto(f"{desk}/webhooks?state=retrying&merchant={shop.merchant_id}&invoice={failed.id}")
+    expect(page.locator("tbody tr")).to_have_count(1)
+    page.locator("tbody tr th a").click()
+    expect(page.get_by_text("answered 404 (Not Found)")).to_be_visible()
+    expect(page.get_by_text("the merchant corrects its callback address")).to_be_visible()
+    page.get_by_text("Answer of attempt 1").click()
+    expect(page.get_by_text("<b>gone fishing</b>")).to_be_visible()
+    looking = staff.page(open_page, "desk")
+    looking.goto(page.url)
+    looks_right(looking, "desk-webhook")
+    receiver_of_module.answer(Answer(status=200))
+    page.locator("summary", has_text="Resend").click()
+    page.get_by_role("button", name="Resend now").click()
+    expect(page.get_by_role("status")).to_contain_text("Delivered")
+    page.goto(f"{desk}/webhooks?state=success&merchant={shop.merchant_id}&type=invoice.canceled")
+    page.locator("tbody input[type=checkbox]").first.check()
+    page.get_by_role("button", name="Resend the ticked ones").click()
+    expect(page.get_by_role("status")).to_contain_text("It was resent a moment ago")
+    looking.goto(f"{desk}/webhooks?state=success")
+    looks_right(looking, "desk-webhooks")
+
+
+def test_the_file_has_what_the_list_has(staff: Staff, failed: Invoice, shop: Shop) -> None:
+    answer = staff("auditor").get(f"/webhooks.csv?state=all&merchant={shop.merchant_id}")
+    (row,) = csv.DictReader(answer.text.splitlines())
+    assert (row["invoice_id"], row["event_type"]) == (failed.id, "invoice.canceled")
+    assert title_of(staff("auditor").get("/webhooks/999999999")) == "Not found"
+    assert title_of(staff("auditor").get("/webhooks/none")) == "Not found"
+
+
+def test_a_parked_event_is_shown_retried_and_a_forged_one_discarded(
+    house: House, staff: Staff, open_page: Open
+) -> None:
+    event_id = str(new_id())
+    with psycopg2.connect(house.stack.superuser_url("webhooks")) as connection, connection.cursor() as cursor:
+        cursor.execute(
+            "INSERT INTO parked (event_id, subject, payload, request_id, error, attempts, failed_at, parked_at,"
+            " claimed_id) VALUES (%s, 'fiatgate.invoices.finished', 'forged', '', 'Unproven: <i>no</i>', 1, now(),"
+            " now(), %s)",
+            (event_id, str(new_id())),
+        )
+    connection.close()
+    path = f"/parked/webhooks/{event_id}"
+    shown = unescape(staff("viewer").get("/parked").text)
+    assert event_id in shown
+    page = staff.page(open_page, "admin")
+    page.goto(f"{house.desk}/parked")
+    looks_right(page, "desk-parked")
+    assert "Unproven: <i>no</i>" in shown
+    assert path not in shown, "a viewer has no buttons"
+    assert title_of(staff("viewer").post(f"{path}/retry")) == "Not permitted"
+    assert "failed again" in staff("desk").post(f"{path}/retry").text
+    assert "may be a true event" in re.sub(r"\s+", " ", staff("admin").post(f"{path}/discard").text)
+    done = staff("admin").post(f"{path}/discard", {"even_if_true": "on"})
+    assert "The event is discarded." in done.text
+    assert event_id not in done.text
+
+
+@pytest.mark.parametrize(
+    ("status", "went", "step"),
+    [
+        (200, "accepted it", ""),
+        (302, "302 (Found)", "Redirects are not followed"),
+        (401, "401 (Unauthorized)", "signing secret"),
+        (503, "503 (Service Unavailable)", "fails on the merchant's side"),
+        (799, "799 (an unknown status)", "fails on the merchant's side"),
+        (None, "no answer", "reachable"),
+    ],
+)
+def test_each_result_of_an_attempt_has_its_words(status: int | None, went: str, step: str) -> None:
+    ok = status is not None and status < 300
+    attempt = pb.Attempt(
+        status=pb.ATTEMPT_STATUS_SUCCESS if ok else pb.ATTEMPT_STATUS_FAILURE, http_status=status
+    )
+    words = explained(attempt)
+    assert went in words.went
+    assert step in words.step
