@@ -122,6 +122,26 @@ IN_ROOMS: Final[dict[str, str]] = (
         "test_withdrawals.py",
     )
     | dict.fromkeys(("/webhooks", "/webhooks/{event_id}", "/parked"), "test_webhooks.py")
+    | dict.fromkeys(
+        (
+            "/rates",
+            "/rates/{currency_code}",
+            "/rates/{currency_code}/accepted",
+            "/currencies",
+            "/currencies/{currency_code}",
+            "/new-currency",
+            "/methods",
+            "/methods/{method_code}",
+            "/methods/{method_code}/logo",
+            "/method-logos/{logo}",
+            "/new-method",
+        ),
+        "test_prices.py",
+    )
+    | dict.fromkeys(
+        ("/requisites", "/requisites/{requisite_id}", "/new-requisite", "/new-requisites"),
+        "test_requisites.py",
+    )
 )
 """Pages that the test of their room looks at, with things on them (`looks_right`), by their address: the file."""
 HERE: Final = Path(__file__).parent
