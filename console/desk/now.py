@@ -24,7 +24,7 @@ CALL_SECONDS = 2.0
 
 @dataclass(frozen=True)
 class Found:
-    """What the services answered.
+    """The answers of the services.
 
     queues   of those that answered
     ill      services that answer, and are not well

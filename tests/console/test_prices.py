@@ -98,6 +98,8 @@ def test_a_held_rate_shows_both_values_and_the_difference_and_is_accepted_by_two
     card.get_by_role("button", name="Request to accept 60").click()
     expect(page.get_by_role("link", name="The request", exact=True)).to_be_visible()
     looks_right(page, "rate")
+    page.goto(f"{prices.url}/rates/{code}/accepted")
+    looks_right(page, "rate-accepted")
     assert rate_of(desk, code).in_force.source_rate == "90"
 
 
@@ -180,6 +182,8 @@ def test_a_new_currency_and_method_are_created_once_and_show_what_they_lack(
         page.get_by_text("It has no enabled account: customers see this method as unavailable.")
     ).to_be_visible()
     looks_right(page, "method")
+    page.goto(f"{prices.url}/methods/{method}/logo")
+    looks_right(page, "method-logo")
     page.goto(f"{prices.url}/methods?currency={code}&state=full")
     expect(page.locator("[data-row]")).to_contain_text("no place")
     looks_right(page, "methods")

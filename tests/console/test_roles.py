@@ -45,6 +45,7 @@ FIELD: Final = re.compile(
     r'<(?:input|select|textarea|button)[^>]*? name="([^"]+)"(?:[^>]*? value="([^"]*)")?'
 )
 LINK: Final = re.compile(r'href="(/[^"#]*)"')
+SENDS: Final = re.compile(r'<button(?! type="button")').search
 PAGES_PER_ROUTE: Final = 3
 PAGES_MOST: Final = 200
 OWN: Final = ("/account", "/sign-", "/step-up", "/invitation", "/static/")
@@ -198,7 +199,7 @@ def seen_by(person: Person, address: str) -> Seen:
     forms = {}
     for found in FORM.finditer(answer.text):
         action = unescape(found[1])
-        if "<button" in found[2] and not action.startswith(OWN):  # one without can be read, not sent
+        if SENDS(found[2]) and not action.startswith(OWN):  # without a button it can be read, not sent
             fields = {unescape(name): unescape(value or "") for name, value in FIELD.findall(found[0])}
             forms[route_of(action)] = (action, fields)
     links = (unescape(each) for each in LINK.findall(answer.text))

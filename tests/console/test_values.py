@@ -37,6 +37,8 @@ VALUES: Final = (
 """As they stand in an address."""
 YEARS: Final = ("0001", "9999")
 """The years of the days among the values. No form has a day, so forms are tried without these."""
+UNTRIED: Final = ("/sign-out", "/deals-system")
+"""The first ends the session, the second switches new payments of the whole stack off."""
 FIELD: Final = re.compile(r'(?:get_param|\.text|\.prose|\.line)\("(\w+)"').findall
 
 
@@ -89,10 +91,10 @@ def tried(surface: str, url: str, house: House) -> Tried:
 
 
 def pages(surface: str, method: str) -> list[tuple[str, list[str]]]:
-    """The addresses that answer the method, with the fields that their code reads. Signing out ends the session."""
+    """The addresses that answer the method, with the fields that their code reads."""
     found = []
     for allowed, path, resource in routes_of(surface):
-        if allowed != method or not isinstance(resource, Page) or path == "/sign-out":
+        if allowed != method or not isinstance(resource, Page) or path in UNTRIED:
             continue
         fields = set(FIELD(inspect.getsource(inspect.getmodule(type(resource)) or Page)))
         if isinstance(resource, ListPage):
