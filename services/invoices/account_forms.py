@@ -43,11 +43,12 @@ def normal_form(kind: AccountKind, account: str) -> str:
 
 def _iban(account: str) -> str:
     try:
-        return str(iban.validate(account.translate(_BETWEEN_DIGITS)))
+        valid = str(iban.validate(account.translate(_BETWEEN_DIGITS)))
     except ValidationError:
-        raise ValueError(
-            "this is no IBAN: its length or its check digits are wrong for its country"
-        ) from None
+        valid = ""
+    if not valid[2:4].isdigit():  # the library computes with letters there too
+        raise ValueError("this is no IBAN: its length or its check digits are wrong for its country")
+    return valid
 
 
 def _card(account: str) -> str:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import product
+from string import ascii_uppercase, digits
 
 import pytest
 from hypothesis import given
@@ -68,13 +70,12 @@ def test_an_account_of_another_form_is_refused(kind: AccountKind, typed: str) ->
         normal_form(kind, typed)
 
 
-@given(st.integers(0, len(IBAN) - 1), st.sampled_from("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"))
-def test_an_iban_with_one_wrong_character_is_refused(place: int, other: str) -> None:
-    mistyped = IBAN[:place] + other + IBAN[place + 1 :]
-    if mistyped == IBAN:
-        return
-    with pytest.raises(ValueError, match="IBAN"):
-        normal_form(AccountKind.IBAN, mistyped)
+def test_an_iban_with_one_wrong_character_is_refused() -> None:
+    for place, other in product(range(len(IBAN)), digits + ascii_uppercase):
+        mistyped = IBAN[:place] + other + IBAN[place + 1 :]
+        if mistyped != IBAN:
+            with pytest.raises(ValueError, match="IBAN"):
+                normal_form(AccountKind.IBAN, mistyped)
 
 
 @given(st.sampled_from(AccountKind), st.text(max_size=64))
