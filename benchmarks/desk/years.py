@@ -43,7 +43,7 @@ SELECT deal_id, id, merchant_id, 'completed', 'successfully_paid', 'eur-card', '
        (SELECT id FROM requisites WHERE method_code = 'eur-card' LIMIT 1), created_at, expires_at,
        created_at + interval '2 minutes', created_at + interval '1 hour', round(amount * 0.94 / 0.91, 6), finished_at,
        upper(left(id::text, 8)), true, 'Sender ' || external_id, 'sender ' || external_id
-FROM invoices WHERE deal_id IS NOT NULL
+FROM invoices WHERE deal_id IS NOT NULL AND external_id LIKE 'order-%%'
 """
 ACCOUNTS: Final = 500
 """They have twenty open deals each."""
@@ -79,7 +79,7 @@ _STEPS: Final = """
 INSERT INTO deal_transitions (deal_id, at, status, sub_status, actor, note)
 SELECT id, created_at, 'pending', step, 'customer', '' FROM deals
 CROSS JOIN (VALUES ('awaiting_payment'), ('awaiting_confirmation')) AS steps (step)
-WHERE status = 'pending'
+WHERE status = 'pending' AND id::text LIKE 'dd%%'
 """
 # The sums of days begin after these rows: the worker would read five million of them meanwhile.
 _SUMMED: Final = """
