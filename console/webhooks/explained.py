@@ -1,4 +1,4 @@
-"""What an attempt came to, in words, and what to do about it."""
+"""The result of an attempt in words, with the next step."""
 
 from __future__ import annotations
 
