@@ -221,7 +221,10 @@ def test_what_is_sold_is_set_and_listed(fiatgate: Fiatgate, tmp_path: Path) -> N
         f"requisite.{word}" for word in ("enable", "disable", "add")
     ]
     assert "disabled" in run("requisites", "show", id[:13]).out
-    assert [each["account"] for each in fiatgate("requisites", "list", "--text", "ann hold")] == ["18"]
+    assert [
+        each["account"]
+        for each in fiatgate("requisites", "list", "--method", "quo-cash", "--text", "ann hold")
+    ] == ["18"]
     assert fiatgate("rates", "history", CURRENCY, "--days", "2")[-1]["last"] == "50"
     disabled = fiatgate(*currency, "--min", "5", "--max", "500", "--disabled")
     assert disabled in fiatgate("currencies", "list")
