@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import ClassVar, Final
 
 import falcon.asgi
 
@@ -22,6 +22,7 @@ class StatesPage(Page):
     """/deals/states?state=marked&ids=…,…: {"gone": {id: "Confirmed by …"}}."""
 
     link = "/deals"
+    is_unattended: ClassVar[bool] = True
 
     async def on_get(self, req: Request, resp: falcon.asgi.Response) -> None:
         ids = [each for each in (req.get_param("ids") or "").split(",")[:IDS_MOST] if parse_id(each)]

@@ -53,7 +53,7 @@ class Access:
         if req.method not in _READS and not sent_by_own_page(req, self._deps.pages.origin):
             raise denied("VALIDATION_ERROR", "The form was sent from another site")
         token = req.exchange.session_token = self._cookie.of(req)
-        req.exchange.unattended = _is_unattended(req, resource)
+        req.exchange.unattended = resource.is_unattended
         if token:
             await self._authorize(req, token)
         if resource.needs_session:
@@ -107,8 +107,3 @@ class Access:
         **_: object,
     ) -> None:
         leave_for(resp, "/merchant")
-
-
-def _is_unattended(req: Request, page: Page) -> bool:
-    """Returns whether an open page sent the request by itself: scripts say so with the header Fiatgate-Unattended."""
-    return page.is_unattended or req.get_header("Fiatgate-Unattended") is not None

@@ -77,6 +77,7 @@ def test_an_open_page_does_not_keep_its_session_alive(house: House) -> None:
     house.database(f"{away} (SELECT id FROM people WHERE email = %s)", person.email)
     with listening(person) as states:
         assert next(states)["queues"]
+    assert person.get("/deals/states?state=marked&ids=").json() == {"gone": {}}
     house.database(
         "UPDATE sessions SET last_seen_at = last_seen_at - interval '1 minute 1 second' WHERE person_id = "
         "(SELECT id FROM people WHERE email = %s)",

@@ -69,6 +69,11 @@ def test_a_list_shows_load_and_the_deals_of_today_and_the_account_its_days_and_d
     expect(rows).to_have_count(2)
     expect(page.locator("table")).to_contain_text("1 of 10000")
     looks_right(page, "requisites")
+    box = rows.first.get_by_role("checkbox")
+    box.check()
+    box.press("Enter")  # this must not press the first button, which stands behind a question
+    expect(box).to_be_checked()
+    assert all(each.enabled for each in till.listed().values())
     page.goto(f"{operator.url}/requisites/{open_deal.requisite_id}")
     expect(page.locator("table").last).to_contain_text("A <b>Sender")
     expect(page.locator(".timeline")).to_contain_text("Added")

@@ -12,6 +12,7 @@ from uuid import uuid4
 
 import grpc
 import pytest
+from playwright.sync_api import expect
 
 from fiatgate.withdrawals.v1 import withdrawals_pb2 as pb
 from fiatgate.withdrawals.v1.withdrawals_pb2_grpc import WithdrawalsServiceStub
@@ -283,3 +284,9 @@ def test_pages_of_money_look_right(payouts: Payouts, staff: Staff, open_page: Op
     }.items():
         page.goto(f"{treasury.url}{path}")
         looks_right(page, name)
+    pending = payouts.made()
+    page.goto(f"{treasury.url}/withdrawals")
+    box = page.get_by_role("checkbox", name=f"Tick {pending[:13]}")
+    box.check()
+    box.press("Enter")  # this must not press the first button, which stands behind a question
+    expect(box).to_be_checked()
