@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Final
 
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, ViewportSize, expect
 
+from tests.support import screenshots
+
 RULES: Final = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]}
 COLOURS: Final = {"runOnly": {"type": "rule", "values": ["color-contrast"]}}
-SCREENSHOTS: Final = Path(__file__).parents[1] / "screenshots"
 PHONE: Final = ViewportSize(width=320, height=640)
 FITS: Final = "document.documentElement.scrollWidth <= window.innerWidth"
 
 
 def seen(page: Page, name: str) -> None:
-    """Takes a picture; axe finds nothing, and nothing is cut off at the side. In the dark only colours differ, on the
+    """Takes a picture if one is wanted; axe finds nothing, and nothing is cut off at the side. In the dark only colours differ, on the
     phone only places.
     """
-    SCREENSHOTS.mkdir(exist_ok=True)
-    page.screenshot(path=SCREENSHOTS / f"console-{name}.png", full_page=True)
+    screenshots.take(page, f"console-{name}")
     expect(page.get_by_role("heading", level=1)).not_to_have_text("Something went wrong")
     assert page.evaluate(FITS), f"{name} is cut off"
     if name.endswith("-phone"):

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
+from html import unescape
 from typing import Any, Final
 
 import pytest
@@ -90,7 +91,8 @@ def _nothing_waits(till: Till) -> Iterator[None]:
 def fields_of(html: str, action: str) -> dict[str, str]:
     """The hidden fields of the form that posts there."""
     form = html[html.index(f'action="{action}"') :].partition("</form>")[0]
-    return dict(re.findall(r'type="hidden" name="([^"]+)" value="([^"]*)"', form)) | {}
+    found = re.findall(r'type="hidden" name="([^"]+)" value="([^"]*)"', form)
+    return {name: unescape(value) for name, value in found}
 
 
 def shown(page: Page) -> str | None:

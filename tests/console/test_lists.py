@@ -116,6 +116,7 @@ def test_the_help_lists_the_keys_of_the_page_and_switches_them_off(people: Page)
     people.keyboard.press("?")
     people.get_by_label("Single keys work in this browser").check()
     people.keyboard.press("Escape")
+    expect(dialog).to_have_count(0)
     people.keyboard.press("j")
     assert selected(people) == 0
 

@@ -1,16 +1,13 @@
-"""What tests of the page do and see. Pictures of each state go to tests/screenshots, which git ignores."""
+"""What tests of the page do and see."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 from playwright.sync_api import Page, expect
 
 from tests.gateway.desk import Desk, Shop
-
-SCREENSHOTS = Path(__file__).parents[2] / "screenshots"
-
+from tests.support import screenshots
 
 # Letters that stand outside of what holds them: of an amount, those that are missing are money.
 CUT_OFF = """() => {
@@ -28,9 +25,8 @@ CUT_OFF = """() => {
 
 
 def seen(page: Page, name: str) -> None:
-    """Takes a picture, and sees that nothing is cut off at the side."""
-    SCREENSHOTS.mkdir(exist_ok=True)
-    page.screenshot(path=SCREENSHOTS / f"pay-{name}.png", full_page=True)
+    """Takes a picture if one is wanted, and sees that nothing is cut off at the side."""
+    screenshots.take(page, f"pay-{name}")
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), f"{name} is cut off"
     assert page.evaluate(CUT_OFF) == [], name
 

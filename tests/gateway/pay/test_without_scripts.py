@@ -1,6 +1,6 @@
 """The customer's page in a real browser, without JavaScript: every state, the way back, two tabs, a small phone.
 
-Screenshots of each state go to tests/screenshots, which git ignores.
+`SCREENSHOTS=1` takes a picture of each state (tests/support/screenshots.py).
 """
 
 from __future__ import annotations
