@@ -19,6 +19,7 @@ from console.withdrawals.history import history
 from fiatgate.withdrawals.v1 import withdrawals_pb2 as pb
 from kit.base.ids import new_id, parse_id
 from kit.rpc.errors import Refused, invalid
+from kit.web.exchange import REQUEST_SECONDS, allow
 
 PAYS: Final = frozenset({"treasury", "admin"})
 TYPED: Final = ("merchant", "method", "address", "memo", "amount", "request_key")
@@ -181,6 +182,9 @@ class NewWithdrawalPage(Page):
             made = await self._create(typed)
         except Refused as refused:
             if refused.reason in ("DB_UNAVAILABLE", "INTERNAL_ERROR"):
+                allow(
+                    REQUEST_SECONDS
+                )  # the form comes back with its key, also after a call that took all the time
                 problem = "It may have been made. Send the form again: it makes no second one."
                 await self._show(req, resp, typed, refused=refused, problem=problem)
                 return

@@ -16,8 +16,8 @@ FITS: Final = "document.documentElement.scrollWidth <= window.innerWidth"
 
 
 def seen(page: Page, name: str) -> None:
-    """Takes a picture if one is wanted; axe finds nothing, and nothing is cut off at the side. In the dark only colours differ, on the
-    phone only places.
+    """Takes a picture if one is wanted; axe finds nothing, and nothing is cut off at the side. In the dark only colours
+    differ, on the phone only places.
     """
     screenshots.take(page, f"console-{name}")
     expect(page.get_by_role("heading", level=1)).not_to_have_text("Something went wrong")

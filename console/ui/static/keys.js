@@ -27,7 +27,7 @@ function keyed(key) {
 }
 
 function activate(element) {
-  if (element.matches("input, select, textarea")) return element.focus();
+  if (element.matches("input, select, textarea") && element.type !== "checkbox") return element.focus();
   element.click();
   const details = element.closest("details");
   if (element.matches("summary") && details?.open)
