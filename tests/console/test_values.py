@@ -120,7 +120,7 @@ def test_no_value_of_a_query_is_a_fault_of_ours(surface: str, tried: Tried) -> N
             continue
         everywhere = path in ("/audit", "/audit.csv", "/sign-in", "/invitation")
         for name in fields:
-            for value in VALUES if everywhere else take(3):
+            for value in VALUES if everywhere else take(2):
                 tried.request("GET", f"{address(path)}?{name}={value}")
     for name, value in product(("notice", "problem", "asked"), VALUES):
         tried.request("GET", f"/?{name}={value}")
@@ -144,7 +144,7 @@ def test_no_value_of_a_form_is_a_fault_of_ours(surface: str, tried: Tried) -> No
     take = turns()
     for path, fields in pages(surface, "POST"):
         everywhere = path.startswith(("/sign-in", "/invitation", "/people", "/step-up"))
-        values = [each for each in (VALUES if everywhere else take(4)) if each[:4] not in YEARS]
+        values = [each for each in (VALUES if everywhere else take(3)) if each[:4] not in YEARS]
         bodies = ["&".join(f"{name}={value}" for name in fields) for value in values]
         bodies += [f"{name}=%00" for name in fields]
         for body in bodies:
