@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 from typing import Any
+from uuid import UUID
 
 import pytest
 from rich.cells import cell_len
@@ -263,7 +264,9 @@ def test_anything_is_found_by_what_an_operator_has(
     shop: dict[str, str],  # noqa: F811  the fixture
     invoices: list[dict[str, Any]],
 ) -> None:
-    name = f"Lampen-Müller {shop['key_id']}"
+    # A word of letters: PostgreSQL splits an id into words and numbers at places that depend on its digits.
+    word = UUID(shop["key_id"]).hex.translate(str.maketrans("0123456789", "ghijklmnop"))
+    name = f"Lampen-Müller {word}"
     fiatgate("merchants", "set", shop["merchant_id"], "--name", name)
     deal = fiatgate("deals", "show", invoices[1]["deal"]["deal_id"])
     requisite = deal["requisite"]
@@ -277,7 +280,7 @@ def test_anything_is_found_by_what_an_operator_has(
         (deal["amount_fiat"], "deal", deal["deal_id"], "amount"),
         (deal["reference"].lower(), "deal", deal["deal_id"], "reference"),
         (spaced, "requisite", requisite["requisite_id"], "account"),
-        (f"müller {shop['key_id'][:20]}", "merchant", shop["merchant_id"], "name"),
+        (f"müller {word[:20]}", "merchant", shop["merchant_id"], "name"),
         (shop["key_id"], "key", shop["key_id"], "id"),
     ):
         found = {
