@@ -12,7 +12,7 @@ from console.exchange import Request
 from console.page import App, Page
 from console.ui.csv import csv_line
 from console.ui.filters import SINCE, UNTIL, Choice, Filter, Merchant, Tabs
-from console.ui.pages import only_for, roles_of
+from console.ui.pages import exports, require_exporter
 from console.ui.values import queried
 from fiatgate.accounts.v1 import accounts_pb2
 from kit.base.clock import monotonic_seconds
@@ -29,8 +29,6 @@ TOKEN_SECONDS: Final = 30.0
 """Age at which a file that is being sent takes a new token; services take none older than a minute."""
 TEXT_MAX_CHARACTERS: Final = 254
 CURSOR_MAX_CHARACTERS: Final = 300
-EXPORTS_NOTHING: Final = frozenset({"viewer"})
-"""The roles that read pages and get no files."""
 
 Row = TypeVar("Row")
 
@@ -210,7 +208,7 @@ class ListPage(Page):
             "away": found.away,
             "first": queried(req.path, kept | limit) if self._after(req) else None,
             "next": queried(req.path, kept | limit | {"after": found.after}) if found.after else None,
-            "csv": queried(f"{req.path}.csv", kept) if self.csv_name and self._exports(req) else None,
+            "csv": queried(f"{req.path}.csv", kept) if self.csv_name and exports(req) else None,
         }
 
     def _tabs(self, req: Request, tabs: Tabs, value: str, kept: dict[str, str]) -> Mapping[str, Any]:
@@ -240,8 +238,7 @@ class ListPage(Page):
         """Sends all that the filters leave. A service that is away breaks the file off: without its rows it would look
         complete.
         """
-        if not self._exports(req):
-            only_for(req, self.deps.pages.opened_by(self.link) - EXPORTS_NOTHING)
+        require_exporter(req, self.deps.pages.opened_by(self.link))
         given = self._given(req)
         first = await self._complete(req, given, "", params)
         resp.content_type = "text/csv; charset=utf-8"
@@ -253,9 +250,6 @@ class ListPage(Page):
             }
         )
         resp.stream = self._lines(req, given, params, first)
-
-    def _exports(self, req: Request) -> bool:
-        return not set(roles_of(req.exchange.signed_in)) <= EXPORTS_NOTHING
 
     async def _lines(
         self, req: Request, given: Mapping[str, str], params: Mapping[str, str], page: Found

@@ -94,7 +94,7 @@ WHERE tablename = ANY(ARRAY['invoices', 'deals'])
 
 @dataclass(frozen=True)
 class Years:
-    """What was made: `invoices` in all, `deals` of them with a completed deal, and besides them `open` deals."""
+    """The numbers of rows that were made: `invoices`, of which `deals` have a completed deal; `open` deals are more."""
 
     invoices: int
     deals: int

@@ -19,7 +19,7 @@ KINDS: Final[Mapping[str, pb.ProofKind.ValueType]] = {
     "case": pb.PROOF_KIND_CASE,
 }
 PIXELS_MOST: Final = 2**31
-"""Of a stored picture, which was small enough when it came."""
+"""The most pixels of a stored picture. The service has checked it against a lower bound when it came."""
 _HEADERS: Final = (
     ("Content-Security-Policy", "sandbox; default-src 'none'; frame-ancestors 'none'"),
     ("X-Content-Type-Options", "nosniff"),

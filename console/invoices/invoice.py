@@ -13,6 +13,7 @@ from console.exchange import Request
 from console.page import Page, leave_for
 from console.ui.csv import csv_line
 from console.ui.moments import Moment
+from console.ui.pages import exports, require_exporter
 from console.ui.timeline import COLUMNS, cells, timeline
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 from fiatgate.merchants.v1 import merchants_pb2
@@ -56,6 +57,7 @@ class InvoicePage(Page):
             merchant_name=whole.merchant_name,
             away=whole.away,
             link_to=link_to,
+            exports=exports(req),
             may_be_canceled=invoice.status == pb.INVOICE_STATUS_PENDING
             and not invoice.deal.HasField("mark_paid_at"),
         )
@@ -64,6 +66,7 @@ class InvoicePage(Page):
 
     async def on_get_csv(self, req: Request, resp: falcon.asgi.Response, invoice_id: str) -> None:
         """Sends the timeline. A file with a part missing would look complete, so it needs all services."""
+        require_exporter(req, self.deps.pages.opened_by(self.link))
         whole = await self._whole(invoice_id, whole_only=True)
         resp.content_type = "text/csv; charset=utf-8"
         resp.set_headers(

@@ -20,7 +20,9 @@ from kit.rpc.errors import Refused, invalid
 COLUMNS: Final = ("account", "holder", "bank", "max_deals")
 TEXT_MAX_CHARACTERS: Final = 128
 LIST_MAX_CHARACTERS: Final = 24 * 1024
-"""A form has at most 32 KiB, and the list stands in it percent-encoded."""
+"""A form with a list has at most 256 KiB, in which a letter takes up to nine bytes."""
+ONE: Final = "requisites[0]."
+"""The list's only account in the names of wrong fields."""
 MENDABLE: Final = frozenset({"VALIDATION_ERROR"})
 NEW: Final = {"account": "", "holder": "", "bank": "", "max_deals": "100"}
 ADDED_BY: Final = frozenset({"desk", "admin"})
@@ -41,20 +43,16 @@ class NewRequisitePage(Page):
         form = await self.form(req)
         typed = {name: form.line(name, most=TEXT_MAX_CHARACTERS) for name in COLUMNS}
         method = form.line("method_code", most=TEXT_MAX_CHARACTERS)
-        new = new_from(typed)
-        request = pb.AddRequisiteRequest(
-            method_code=method,
-            holder=new.holder,
-            account=new.account,
-            bank=new.bank or None,
-            max_deals=new.max_deals,
-        )
+        # As a list of one: that call refuses an account that the method has, so a form that is sent twice adds one.
+        request = pb.AddRequisitesRequest(method_code=method, requisites=[new_from(typed)])
         try:
-            added = (await self.deps.deals.AddRequisite(request)).requisite
+            (added,) = (await self.deps.deals.AddRequisites(request)).requisites
         except Refused as refused:
             if refused.reason not in MENDABLE:
                 raise
-            await self._show(req, resp, method, typed, refused=refused)
+            field = refused.metadata.get("field", "").removeprefix(ONE)
+            wrong = invalid(refused.reason, refused.message.removeprefix(ONE), field=field)
+            await self._show(req, resp, method, typed, refused=wrong)
         else:
             leave_for(resp, f"/requisites/{added.requisite_id}", notice="requisite-added")
 
@@ -114,7 +112,7 @@ class SeveralPage(Page):
 
     async def _typed(self, req: Request) -> tuple[str, str]:
         form = await self.form(req)
-        text = form.text("list").replace("\x00", "")[:LIST_MAX_CHARACTERS]
+        text = form.text("list").replace("\x00", "")
         return form.line("method_code", most=TEXT_MAX_CHARACTERS), text
 
     async def _preview(self, req: Request, resp: falcon.asgi.Response, method: str, text: str) -> None:
@@ -155,7 +153,13 @@ class SeveralPage(Page):
 
 
 def rows_of(text: str) -> list[PastedRow]:
-    """Returns the rows of the pasted list. Raises VALIDATION_ERROR."""
+    """Returns the rows of the pasted list. Raises VALIDATION_ERROR, also for a list that is too long.
+
+    A list that is cut may end in half an account.
+    """
+    if len(text) > LIST_MAX_CHARACTERS:
+        message = f"it has {len(text):,} characters, of at most {LIST_MAX_CHARACTERS:,}: add it in parts"
+        raise invalid("VALIDATION_ERROR", message, field="list")
     try:
         rows = pasted_rows(text, COLUMNS)
     except ValueError as error:

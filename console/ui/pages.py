@@ -176,6 +176,21 @@ def may(req: Request, *roles: str) -> bool:
     return not {*roles, all_of}.isdisjoint(roles_of(session))
 
 
+EXPORTS_NOTHING: Final = frozenset({"viewer"})
+"""The roles that read pages and get no files."""
+
+
+def exports(req: Request) -> bool:
+    """Returns whether the person may take files of what the pages show."""
+    return not EXPORTS_NOTHING.issuperset(roles_of(req.exchange.signed_in))
+
+
+def require_exporter(req: Request, readers: frozenset[str]) -> None:
+    """Raises NOT_PERMITTED for a person who may only read; `readers` are the roles that open the page."""
+    if not exports(req):
+        only_for(req, readers - EXPORTS_NOTHING)
+
+
 def only_for(req: Request, roles: frozenset[str]) -> None:
     """Raises NOT_PERMITTED unless the person has one of the roles. For pages: a change is refused, and the attempt
     recorded, by the service that would make it.

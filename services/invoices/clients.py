@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from decimal import Decimal
+from typing import Final
 from uuid import UUID
 
 from fiatgate.catalog.v1 import catalog_pb2, catalog_pb2_grpc
@@ -198,9 +199,14 @@ class CatalogClient:
         self._loaded_at_seconds = monotonic_seconds()
 
 
+_ORIGINS: Final = {
+    number: name.removeprefix("RATE_ORIGIN_").lower() for name, number in catalog_pb2.RateOrigin.items()
+}
+
+
 def rate_basis_from_message(basis: catalog_pb2.RateBasis) -> RateBasis:
     return RateBasis(
-        origin=catalog_pb2.RateOrigin.Name(basis.origin).removeprefix("RATE_ORIGIN_").lower(),
+        origin=_ORIGINS.get(basis.origin, ""),  # a newer catalog may have others
         source_rate=basis.source_rate,
         markup=basis.markup,
         taken_at=datetime_from(basis.taken_at),

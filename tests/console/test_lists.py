@@ -1,4 +1,4 @@
-"""What all lists have: filters that are seen and removed, merchants by name, keys."""
+"""Lists show their filters and remove them, take merchants by name, and have keys."""
 
 from __future__ import annotations
 

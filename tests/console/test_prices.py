@@ -38,7 +38,7 @@ def prices(staff: Staff) -> Person:
 
 
 def hold(desk: Desk, code: str, rate: str = "60") -> None:
-    """What the poller does with a rate that moved too far."""
+    """Holds a rate that moved too far, as the poller does."""
     desk.catalog_database(
         "INSERT INTO held_rates (currency_code, source_rate, taken_at, document) VALUES (%s, %s, now(), %s)",
         code,

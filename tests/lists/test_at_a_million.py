@@ -333,7 +333,7 @@ def statements_of(deps: Any) -> Iterator[list[tuple[str, Any]]]:
 
 
 def faults(plan: Mapping[str, Any], large: tuple[str, ...]) -> Iterator[str]:
-    """What the plan does that takes long at a million rows."""
+    """Returns the steps of the plan that take long at a million rows."""
     node, below = plan["Node Type"], plan.get("Plans", [])
     if node == "Seq Scan" and plan["Relation Name"] in large:
         yield f"reads all of {plan['Relation Name']}"

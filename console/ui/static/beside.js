@@ -61,9 +61,15 @@ async function check() {
 }
 if (list?.dataset.deals) {
   let counted = 0;
+  let seen;
+  let soon;
   document.addEventListener("fiatgate:queues", (event) => {
-    counted = event.detail.queues?.deals_marked?.count ?? 0;
-    check();
+    const { deals_marked: marked, appeals } = event.detail.queues ?? {};
+    const state = JSON.stringify([marked, appeals]);
+    if (state === seen) return;
+    [seen, counted] = [state, marked?.count ?? 0];
+    // Desks of one office share a limit of requests: they check at different moments, once for several changes.
+    soon ??= setTimeout(() => ((soon = undefined), check()), 100 + 900 * Math.random());
   });
   document.addEventListener("visibilitychange", check);
   // Queues are counted to a thousand; a decision in a longer one changes no number.

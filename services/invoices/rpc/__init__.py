@@ -37,7 +37,6 @@ CALLERS: Final[Callers] = {
             audit.LIST,
             status.GET,
             queues.LIST,
-            "DealDeskService/AddRequisite",
             "DealDeskService/AddRequisites",
             "DealDeskService/CheckRequisites",
             "DealDeskService/ConfirmDeal",

@@ -1,4 +1,4 @@
-"""What tests of the page do and see."""
+"""Steps and checks that tests of the page share."""
 
 from __future__ import annotations
 
