@@ -42,7 +42,8 @@ class ConsoleSettings(WebSettings):
         default=600,
         ge=0,
         le=1_000_000,
-        description="requests from one client's network for pages, per minute and process; 0: no limit",
+        description="requests for pages by one person, and from one client's network without a session, per "
+        "minute and process; 0: no limit",
     )
     accounts_address: Address = Field(description="host:port of the accounts service")
     merchants_address: Address = Field(description="host:port of the merchants service")

@@ -130,8 +130,12 @@ def invoices_bus(nats_server: NatsServer) -> Iterator[Bus]:
 
 @pytest.fixture(scope="session")
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
-    """The session's whole stack, seeded with the demo merchant: see tests/support/stack.py."""
-    whole = Stack(tmp_path_factory.mktemp("stack") / "home")
+    """The session's whole stack, seeded with the demo merchant: see tests/support/stack.py.
+
+    The consoles have no limit of requests: all tests have one address.
+    """
+    no_limit = {f"FIATGATE_{surface}_REQUESTS_PER_MINUTE": "0" for surface in ("DESK", "DASHBOARD")}
+    whole = Stack(tmp_path_factory.mktemp("stack") / "home", settings=no_limit)
     try:
         whole.start()
         yield whole

@@ -34,12 +34,17 @@ class ChooseMerchantFirst(Exception):
 
 
 class Access:
-    """The checks of one worker."""
+    """The checks of one worker.
+
+    A person has a limit of requests, and a network one for its requests without a session: people of one office share
+    an address.
+    """
 
     def __init__(self, deps: Deps) -> None:
         self._deps = deps
         self._cookie = SessionCookie(deps.surface, is_https=deps.pages.is_https)
-        self._requests = Buckets(deps.settings.requests_per_minute)
+        self._networks = Buckets(deps.settings.requests_per_minute)
+        self._people = Buckets(deps.settings.requests_per_minute)
         turned_away.begin("page")
 
     async def process_resource(
@@ -47,19 +52,26 @@ class Access:
     ) -> None:
         if not isinstance(resource, Page):
             return
-        if not self._requests.take(req.exchange.network):
-            turned_away.count("page")
-            raise self._requests.refusal()
+        self._take(self._networks, req.exchange.network)
         if req.method not in _READS and not sent_by_own_page(req, self._deps.pages.origin):
             raise denied("VALIDATION_ERROR", "The form was sent from another site")
         token = req.exchange.session_token = self._cookie.of(req)
         req.exchange.unattended = resource.is_unattended
         if token:
             await self._authorize(req, token)
+        if req.exchange.session is not None:
+            self._take(self._people, req.exchange.session.person.person_id)
+            self._networks.give_back(req.exchange.network)
         if resource.needs_session:
             self._require_session(req, resource)
         if resource.link and req.method in _READS:
             self._deps.pages.require(req, resource.link)
+
+    def _take(self, requests: Buckets, whose: str) -> None:
+        """Counts the request. Raises RATE_LIMITED."""
+        if not requests.take(whose):
+            turned_away.count("page")
+            raise requests.refusal()
 
     async def _authorize(self, req: Request, token: str) -> None:
         """Stores the session and the token of its person; neither when the session has ended."""

@@ -188,6 +188,18 @@ def test_behind_tls_browsers_are_told_to_stay_there_and_one_network_has_a_limit(
         assert requests.get(f"{url}/healthz", timeout=HTTP_SECONDS).status_code == 200
 
 
+def test_a_person_has_a_limit_and_takes_nothing_from_colleagues_behind_the_same_address(
+    house: House, tmp_path: Path
+) -> None:
+    people = [house.person("viewer") for _ in range(2)]
+    with second_console("desk", house, tmp_path / "log", FIATGATE_DESK_REQUESTS_PER_MINUTE="5") as url:
+        for person in people:
+            person.url = url
+        assert [people[0].get("/account").status_code for _ in range(6)] == [200] * 5 + [429]
+        assert people[1].get("/account").status_code == 200
+        assert requests.get(f"{url}/sign-in", timeout=HTTP_SECONDS).status_code == 200
+
+
 READ_BY: Final[dict[str, Permission]] = {
     "/invoices": invoices_rpc.PERMISSIONS["DealDeskService/ListAllInvoices"],
     "/find": find_rpc.PERMISSIONS["FindService/Find"],

@@ -32,8 +32,7 @@ from fiatgate.invoices.v1 import invoices_pb2 as pb
 from kit.base.config.processes import SERVICES
 from kit.rpc.permissions import Permission
 from tests.console.conftest import Staff
-from tests.console.house import House, Person
-from tests.console.second import second_console
+from tests.console.house import Person
 from tests.console.test_requests import places_of
 from tests.gateway.desk import Desk
 from tests.support.stack import Stack
@@ -222,14 +221,9 @@ def walk(person: Person) -> dict[str, Seen]:
 
 
 @pytest.fixture(scope="module")
-def people(
-    house: House, staff: Staff, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[dict[str, Person]]:
-    """An operator of each role, at a desk without a limit of requests."""
-    settings = {"FIATGATE_DESK_REQUESTS_PER_MINUTE": "0"}
-    with second_console("desk", house, tmp_path_factory.mktemp("desk") / "log", **settings) as url:
-        made = {role: staff(role) for role in DESK.roles}
-        yield {role: Person(url, each.email, each.http, each.totp) for role, each in made.items()}
+def people(staff: Staff) -> dict[str, Person]:
+    """An operator of each role."""
+    return {role: staff(role) for role in DESK.roles}
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import cycle, islice, product
 from typing import Any, Final
 
@@ -16,7 +16,6 @@ import pytest
 from console.list_page import ListPage
 from console.page import Page
 from tests.console.house import HTTP_SECONDS, House, Person, new_merchant
-from tests.console.second import second_console
 from tests.console.test_requests import routes_of
 
 ID: Final = "00000000-0000-7000-8000-000000000000"
@@ -74,20 +73,10 @@ def surface(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-@pytest.fixture(scope="module")
-def url(surface: str, house: House, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A console of its own, without a limit of requests."""
-    limit = {f"FIATGATE_{surface.upper()}_REQUESTS_PER_MINUTE": "0"}
-    with second_console(surface, house, tmp_path_factory.mktemp("console") / "log", **limit) as found:
-        yield found
-
-
 @pytest.fixture
-def tried(surface: str, url: str, house: House) -> Tried:
+def tried(surface: str, house: House) -> Tried:
     merchant = "" if surface == "desk" else new_merchant()
-    person = house.person("owner" if merchant else "admin", merchant=merchant)
-    person.url = url  # cookies are of the host, whatever its port
-    return Tried(person)
+    return Tried(house.person("owner" if merchant else "admin", merchant=merchant))
 
 
 def pages(surface: str, method: str) -> list[tuple[str, list[str]]]:
