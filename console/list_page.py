@@ -2,31 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final, TypeVar
 
 import falcon.asgi
 
 from console.exchange import Request
-from console.page import App, Page
-from console.ui.csv import csv_line
+from console.file_page import FilePage, Lines
+from console.page import NO_NAMES
 from console.ui.filters import SINCE, UNTIL, Choice, Filter, Merchant, Tabs
-from console.ui.pages import exports, require_exporter
+from console.ui.pages import exports
 from console.ui.values import queried
-from fiatgate.accounts.v1 import accounts_pb2
-from kit.base.clock import monotonic_seconds
-from kit.rpc.actors import carry_token
 from kit.rpc.errors import Refused, database_unavailable
-from kit.web.exchange import REQUEST_SECONDS, allow
 
 ROWS_PER_PAGE: Final = 50
 ROWS_PER_PAGE_MAX: Final = 200
 ROWS_PER_CALL: Final = 1000
 """Rows of one call for a file: the most that services give."""
-CALLS_MAX: Final = 2000
-TOKEN_SECONDS: Final = 30.0
-"""Age at which a file that is being sent takes a new token; services take none older than a minute."""
 TEXT_MAX_CHARACTERS: Final = 254
 CURSOR_MAX_CHARACTERS: Final = 300
 
@@ -84,20 +77,16 @@ class Asked:
         return Found(page, after(page[-1]) if len(rows) > len(page) and page else "", away, values)
 
 
-class ListPage(Page):
+class ListPage(FilePage):
     """A list with filters, and the same as CSV.
 
     template  extends `list.html`
     filters   the fields of the address
-    columns   the head of the CSV
-    csv_name  the name of the file; empty: the list has none
     per_call  rows of one call for the file: the most that the service gives
     """
 
     template: ClassVar[str]
     filters: ClassVar[Sequence[Filter]] = ()
-    columns: ClassVar[Sequence[str]] = ()
-    csv_name: ClassVar[str] = ""
     per_page: ClassVar[int] = ROWS_PER_PAGE
     per_call: ClassVar[int] = ROWS_PER_CALL
 
@@ -116,12 +105,6 @@ class ListPage(Page):
     async def more(self, req: Request, found: Found) -> Mapping[str, Any]:
         """Returns further values for the screen only."""
         return {}
-
-    def add_to(self, app: App, path: str) -> None:
-        """Adds the addresses of the list and of its file."""
-        app.add_route(path, self)
-        if self.csv_name:
-            app.add_route(f"{path}.csv", self, suffix="csv")
 
     # -- the screen
 
@@ -234,53 +217,19 @@ class ListPage(Page):
 
     # -- the file
 
-    async def on_get_csv(self, req: Request, resp: falcon.asgi.Response, **params: str) -> None:
-        """Sends all that the filters leave. A service that is away breaks the file off: without its rows it would look
-        complete.
-        """
-        require_exporter(req, self.deps.pages.opened_by(self.link))
-        given = self._given(req)
-        first = await self._complete(req, given, "", params)
-        resp.content_type = "text/csv; charset=utf-8"
-        resp.set_headers(
-            {
-                "Content-Disposition": f'attachment; filename="{self.csv_name}.csv"',
-                "Cache-Control": "no-store",
-                "X-Content-Type-Options": "nosniff",
-            }
-        )
-        resp.stream = self._lines(req, given, params, first)
-
-    async def _lines(
-        self, req: Request, given: Mapping[str, str], params: Mapping[str, str], page: Found
-    ) -> AsyncIterator[bytes]:
-        yield csv_line(self.columns)
-        token_seconds = monotonic_seconds()
-        for _ in range(CALLS_MAX):
-            yield b"".join(csv_line(self.cells(row, page)) for row in page.rows)
+    async def lines(self, req: Request, **params: str) -> AsyncGenerator[Lines]:
+        """Yields all that the filters leave."""
+        given, after = self._given(req), ""
+        while True:
+            page = await self._page(req, given, after=after, limit=self.per_call, params=params)
+            if page.away or page.values.get("names") is NO_NAMES:
+                raise database_unavailable()
+            yield [self.cells(row, page) for row in page.rows]
             if not page.after:
                 return
-            allow(REQUEST_SECONDS)
-            if monotonic_seconds() - token_seconds > TOKEN_SECONDS:
-                await self._renew(req)
-                token_seconds = monotonic_seconds()
-            page = await self._complete(req, given, page.after, params)
-        raise RuntimeError("more rows than one download may have")
-
-    async def _complete(
-        self, req: Request, given: Mapping[str, str], after: str, params: Mapping[str, str]
-    ) -> Found:
-        found = await self._page(req, given, after=after, limit=self.per_call, params=params)
-        if found.away:
-            raise database_unavailable()
-        return found
-
-    async def _renew(self, req: Request) -> None:
-        """Takes a new token. Raises SESSION_INVALID when the session has ended meanwhile."""
-        request = accounts_pb2.AuthorizeRequest(
-            session_token=req.exchange.session_token, surface=self.deps.surface.kind, client=req.client
-        )
-        carry_token((await self.deps.signin.Authorize(request)).actor_token)
+            if page.after == after:
+                raise RuntimeError("the list does not move on: a service ignores the place of its page")
+            after = page.after
 
     # -- the address
 

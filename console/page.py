@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Awaitable, Collection, Mapping
+from types import MappingProxyType
 from typing import Any, ClassVar, Final
 
 import falcon
@@ -20,6 +21,8 @@ from kit.web.forms import Form, form_of
 
 App = falcon.asgi.App[Any, Any]
 
+NO_NAMES: Final[Mapping[str, str]] = MappingProxyType({})
+"""The names of merchants while they can't be found out: a page shows ids alone, a file is refused."""
 _OWN_PATH: Final = re.compile(r"/(?!/)[A-Za-z0-9/_.-]*(\?[A-Za-z0-9/_.~%&=:+@-]*)?").fullmatch
 PATH_MAX_CHARACTERS: Final = 1000
 _APPROVALS: Final = re.compile(r"[a-z]{1,20}(:[0-9a-f-]{36}){1,100}").fullmatch
@@ -86,9 +89,7 @@ class Page:
         return may(req, *roles)
 
     async def names(self, *merchant_ids: str) -> Mapping[str, str]:
-        """Returns the names of the merchants; none while merchants is away or of the version before, and the page shows
-        ids alone.
-        """
+        """Returns the names of the merchants; `NO_NAMES` while merchants is away or of the version before."""
         wanted = sorted({*merchant_ids} - {""})
         if not wanted:
             return {}
@@ -98,7 +99,7 @@ class Page:
         except Refused as refused:
             if refused.reason not in ("DB_UNAVAILABLE", "INTERNAL_ERROR"):
                 raise
-            return {}
+            return NO_NAMES
 
     async def merchant_named(self, text: str, *, field: str = "merchant") -> str:
         """Returns the id of the merchant that a person names by its id, the beginning of it, or its name. Raises

@@ -58,6 +58,7 @@ CONSOLE_ROOMS: Final = (
     "ui",
     "wiring",
     "page",
+    "file_page",
     "list_page",
     "signin",
 )

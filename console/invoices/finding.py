@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import falcon.asgi
 
 from console.exchange import Request
-from console.page import Page, leave_for
+from console.file_page import FilePage, Lines
+from console.page import NO_NAMES, leave_for
 from console.ui.pages import SEARCH
+from console.ui.values import iso
 from fiatgate.find.v1 import find_pb2 as pb
 from kit.base.proto import most_of
-from kit.rpc.errors import Refused
+from kit.rpc.errors import Refused, database_unavailable, invalid
 
 SERVICES: Final = ("invoices", "merchants", "withdrawals", "webhooks", "accounts")
 ENTRIES: Final[Mapping[str, str]] = {"accounts": "/people"}
 """Services that only some roles may search: those that may open this entry of the navigation."""
 ROWS_MOST: Final = 20
 """The most things of each kind and field; more are found by the lists and their filters."""
+ROWS_MOST_IN_FILE: Final = 100
+"""The most that services give."""
 TEXT_MOST_CHARACTERS: Final = most_of(pb.FindRequest, "text")
 AWAY: Final = frozenset({"DB_UNAVAILABLE", "INTERNAL_ERROR"})
 
@@ -47,32 +51,64 @@ class Hit:
     path: str
 
 
-class FindPage(Page):
+@dataclass(frozen=True)
+class Hits:
+    """The things that were found.
+
+    cut   the kinds and fields of which there are more, as "deal amount"
+    away  the services that did not answer
+    """
+
+    things: Sequence[Hit] = ()
+    cut: Sequence[str] = ()
+    away: Sequence[str] = ()
+    names: Mapping[str, str] = field(default_factory=dict)
+
+
+class FindPage(FilePage):
     """/find: everything that has the text. A single thing is opened at once."""
 
     link = SEARCH
+    csv_name = "found"
+    columns = (
+        *("kind", "id", "field", "value", "status", "amount", "currency"),
+        *("merchant_id", "merchant", "order", "created_at"),
+    )
 
     async def on_get(self, req: Request, resp: falcon.asgi.Response) -> None:
-        text = (req.get_param("q") or "").strip()[:TEXT_MOST_CHARACTERS]
-        if not text:
-            self.show(req, resp, "find", text="", hits=(), cut=(), away=(), names={})
+        text = _text(req)
+        hits = await self._hits_of(req, text, most=ROWS_MOST) if text else Hits()
+        if one := _only(hits.things, hits.away):
+            leave_for(resp, one.path)
             return
-        request = pb.FindRequest(text=text, limit=ROWS_MOST)
+        self.show(req, resp, "find", text=text, found=hits, csv=self.file(req, q=text))
+
+    on_head = on_get
+
+    async def lines(self, req: Request, **params: str) -> AsyncGenerator[Lines]:
+        """Yields all hits. Raises VALIDATION_ERROR when there are too many of a kind."""
+        text = _text(req)
+        hits = await self._hits_of(req, text, most=ROWS_MOST_IN_FILE) if text else Hits()
+        if hits.away or hits.names is NO_NAMES:
+            raise database_unavailable()
+        if hits.cut:
+            message = f"more than {ROWS_MOST_IN_FILE} by {', '.join(hits.cut)}: take the file of the list"
+            raise invalid("VALIDATION_ERROR", message, field="q")
+        yield [_cells(each.found, hits.names) for each in hits.things]
+
+    async def _hits_of(self, req: Request, text: str, *, most: int) -> Hits:
+        """Searches all services that the person may read. `most` of each kind and field are found."""
+        request = pb.FindRequest(text=text, limit=most)
         services = [
             each for each in SERVICES if each not in ENTRIES or self.deps.pages.may_open(req, ENTRIES[each])
         ]
         found = await asyncio.gather(*(self._found(service, request) for service in services))
         answers = dict(zip(services, found, strict=True))
+        things = self._hits(req, answers)
+        cut = [each for answer in found if not isinstance(answer, Refused) for each in answer.cut]
         away = [service for service, answer in answers.items() if isinstance(answer, Refused)]
-        hits = self._hits(req, answers)
-        if one := _only(hits, away):
-            leave_for(resp, one.path)
-            return
-        names = await self.names(*(each.found.facts.get("merchant_id", "") for each in hits))
-        cut = [each for answer in answers.values() if not isinstance(answer, Refused) for each in answer.cut]
-        self.show(req, resp, "find", text=text, hits=hits, cut=cut, away=away, names=names)
-
-    on_head = on_get
+        names = await self.names(*(each.found.facts.get("merchant_id", "") for each in things))
+        return Hits(things, cut, away, names)
 
     async def _found(self, service: str, request: pb.FindRequest) -> Any:
         """Returns the answer of a service, or its refusal when it is away."""
@@ -97,6 +133,20 @@ class FindPage(Page):
         made = _PATHS.get(found.kind, "").format_map({"id": found.id, "service": service} | dict(found.facts))
         entry = f"/{made.split('/')[1]}" if made else ""
         return made if entry and self.deps.pages.may_open(req, entry) else ""
+
+
+def _text(req: Request) -> str:
+    return (req.get_param("q") or "").strip()[:TEXT_MOST_CHARACTERS]
+
+
+def _cells(found: pb.Found, names: Mapping[str, str]) -> Sequence[str]:
+    facts = found.facts
+    merchant_id = facts.get("merchant_id", "")
+    return (
+        *(found.kind, found.id, found.field, found.value, found.status),
+        *(facts.get("amount", ""), facts.get("currency_code", ""), merchant_id, names.get(merchant_id, "")),
+        *(facts.get("external_id", ""), iso(found.created_at)),
+    )
 
 
 def _only(hits: Sequence[Hit], away: Sequence[str]) -> Hit | None:

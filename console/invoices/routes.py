@@ -25,5 +25,5 @@ def add_to(app: App, deps: Deps) -> None:
     app.add_route("/invoices/{invoice_id}", invoice)
     app.add_route("/invoices/{invoice_id}/timeline.csv", invoice, suffix="csv")
     app.add_route("/invoices/{invoice_id}/cancel", invoice, suffix="cancel")
-    app.add_route(SEARCH, FindPage(deps))
+    FindPage(deps).add_to(app, SEARCH)
     app.add_route("/deals-system", DealsSystemPage(deps))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator
 from typing import Final
 
 import falcon.asgi
 
 from console.exchange import Request
-from console.page import Page, leave_for
+from console.file_page import FilePage, Lines
+from console.page import leave_for
 from fiatgate.merchants.v1 import merchants_pb2 as pb
 from kit.rpc.errors import Refused
 
@@ -15,15 +17,21 @@ TEXT_MAX_CHARACTERS: Final = 128
 MENDABLE: Final = frozenset({"VALIDATION_ERROR", "EDIT_CONFLICT"})
 
 
-class CategoriesPage(Page):
+class CategoriesPage(FilePage):
     """/categories: by code; ?code=… has the form of that one open."""
 
     link = "/categories"
+    csv_name = "categories"
+    columns = ("code", "commission")
 
     async def on_get(self, req: Request, resp: falcon.asgi.Response) -> None:
         await self._show(req, resp, code=req.get_param("code") or "")
 
     on_head = on_get
+
+    async def lines(self, req: Request, **params: str) -> AsyncGenerator[Lines]:
+        answer = await self.deps.merchants.ListCategories(pb.ListCategoriesRequest())
+        yield [(each.code, each.commission) for each in answer.categories]
 
     async def on_post(self, req: Request, resp: falcon.asgi.Response) -> None:
         """Makes a category, or sets the commission of the one that the form was made from (`was`)."""
@@ -59,6 +67,7 @@ class CategoriesPage(Page):
             "categories",
             refused=refused,
             categories=categories,
+            csv=self.file(req),
             edited=edited,
             code=code,
             commission=commission if commission is not None else edited.commission if edited else "",

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator, Sequence
 from typing import Final
 
 import falcon.asgi
 
 from console.exchange import Request
+from console.file_page import Lines
 from console.merchants.merchant import OneMerchant
+from console.ui.values import iso
 from fiatgate.merchants.v1 import merchants_pb2 as pb
 from kit.rpc.errors import Refused
 
@@ -18,10 +21,27 @@ NAME_MAX_CHARACTERS: Final = 256
 class KeysPage(OneMerchant):
     """/merchants/{merchant_id}/keys: active ones first."""
 
+    csv_name = "keys"
+    columns = ("key_id", "name", "begins_with", "state", "created_at", "deactivated_at")
+
     async def on_get(self, req: Request, resp: falcon.asgi.Response, merchant_id: str) -> None:
         await self._show(req, resp, merchant_id)
 
     on_head = on_get
+
+    async def lines(self, req: Request, **params: str) -> AsyncGenerator[Lines]:
+        yield [
+            (
+                *(key.key_id, key.name, key.hint, "active" if key.active else "deactivated"),
+                *(iso(key.created_at), iso(key.deactivated_at)),
+            )
+            for key in await self._keys(params["merchant_id"])
+        ]
+
+    async def _keys(self, merchant_id: str) -> Sequence[pb.ApiKey]:
+        """Returns the keys, active ones first."""
+        keys = (await self.deps.merchants.ListApiKeys(pb.ListApiKeysRequest(merchant_id=merchant_id))).keys
+        return sorted(keys, key=lambda key: not key.active)
 
     async def on_post(self, req: Request, resp: falcon.asgi.Response, merchant_id: str) -> None:
         """Makes a key. The answer to the form itself shows key and secret: no address has them."""
@@ -57,9 +77,15 @@ class KeysPage(OneMerchant):
         name: str = "",
     ) -> None:
         merchant = await self.merchant(merchant_id)
-        keys = (await self.deps.merchants.ListApiKeys(pb.ListApiKeysRequest(merchant_id=merchant_id))).keys
-        shown = sorted(keys, key=lambda key: not key.active)
-        active = sum(key.active for key in keys)
+        keys = await self._keys(merchant_id)
         self.show_merchant(
-            req, resp, "merchant-keys", merchant, refused=refused, keys=shown, active=active, name=name
+            req,
+            resp,
+            "merchant-keys",
+            merchant,
+            refused=refused,
+            keys=keys,
+            active=sum(key.active for key in keys),
+            name=name,
+            csv=self.file(req),
         )

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import AsyncGenerator, Collection, Sequence
 from typing import Any, ClassVar, Final
 
 import falcon.asgi
 
 from console.exchange import Request
+from console.file_page import Lines
 from console.merchants.merchant import OneMerchant
 from console.page import chosen, leave_for
 from console.surfaces import DASHBOARD
 from console.ui.pages import only_for
+from console.ui.values import iso
 from fiatgate.accounts.v1 import accounts_pb2 as pb
 from kit.rpc.errors import Refused, invalid, not_found
 
 MEMBERS_PER_PAGE: Final = 100
+MEMBERS_PER_CALL: Final = 200
 MENDABLE: Final = frozenset(
     {"VALIDATION_ERROR", "LAST_OWNER", "INVITATIONS_LIMITED", "APPROVAL_REQUIRED", "APPROVAL_STATE_CONFLICT"}
 )
@@ -30,6 +33,9 @@ class _Members(OneMerchant):
 
 class MembersPage(_Members):
     """/merchants/{merchant_id}/people?after=…: by e-mail address, with the open invitations on the first page."""
+
+    csv_name = "members"
+    columns = ("email", "name", "roles", "state", "created_at", "last_seen_at", "invited_until")
 
     async def on_get(self, req: Request, resp: falcon.asgi.Response, merchant_id: str) -> None:
         merchant = await self.merchant(merchant_id)
@@ -50,9 +56,22 @@ class MembersPage(_Members):
             invitations=[(each, roles_at(merchant_id, each)) for each in invitations],
             after=after,
             next=shown[-1].email if len(people) > len(shown) else "",
+            csv=self.file(req),
         )
 
     on_head = on_get
+
+    async def lines(self, req: Request, **params: str) -> AsyncGenerator[Lines]:
+        """Yields the members, then the open invitations."""
+        merchant_id = params["merchant_id"]
+        request = pb.ListPeopleRequest(merchant_id=merchant_id, limit=MEMBERS_PER_CALL)
+        while people := (await self.deps.people.ListPeople(request)).people:
+            yield [_cells(merchant_id, each) for each in people]
+            request.after_email = people[-1].email
+        invitations = await self.deps.people.ListInvitations(
+            pb.ListInvitationsRequest(merchant_id=merchant_id)
+        )
+        yield [_cells_of_invitation(merchant_id, each) for each in invitations.invitations]
 
     async def on_post_withdraw(
         self, req: Request, resp: falcon.asgi.Response, merchant_id: str, invitation_id: str
@@ -212,6 +231,17 @@ class InviteMemberPage(_Members):
             all_roles=ROLES,
             ticked=ticked,
         )
+
+
+def _cells(merchant_id: str, person: pb.Person) -> Sequence[str]:
+    state = "disabled" if person.disabled else "active" if person.has_complete_factors else "without factors"
+    roles = " ".join(roles_at(merchant_id, person))
+    return (person.email, person.name, roles, state, iso(person.created_at), iso(person.last_seen_at), "")
+
+
+def _cells_of_invitation(merchant_id: str, invited: pb.Invitation) -> Sequence[str]:
+    roles = " ".join(roles_at(merchant_id, invited))
+    return (invited.email, invited.name, roles, "invited", "", "", iso(invited.expires_at))
 
 
 def roles_at(merchant_id: str, person: pb.Person | pb.Invitation) -> list[str]:

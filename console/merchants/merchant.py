@@ -9,9 +9,10 @@ from typing import Any, Final
 import falcon.asgi
 
 from console.exchange import Request
+from console.file_page import FilePage
 from console.merchants.list import state_of
 from console.merchants.options import GROUPS, change_of, items_of, logo_of, typed_in, values_of, was_in
-from console.page import Page, leave_for
+from console.page import leave_for
 from console.ui.values import percent
 from console.ui.words import FIELDS
 from fiatgate.accounts.v1 import accounts_pb2
@@ -29,7 +30,7 @@ MENDABLE: Final = frozenset(
 AWAY: Final = ("DB_UNAVAILABLE", "INTERNAL_ERROR")
 
 
-class OneMerchant(Page):
+class OneMerchant(FilePage):
     """The base of the pages of one merchant, which share their heading and their tabs."""
 
     link = "/merchants"

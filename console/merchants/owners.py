@@ -7,6 +7,8 @@ import falcon.asgi
 from console.exchange import Request
 from console.merchants.list import PER_CALL, state_of
 from console.page import Page
+from console.ui.pages import exports
+from console.ui.values import queried
 from fiatgate.merchants.v1 import merchants_pb2 as pb
 
 
@@ -19,7 +21,8 @@ class OwnerPage(Page):
         owner = await self._owner(owner_id)
         request = pb.ListMerchantsRequest(owner_email=owner.email, limit=PER_CALL)
         merchants = (await self.deps.merchants.ListMerchants(request)).merchants
-        self.show(req, resp, "owner", owner=owner, merchants=merchants, state_of=state_of)
+        csv = queried("/merchants.csv", {"owner": owner.email}) if exports(req) else ""
+        self.show(req, resp, "owner", owner=owner, merchants=merchants, state_of=state_of, csv=csv)
 
     on_head = on_get
 

@@ -36,24 +36,24 @@ def add_to(app: App, deps: Deps) -> None:
     for word in ("settings", "activate", "ban", "unban"):
         app.add_route(f"/merchants/{{merchant_id}}/{word}", merchant, suffix=word)
     keys = KeysPage(deps)
-    app.add_route("/merchants/{merchant_id}/keys", keys)
+    keys.add_to(app, "/merchants/{merchant_id}/keys")
     app.add_route("/merchants/{merchant_id}/keys/{key_id}/deactivate", keys, suffix="deactivate")
     logo = LogoPage(deps)
     app.add_route("/merchants/{merchant_id}/logo", logo)
     app.add_route("/merchants/{merchant_id}/logo/use", logo, suffix="use")
     app.add_route("/merchants/{merchant_id}/logo/remove", logo, suffix="remove")
-    app.add_route("/merchants/{merchant_id}/view", ViewPage(deps))
+    ViewPage(deps).add_to(app, "/merchants/{merchant_id}/view")
     _add_members(app, deps)
     owner = OwnerPage(deps)
     app.add_route("/owners/{owner_id}", owner)
     app.add_route("/owners/{owner_id}/block", owner, suffix="block")
     app.add_route("/owners/{owner_id}/unblock", owner, suffix="unblock")
-    app.add_route("/categories", CategoriesPage(deps))
+    CategoriesPage(deps).add_to(app, "/categories")
 
 
 def _add_members(app: App, deps: Deps) -> None:
     members, member = MembersPage(deps), MemberPage(deps)
-    app.add_route("/merchants/{merchant_id}/people", members)
+    members.add_to(app, "/merchants/{merchant_id}/people")
     app.add_route(
         "/merchants/{merchant_id}/people/invitations/{invitation_id}/withdraw", members, suffix="withdraw"
     )

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Mapping
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from typing import Final
 
 import falcon.asgi
 
 from console.exchange import Request
+from console.file_page import Lines
 from console.merchants.merchant import OneMerchant, or_none
 from fiatgate.catalog.v1 import catalog_pb2
 from fiatgate.invoices.v1 import invoices_pb2
@@ -36,7 +37,13 @@ OBSTACLES: Final[Mapping[str, str]] = {
 
 
 class ViewPage(OneMerchant):
-    """/merchants/{merchant_id}/view"""
+    """/merchants/{merchant_id}/view; its file has the methods."""
+
+    csv_name = "merchant-methods"
+    columns = (
+        *("method_code", "name", "currency", "offered", "obstacles", "least", "most"),
+        *("total_percent", "client_percent", "merchant_percent", "rate"),
+    )
 
     async def on_get(self, req: Request, resp: falcon.asgi.Response, merchant_id: str) -> None:
         merchant = await self.merchant(merchant_id)
@@ -64,6 +71,7 @@ class ViewPage(OneMerchant):
             resp,
             "merchant-view",
             merchant,
+            csv=self.file(req),
             balance=balance,
             invoices=invoices and invoices.invoices,
             refused_because=offered and REFUSED.get(offered.refused, offered.refused),
@@ -73,6 +81,21 @@ class ViewPage(OneMerchant):
         )
 
     on_head = on_get
+
+    async def lines(self, req: Request, **params: str) -> AsyncGenerator[Lines]:
+        request = invoices_pb2.ListMerchantMethodsRequest(merchant_id=params["merchant_id"])
+        offered = await self.deps.deals.ListMerchantMethods(request)
+        refused = [REFUSED.get(offered.refused, offered.refused)] if offered.refused else []
+        yield [_cells(each.method, [*refused, *obstacles(each)]) for each in offered.methods]
+
+
+def _cells(offered: catalog_pb2.MerchantMethod, obstacles: Sequence[str]) -> Sequence[str]:
+    method = offered.method
+    return (
+        *(method.method_code, method.name, offered.currency.code),
+        *("no" if obstacles else "yes", "; ".join(obstacles), method.min_sum, method.max_sum),
+        *(offered.total_percent, offered.client_percent, offered.merchant_percent, offered.rate),
+    )
 
 
 def obstacles(offered: invoices_pb2.OfferedMethod) -> Iterator[str]:

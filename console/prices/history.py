@@ -12,7 +12,7 @@ import falcon.asgi
 from console.exchange import Request
 from console.list_page import Asked, Found, ListPage
 from console.page import leave_for
-from console.prices.rates import MENDABLE, card, guard_of, jump_of, moment, requests_waiting
+from console.prices.rates import MENDABLE, answers_of, card, guard_of, jump_of, moment, requests_waiting
 from console.ui import charts
 from console.ui.acts import moments_of
 from console.ui.filters import Choice, Tabs
@@ -143,5 +143,4 @@ class AcceptedPage(ListPage):
         )
 
     def cells(self, row: Any, found: Found) -> Sequence[str]:
-        answers = (f"{each.source}: {each.rate or each.error}" for each in row.sources)
-        return (str(row.number), iso(row.taken_at), row.source_rate, word(row, "origin"), "; ".join(answers))
+        return (str(row.number), iso(row.taken_at), row.source_rate, word(row, "origin"), answers_of(row))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -11,7 +11,9 @@ from typing import Any, Final
 import falcon.asgi
 
 from console.exchange import Request
+from console.file_page import FilePage, Lines
 from console.page import Page
+from console.ui.values import iso, word
 from fiatgate.approvals.v1 import approvals_pb2
 from fiatgate.catalog.v1 import catalog_pb2 as pb
 from kit.base.clock import SystemClock
@@ -57,26 +59,54 @@ class Jump:
     most_percent: str
 
 
-class RatesPage(Page):
+class RatesPage(FilePage):
     """/rates: each currency's rate, the held ones first."""
 
     link = "/rates"
+    csv_name = "rates-now"
+    columns = (
+        *("currency", "state", "rate", "source_rate", "markup", "origin", "taken_at", "lapses_at"),
+        *("held_source_rate", "held_change_percent", "sources"),
+    )
 
     async def on_get(self, req: Request, resp: falcon.asgi.Response) -> None:
         rates = await self.deps.catalog.ListRates(pb.ListRatesRequest())
-        asked = await requests_waiting(self)
-        cards = [card(each, rates, asked) for each in rates.rates]
-        cards.sort(key=lambda each: (_URGENCY.index(each.state), each.rate.currency_code))
+        cards = _cards(rates, await requests_waiting(self))
         has_sources = any(each.rate.source_names for each in cards)
-        self.show(req, resp, "rates", cards=cards, guard=guard_of(rates), has_sources=has_sources)
+        csv = self.file(req)
+        self.show(req, resp, "rates", cards=cards, guard=guard_of(rates), has_sources=has_sources, csv=csv)
 
     on_head = on_get
+
+    async def lines(self, req: Request, **params: str) -> AsyncGenerator[Lines]:
+        rates = await self.deps.catalog.ListRates(pb.ListRatesRequest())
+        yield [_cells(each) for each in _cards(rates, {})]
 
     async def on_post_pull(self, req: Request, resp: falcon.asgi.Response) -> None:
         """Polls the sources now. A rate that moved too far is held, and the page shows it."""
         await self.form(req)
         pulled = self.deps.catalog.PullRates(pb.PullRatesRequest())
         await self.leave_after(resp, pulled, "/rates", notice="rates-pulled", mendable=())
+
+
+def _cards(rates: pb.ListRatesResponse, asked: Mapping[str, str]) -> list[RateCard]:
+    """Returns the cards in the order of the page: first what an operator has to look after."""
+    cards = [card(each, rates, asked) for each in rates.rates]
+    return sorted(cards, key=lambda each: (_URGENCY.index(each.state), each.rate.currency_code))
+
+
+def _cells(card: RateCard) -> Sequence[str]:
+    rate, now = card.rate, card.rate.in_force
+    return (
+        *(rate.currency_code, card.state, now.rate, now.source_rate, rate.markup, word(now, "origin")),
+        *(iso(now.taken_at), iso(now.fresh_until), rate.held.source_rate, rate.held_change_percent),
+        answers_of(rate.held if rate.HasField("held") else now),
+    )
+
+
+def answers_of(rate: pb.Rate | pb.AcceptedRate) -> str:
+    """Returns the answer of each source in one cell: "a: 0.9380; b: no answer"."""
+    return "; ".join(f"{each.source}: {each.rate or each.error}" for each in rate.sources)
 
 
 _URGENCY: Final = ("held", "lapsed", "lapsing", "none", "fresh", "disabled")

@@ -29,7 +29,7 @@ LINKS: Final = (
 def add_to(app: App, deps: Deps) -> None:
     """Adds the addresses."""
     rates, rate = RatesPage(deps), RatePage(deps)
-    app.add_route("/rates", rates)
+    rates.add_to(app, "/rates")
     app.add_route("/rates/pull", rates, suffix="pull")
     rate.add_to(app, "/rates/{currency_code}")
     AcceptedPage(deps).add_to(app, "/rates/{currency_code}/accepted")

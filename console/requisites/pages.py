@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any, Final
 
 import falcon.asgi
 
 from console.exchange import Request
+from console.file_page import FilePage, Lines
 from console.list_page import Asked, Found, ListPage
 from console.page import Page, leave_for, own_path
 from console.ui import charts
 from console.ui.acts import moments_of
 from console.ui.filters import DAYS, SINCE, UNTIL, Choice, Tabs, Text
+from console.ui.pages import exports
 from console.ui.values import iso, word
 from fiatgate.catalog.v1 import catalog_pb2
 from fiatgate.invoices.v1 import invoices_pb2 as pb
@@ -166,6 +168,19 @@ async def methods_of(page: Page) -> Mapping[str, catalog_pb2.PaymentMethod]:
     return {each.method_code: each for each in catalog.methods}
 
 
+class DaysFile(FilePage):
+    """/requisites/{requisite_id}/days.csv: the days of an account, as its page shows them."""
+
+    link = "/requisites"
+    csv_name = "requisite-days"
+    columns = ("day", "opened", "completed", "completed_amount")
+
+    async def lines(self, req: Request, **params: str) -> AsyncGenerator[Lines]:
+        request = pb.GetRequisiteRequest(requisite_id=params["requisite_id"])
+        days = (await self.deps.deals.GetRequisite(request)).days
+        yield [(each.day, str(each.opened), str(each.completed), each.amount) for each in days]
+
+
 class RequisitePage(ListPage):
     """/requisites/{requisite_id}: the account, its load, its days, its deals, and the acts on it."""
 
@@ -248,6 +263,7 @@ class RequisitePage(ListPage):
                 unit=currency,
             ),
             "moments": moments_of(story.acts),
+            "days_csv": f"{req.path}/days.csv" if story.days and exports(req) else "",
             "prefix": PREFIX,
             "reached": found.values.get("reached"),
         }

@@ -4,7 +4,7 @@ from typing import Final
 
 from console.page import App
 from console.requisites.adding import NewRequisitePage, SeveralPage
-from console.requisites.pages import RequisitePage, RequisitesPage
+from console.requisites.pages import DaysFile, RequisitePage, RequisitesPage
 from console.ui.pages import Link, reads
 from console.wiring import Deps
 from kit.rpc.permissions import READERS
@@ -29,4 +29,5 @@ def add_to(app: App, deps: Deps) -> None:
     app.add_route("/new-requisite", NewRequisitePage(deps))
     app.add_route("/new-requisites", several)
     app.add_route("/new-requisites/add", several, suffix="add")
+    app.add_route("/requisites/{requisite_id}/days.csv", DaysFile(deps), suffix="csv")
     one.add_to(app, "/requisites/{requisite_id}")

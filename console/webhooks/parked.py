@@ -3,26 +3,34 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
 from typing import ClassVar, Final
 
 import falcon.asgi
 
 from console.exchange import Request
-from console.page import Page, leave_for
+from console.file_page import FilePage, Lines
+from console.page import leave_for
+from console.ui.values import iso
 from fiatgate.parked.v1 import parked_pb2 as pb
 from kit.rpc.errors import Refused, not_found
 from kit.web.exchange import REQUEST_SECONDS, allow
 
 SHOWN_MOST: Final = 200
+ROWS_PER_CALL: Final = 1000
 CALLS_MAX: Final = 100
 """Calls of one retry of all: each handles a bounded number of events."""
 
 
-class ParkedPage(Page):
+class ParkedPage(FilePage):
     """/parked: the parked events of all services, those parked longest ago first; retry, discard."""
 
     link: ClassVar[str] = "/parked"
+    csv_name = "parked"
+    columns = (
+        *("service", "event_id", "claimed_event_id", "subject", "invoice_id", "parked_at", "failed_at"),
+        *("attempts", "error", "request_id"),
+    )
 
     async def on_get(self, req: Request, resp: falcon.asgi.Response) -> None:
         await self._show(req, resp)
@@ -42,7 +50,27 @@ class ParkedPage(Page):
         rows.sort(key=lambda row: row[1].parked_at.ToNanoseconds())
         total = sum(answer.total for answer in answers if answer)
         away = [name for name, answer in zip(names, answers, strict=True) if answer is None]
-        self.show(req, resp, "webhooks-parked", refused=refused, rows=rows, total=total, away=away)
+        self.show(
+            req,
+            resp,
+            "webhooks-parked",
+            refused=refused,
+            rows=rows,
+            total=total,
+            away=away,
+            csv=self.file(req),
+        )
+
+    async def lines(self, req: Request, **params: str) -> AsyncGenerator[Lines]:
+        """Yields the events of one service after those of the other."""
+        for name, stub in self.deps.parked.items():
+            request = pb.ListParkedRequest(limit=ROWS_PER_CALL)
+            while events := (await stub.ListParked(request)).events:
+                yield [_cells(name, each) for each in events]
+                if events[-1].event_id == request.after_event_id:
+                    raise RuntimeError(f"{name} ignores the place of a page: it is of the version before")
+                request.after_event_id = events[-1].event_id
+                request.after_parked_at.CopyFrom(events[-1].parked_at)
 
     async def _list(self, name: str) -> pb.ListParkedResponse | None:
         request = pb.ListParkedRequest(limit=SHOWN_MOST)
@@ -106,6 +134,13 @@ class ParkedPage(Page):
     def _require(self, service: str) -> None:
         if service not in self.deps.parked:
             raise not_found("NOT_FOUND", "There is no such event")
+
+
+def _cells(service: str, event: pb.ParkedEvent) -> Sequence[str]:
+    return (
+        *(service, event.event_id, event.claimed_event_id, event.subject, event.invoice_id),
+        *(iso(event.parked_at), iso(event.failed_at), str(event.attempts), event.error, event.request_id),
+    )
 
 
 ROLES: Final = {"withdrawals": "treasury", "webhooks": "desk"}

@@ -36,7 +36,7 @@ def add_to(app: App, deps: Deps) -> None:
     app.add_route("/webhooks/resend", events, suffix="resend")
     app.add_route("/webhooks/{event_id}", event)
     app.add_route("/webhooks/{event_id}/resend", event, suffix="resend")
-    app.add_route("/parked", parked)
+    parked.add_to(app, "/parked")
     app.add_route("/parked/retry", parked, suffix="retry")
     app.add_route("/parked/{service}/{event_id}/retry", parked, suffix="retry_one")
     app.add_route("/parked/{service}/{event_id}/discard", parked, suffix="discard")

@@ -28,7 +28,7 @@ from kit.events.bus.messages import Incoming, processing
 from kit.events.bus.pull import Pull
 from kit.events.inbox import InboxColumns, ParkedColumns, forget, take_in
 from kit.events.outcomes import Outcomes
-from kit.events.parked import Listed, Parking, Retried
+from kit.events.parked import Listed, Parking, Place, Retried
 from kit.events.proof import Proven, Unproven, Verifier
 from kit.events.putoff import is_no_refusal
 from kit.observe import metrics
@@ -165,9 +165,9 @@ class Consumer:
             self._handle(each)
         self._outcomes.park(unproven)
 
-    def list_parked(self, *, limit: int) -> tuple[Sequence[Listed], int]:
-        """Returns the events parked longest ago, at most `limit`, and the number of all parked events."""
-        return self._parking.oldest(limit=limit)
+    def list_parked(self, *, limit: int, after: Place | None = None) -> tuple[Sequence[Listed], int]:
+        """Returns the events parked longest ago after this place, at most `limit`, and the number of all."""
+        return self._parking.oldest(after=after, limit=limit)
 
     def retry_parked(self, *, only: uuid.UUID | None = None, after: uuid.UUID | None = None) -> Retried:
         """Handles parked events again, once each, in the order of their ids: `only` this one, or some of those after

@@ -7,9 +7,10 @@ it claims it would take the place of the true event with that id.
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Final
 
-from sqlalchemy import delete, func, select, update
+from sqlalchemy import delete, func, literal, select, tuple_, update
 
 from kit.audit import acts
 from kit.base.clock import Clock
@@ -31,6 +32,8 @@ _ROOM = """
 WHERE (SELECT count(*) FROM (SELECT FROM {table} WHERE parked_at IS NOT NULL LIMIT {most}) kept) < {most}
 OR EXISTS (SELECT FROM {table} there WHERE there.event_id = '{row_id}')
 """
+Place = tuple[datetime, uuid.UUID]
+"""The time and the id of a parked event: events are listed in this order."""
 _OF_UNPROVEN = uuid.UUID("3d0c9a52-5a0e-4d9b-9a8e-1f6c7f0b2a44")
 """The namespace of the ids of unproven events."""
 
@@ -92,14 +95,16 @@ class Parking:
         row_id, claimed_id, most = unproven_id(event), event.event_id, MOST_PARKED
         return bool(self._note(event, failure, row_id=row_id, claimed_id=claimed_id, park_after=1, most=most))
 
-    def oldest(self, *, limit: int) -> tuple[Sequence[Listed], int]:
-        """Returns the events parked longest ago, at most `limit`, and the number of all parked events."""
+    def oldest(self, *, after: Place | None, limit: int) -> tuple[Sequence[Listed], int]:
+        """Returns the events parked longest ago after this place, at most `limit`, and the number of all."""
         table = self._table
         is_parked = table.parked_at.is_not(None)
         claimed_id = if_known(table.__tablename__, "claimed_id")
         oldest = (
             select(table, claimed_id).where(is_parked).order_by(table.parked_at, table.event_id).limit(limit)
         )
+        if after is not None:
+            oldest = oldest.where(tuple_(table.parked_at, table.event_id) > tuple_(*map(literal, after)))
         with self._db.transaction() as tx:
             rows = [Listed(row, claimed) for row, claimed in tx.execute(oldest)]
             return rows, tx.scalar(select(func.count()).where(is_parked)) or 0

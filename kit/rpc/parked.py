@@ -4,9 +4,9 @@ import grpc
 
 from fiatgate.parked.v1 import parked_pb2 as pb
 from fiatgate.parked.v1 import parked_pb2_grpc
-from kit.base.proto import optional, timestamp_from
+from kit.base.proto import datetime_from, optional, timestamp_from
 from kit.events.consumer import Consumer
-from kit.events.parked import Listed, MayBeTrue
+from kit.events.parked import Listed, MayBeTrue, Place
 from kit.rpc import values
 from kit.rpc.permissions import READERS, Permissions, staff
 
@@ -29,7 +29,7 @@ class ParkedServicer(parked_pb2_grpc.ParkedServiceServicer):
     def ListParked(
         self, request: pb.ListParkedRequest, context: grpc.ServicerContext
     ) -> pb.ListParkedResponse:
-        rows, total = self._consumer.list_parked(limit=values.rows(request.limit))
+        rows, total = self._consumer.list_parked(after=_place_of(request), limit=values.rows(request.limit))
         events = [_event_to_message(self._consumer, each) for each in rows]
         return pb.ListParkedResponse(events=events, total=total)
 
@@ -56,6 +56,15 @@ class ParkedServicer(parked_pb2_grpc.ParkedServiceServicer):
             return pb.DiscardParkedResponse(discarded=discarded)
         except MayBeTrue as doubt:
             raise values.invalid("event_id", f"The event is not discarded: {doubt.reason}") from None
+
+
+def _place_of(request: pb.ListParkedRequest) -> Place | None:
+    parked_at, event_id = (optional(request, name) for name in ("after_parked_at", "after_event_id"))
+    if parked_at is None and event_id is None:
+        return None
+    if parked_at is None or event_id is None:
+        raise values.invalid("after_event_id", "Expected after_parked_at with it, or none of the two")
+    return datetime_from(parked_at), values.uuid("after_event_id", event_id)
 
 
 def _event_to_message(consumer: Consumer, listed: Listed) -> pb.ParkedEvent:

@@ -99,6 +99,8 @@ def test_a_parked_event_is_shown_retried_and_a_forged_one_discarded(
     looks_right(page, "desk-parked")
     assert "Unproven: <i>no</i>" in shown
     assert path not in shown, "a viewer has no buttons"
+    rows = csv.DictReader(staff("auditor").get("/parked.csv").text.splitlines())
+    assert event_id in [row["event_id"] for row in rows if row["service"] == "webhooks"]
     assert title_of(staff("viewer").post(f"{path}/retry")) == "Not permitted"
     assert "failed again" in staff("desk").post(f"{path}/retry").text
     assert "may be a true event" in re.sub(r"\s+", " ", staff("admin").post(f"{path}/discard").text)

@@ -119,7 +119,10 @@ def test_all_are_retried_in_bounded_calls_and_what_still_fails_stays(
 ) -> None:
     monkeypatch.setattr(kit.events.consumer, "RETRY_ROWS", 2)
     ids = world.park("a", "b", "c")
-    assert [each.event_id for each in world.stub.ListParked(pb.ListParkedRequest(limit=1)).events] == ids[:1]
+    (oldest,) = world.stub.ListParked(pb.ListParkedRequest(limit=1)).events
+    assert oldest.event_id == ids[0]
+    place = pb.ListParkedRequest(after_event_id=oldest.event_id, after_parked_at=oldest.parked_at)
+    assert [each.event_id for each in world.stub.ListParked(place).events] == ids[1:]
     world.broken.remove(b"a")
     world.broken.remove(b"c")
     first = world.stub.RetryParked(pb.RetryParkedRequest())
@@ -134,6 +137,9 @@ def test_values_out_of_bounds_are_refused(world: World) -> None:
     for limit in (1001, -1):
         with pytest.raises(Refused, match="VALIDATION_ERROR"):
             world.stub.ListParked(pb.ListParkedRequest(limit=limit))
+    half = pb.ListParkedRequest(after_event_id=UNKNOWN)
+    with pytest.raises(Refused, match="VALIDATION_ERROR"):
+        world.stub.ListParked(half)
     for request in (pb.RetryParkedRequest(event_id="17"), pb.RetryParkedRequest(after_event_id="")):
         with pytest.raises(Refused, match="VALIDATION_ERROR"):
             world.stub.RetryParked(request)

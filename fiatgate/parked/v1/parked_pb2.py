@@ -25,7 +25,7 @@ _sym_db = _symbol_database.Default()
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1f\x66iatgate/parked/v1/parked.proto\x12\x12\x66iatgate.parked.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xb1\x02\n\x0bParkedEvent\x12\x10\n\x08\x63onsumer\x18\x01 \x01(\t\x12\x10\n\x08\x65vent_id\x18\x02 \x01(\t\x12\x0f\n\x07subject\x18\x03 \x01(\t\x12\x10\n\x08\x61ttempts\x18\x04 \x01(\x05\x12\r\n\x05\x65rror\x18\x05 \x01(\t\x12-\n\tfailed_at\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12-\n\tparked_at\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x12\n\nrequest_id\x18\x08 \x01(\t\x12\x1d\n\x10\x63laimed_event_id\x18\t \x01(\tH\x00\x88\x01\x01\x12\x17\n\ninvoice_id\x18\n \x01(\tH\x01\x88\x01\x01\x42\x13\n\x11_claimed_event_idB\r\n\x0b_invoice_id\"\"\n\x11ListParkedRequest\x12\r\n\x05limit\x18\x01 \x01(\x05\"T\n\x12ListParkedResponse\x12/\n\x06\x65vents\x18\x01 \x03(\x0b\x32\x1f.fiatgate.parked.v1.ParkedEvent\x12\r\n\x05total\x18\x02 \x01(\x03\"h\n\x12RetryParkedRequest\x12\x15\n\x08\x65vent_id\x18\x01 \x01(\tH\x00\x88\x01\x01\x12\x1b\n\x0e\x61\x66ter_event_id\x18\x02 \x01(\tH\x01\x88\x01\x01\x42\x0b\n\t_event_idB\x11\n\x0f_after_event_id\"r\n\x13RetryParkedResponse\x12\x0f\n\x07retried\x18\x01 \x01(\x05\x12\x0e\n\x06mended\x18\x02 \x01(\x05\x12\x1a\n\rlast_event_id\x18\x03 \x01(\tH\x00\x88\x01\x01\x12\x0c\n\x04more\x18\x04 \x01(\x08\x42\x10\n\x0e_last_event_id\">\n\x14\x44iscardParkedRequest\x12\x10\n\x08\x65vent_id\x18\x01 \x01(\t\x12\x14\n\x0c\x65ven_if_true\x18\x02 \x01(\x08\"*\n\x15\x44iscardParkedResponse\x12\x11\n\tdiscarded\x18\x01 \x01(\x08\x32\xb2\x02\n\rParkedService\x12[\n\nListParked\x12%.fiatgate.parked.v1.ListParkedRequest\x1a&.fiatgate.parked.v1.ListParkedResponse\x12^\n\x0bRetryParked\x12&.fiatgate.parked.v1.RetryParkedRequest\x1a\'.fiatgate.parked.v1.RetryParkedResponse\x12\x64\n\rDiscardParked\x12(.fiatgate.parked.v1.DiscardParkedRequest\x1a).fiatgate.parked.v1.DiscardParkedResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1f\x66iatgate/parked/v1/parked.proto\x12\x12\x66iatgate.parked.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xb1\x02\n\x0bParkedEvent\x12\x10\n\x08\x63onsumer\x18\x01 \x01(\t\x12\x10\n\x08\x65vent_id\x18\x02 \x01(\t\x12\x0f\n\x07subject\x18\x03 \x01(\t\x12\x10\n\x08\x61ttempts\x18\x04 \x01(\x05\x12\r\n\x05\x65rror\x18\x05 \x01(\t\x12-\n\tfailed_at\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12-\n\tparked_at\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x12\n\nrequest_id\x18\x08 \x01(\t\x12\x1d\n\x10\x63laimed_event_id\x18\t \x01(\tH\x00\x88\x01\x01\x12\x17\n\ninvoice_id\x18\n \x01(\tH\x01\x88\x01\x01\x42\x13\n\x11_claimed_event_idB\r\n\x0b_invoice_id\"\xa0\x01\n\x11ListParkedRequest\x12\r\n\x05limit\x18\x01 \x01(\x05\x12\x38\n\x0f\x61\x66ter_parked_at\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.TimestampH\x00\x88\x01\x01\x12\x1b\n\x0e\x61\x66ter_event_id\x18\x03 \x01(\tH\x01\x88\x01\x01\x42\x12\n\x10_after_parked_atB\x11\n\x0f_after_event_id\"T\n\x12ListParkedResponse\x12/\n\x06\x65vents\x18\x01 \x03(\x0b\x32\x1f.fiatgate.parked.v1.ParkedEvent\x12\r\n\x05total\x18\x02 \x01(\x03\"h\n\x12RetryParkedRequest\x12\x15\n\x08\x65vent_id\x18\x01 \x01(\tH\x00\x88\x01\x01\x12\x1b\n\x0e\x61\x66ter_event_id\x18\x02 \x01(\tH\x01\x88\x01\x01\x42\x0b\n\t_event_idB\x11\n\x0f_after_event_id\"r\n\x13RetryParkedResponse\x12\x0f\n\x07retried\x18\x01 \x01(\x05\x12\x0e\n\x06mended\x18\x02 \x01(\x05\x12\x1a\n\rlast_event_id\x18\x03 \x01(\tH\x00\x88\x01\x01\x12\x0c\n\x04more\x18\x04 \x01(\x08\x42\x10\n\x0e_last_event_id\">\n\x14\x44iscardParkedRequest\x12\x10\n\x08\x65vent_id\x18\x01 \x01(\t\x12\x14\n\x0c\x65ven_if_true\x18\x02 \x01(\x08\"*\n\x15\x44iscardParkedResponse\x12\x11\n\tdiscarded\x18\x01 \x01(\x08\x32\xb2\x02\n\rParkedService\x12[\n\nListParked\x12%.fiatgate.parked.v1.ListParkedRequest\x1a&.fiatgate.parked.v1.ListParkedResponse\x12^\n\x0bRetryParked\x12&.fiatgate.parked.v1.RetryParkedRequest\x1a\'.fiatgate.parked.v1.RetryParkedResponse\x12\x64\n\rDiscardParked\x12(.fiatgate.parked.v1.DiscardParkedRequest\x1a).fiatgate.parked.v1.DiscardParkedResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -34,18 +34,18 @@ if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_PARKEDEVENT']._serialized_start=89
   _globals['_PARKEDEVENT']._serialized_end=394
-  _globals['_LISTPARKEDREQUEST']._serialized_start=396
-  _globals['_LISTPARKEDREQUEST']._serialized_end=430
-  _globals['_LISTPARKEDRESPONSE']._serialized_start=432
-  _globals['_LISTPARKEDRESPONSE']._serialized_end=516
-  _globals['_RETRYPARKEDREQUEST']._serialized_start=518
-  _globals['_RETRYPARKEDREQUEST']._serialized_end=622
-  _globals['_RETRYPARKEDRESPONSE']._serialized_start=624
-  _globals['_RETRYPARKEDRESPONSE']._serialized_end=738
-  _globals['_DISCARDPARKEDREQUEST']._serialized_start=740
-  _globals['_DISCARDPARKEDREQUEST']._serialized_end=802
-  _globals['_DISCARDPARKEDRESPONSE']._serialized_start=804
-  _globals['_DISCARDPARKEDRESPONSE']._serialized_end=846
-  _globals['_PARKEDSERVICE']._serialized_start=849
-  _globals['_PARKEDSERVICE']._serialized_end=1155
+  _globals['_LISTPARKEDREQUEST']._serialized_start=397
+  _globals['_LISTPARKEDREQUEST']._serialized_end=557
+  _globals['_LISTPARKEDRESPONSE']._serialized_start=559
+  _globals['_LISTPARKEDRESPONSE']._serialized_end=643
+  _globals['_RETRYPARKEDREQUEST']._serialized_start=645
+  _globals['_RETRYPARKEDREQUEST']._serialized_end=749
+  _globals['_RETRYPARKEDRESPONSE']._serialized_start=751
+  _globals['_RETRYPARKEDRESPONSE']._serialized_end=865
+  _globals['_DISCARDPARKEDREQUEST']._serialized_start=867
+  _globals['_DISCARDPARKEDREQUEST']._serialized_end=929
+  _globals['_DISCARDPARKEDRESPONSE']._serialized_start=931
+  _globals['_DISCARDPARKEDRESPONSE']._serialized_end=973
+  _globals['_PARKEDSERVICE']._serialized_start=976
+  _globals['_PARKEDSERVICE']._serialized_end=1282
 # @@protoc_insertion_point(module_scope)

@@ -88,18 +88,34 @@ class ListParkedRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     LIMIT_FIELD_NUMBER: _builtins.int
+    AFTER_PARKED_AT_FIELD_NUMBER: _builtins.int
+    AFTER_EVENT_ID_FIELD_NUMBER: _builtins.int
     limit: _builtins.int
     """1 to 1000; 0 means 100."""
+    after_event_id: _builtins.str
+    @_builtins.property
+    def after_parked_at(self) -> _timestamp_pb2.Timestamp:
+        """Only events that come after this one: its parked_at and its event_id, both or none."""
+
     def __init__(
         self,
         *,
         limit: _builtins.int = ...,
+        after_parked_at: _timestamp_pb2.Timestamp | None = ...,
+        after_event_id: _builtins.str | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_after_event_id", b"_after_event_id", "_after_parked_at", b"_after_parked_at", "after_event_id", b"after_event_id", "after_parked_at", b"after_parked_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["limit", b"limit"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_after_event_id", b"_after_event_id", "_after_parked_at", b"_after_parked_at", "after_event_id", b"after_event_id", "after_parked_at", b"after_parked_at", "limit", b"limit"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__after_event_id: _TypeAlias = _typing.Literal["after_event_id"]  # noqa: Y015
+    _WhichOneofArgType__after_event_id: _TypeAlias = _typing.Literal["_after_event_id", b"_after_event_id"]  # noqa: Y015
+    _WhichOneofReturnType__after_parked_at: _TypeAlias = _typing.Literal["after_parked_at"]  # noqa: Y015
+    _WhichOneofArgType__after_parked_at: _TypeAlias = _typing.Literal["_after_parked_at", b"_after_parked_at"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__after_event_id) -> _WhichOneofReturnType__after_event_id | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__after_parked_at) -> _WhichOneofReturnType__after_parked_at | None: ...
 
 Global___ListParkedRequest: _TypeAlias = ListParkedRequest  # noqa: Y015
 
