@@ -272,12 +272,15 @@ def _next_steps(story: pb.GetWithdrawalStoryResponse) -> list[str]:
 def process(
     withdraw_uuids: ids.WithdrawalIds, *, everything: Everything = False, as_json: Json = False
 ) -> None:
-    """Mark withdrawals as being sent: from now on the merchant can't cancel them. Exit code 1 when one failed."""
+    """Mark withdrawals as being sent: from now on the merchant can't cancel them.
+
+    One that is being sent already is refused, because a second person may send it. Exit code 1 when one was refused.
+    """
     several.each(
         withdraw_uuids,
         lambda id: (
             connection.withdrawals()
-            .ProcessWithdrawal(pb.ProcessWithdrawalRequest(withdraw_uuid=id))
+            .ProcessWithdrawal(pb.ProcessWithdrawalRequest(withdraw_uuid=id, expected_stage="requested"))
             .withdrawal
         ),
         lambda each: f"Being sent: send {each.amount_to_receive} USDT to {each.address}{_memo(each)}.",

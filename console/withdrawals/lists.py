@@ -198,21 +198,22 @@ class SeveralPage(Page):
             case "process":
                 return self._process, words.being_sent
             case "fail":
-                return partial(self._fail, form.text("substatus")), words.failed
+                return partial(self._fail, words.stage_seen(form), form.text("substatus")), words.failed
             case "cancel":
-                return partial(self._cancel, bool(form.text("by_user"))), words.canceled
+                by_user = bool(form.text("by_user"))
+                return partial(self._cancel, words.stage_seen(form), by_user), words.canceled
         return None
 
     async def _process(self, id: str) -> Any:
-        request = pb.ProcessWithdrawalRequest(withdraw_uuid=id)
+        request = pb.ProcessWithdrawalRequest(withdraw_uuid=id, expected_stage="requested")
         return await self.deps.withdrawals.ProcessWithdrawal(request)
 
-    async def _fail(self, substatus: str, id: str) -> Any:
-        request = pb.FailWithdrawalRequest(withdraw_uuid=id, substatus=substatus)
+    async def _fail(self, stage: str, substatus: str, id: str) -> Any:
+        request = pb.FailWithdrawalRequest(withdraw_uuid=id, substatus=substatus, expected_stage=stage)
         return await self.deps.withdrawals.FailWithdrawal(request)
 
-    async def _cancel(self, by_user: bool, id: str) -> Any:
-        request = pb.CancelWithdrawalRequest(withdraw_uuid=id, by_user=by_user)
+    async def _cancel(self, stage: str, by_user: bool, id: str) -> Any:
+        request = pb.CancelWithdrawalRequest(withdraw_uuid=id, by_user=by_user, expected_stage=stage)
         return await self.deps.withdrawals.CancelWithdrawal(request)
 
 

@@ -47,7 +47,7 @@ class WithdrawalPage(Page):
 
     async def on_post_process(self, req: Request, resp: falcon.asgi.Response, withdraw_uuid: str) -> None:
         await self.form(req)
-        request = pb.ProcessWithdrawalRequest(withdraw_uuid=withdraw_uuid)
+        request = pb.ProcessWithdrawalRequest(withdraw_uuid=withdraw_uuid, expected_stage="requested")
         call = self.deps.withdrawals.ProcessWithdrawal(request)
         await self._step(req, resp, withdraw_uuid, call, notice="withdrawal-processing")
 
@@ -63,19 +63,29 @@ class WithdrawalPage(Page):
                     req, resp, withdraw_uuid, transaction=transaction, is_doubtful=bool(transaction)
                 )
                 return
-        request = pb.CompleteWithdrawalRequest(withdraw_uuid=withdraw_uuid, external_tx_id=transaction)
+        request = pb.CompleteWithdrawalRequest(
+            withdraw_uuid=withdraw_uuid, external_tx_id=transaction, expected_stage="processing"
+        )
         call = self.deps.withdrawals.CompleteWithdrawal(request)
         await self._step(req, resp, withdraw_uuid, call, notice="withdrawal-sent", transaction=transaction)
 
     async def on_post_fail(self, req: Request, resp: falcon.asgi.Response, withdraw_uuid: str) -> None:
         form = await self.form(req)
-        request = pb.FailWithdrawalRequest(withdraw_uuid=withdraw_uuid, substatus=form.text("substatus"))
+        request = pb.FailWithdrawalRequest(
+            withdraw_uuid=withdraw_uuid,
+            substatus=form.text("substatus"),
+            expected_stage=words.stage_seen(form),
+        )
         call = self.deps.withdrawals.FailWithdrawal(request)
         await self._step(req, resp, withdraw_uuid, call, notice="withdrawal-failed")
 
     async def on_post_cancel(self, req: Request, resp: falcon.asgi.Response, withdraw_uuid: str) -> None:
         form = await self.form(req)
-        request = pb.CancelWithdrawalRequest(withdraw_uuid=withdraw_uuid, by_user=bool(form.text("by_user")))
+        request = pb.CancelWithdrawalRequest(
+            withdraw_uuid=withdraw_uuid,
+            by_user=bool(form.text("by_user")),
+            expected_stage=words.stage_seen(form),
+        )
         call = self.deps.withdrawals.CancelWithdrawal(request)
         await self._step(req, resp, withdraw_uuid, call, notice="withdrawal-canceled")
 

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from typing import Final
 
 from fiatgate.withdrawals.v1 import withdrawals_pb2 as pb
+from kit.rpc.errors import invalid
+from kit.web.forms import Form
 
 FAILURES: Final[Mapping[str, str]] = {
     "failed": "It could not be sent",
@@ -32,6 +34,14 @@ def state_of(withdrawal: pb.Withdrawal) -> str:
         return withdrawal.substatus or "requested"
     status: str = pb.WithdrawalStatus.Name(withdrawal.status).removeprefix("WITHDRAWAL_STATUS_").lower()
     return withdrawal.substatus or status
+
+
+def stage_seen(form: Form) -> str:
+    """Returns the stage of the page that the form was on, requested or processing. Raises VALIDATION_ERROR."""
+    stage = form.text("stage")
+    if not stage:
+        raise invalid("VALIDATION_ERROR", "the form does not say which stage was seen", field="stage")
+    return stage
 
 
 def being_sent(each: pb.Withdrawal) -> str:

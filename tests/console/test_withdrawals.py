@@ -104,7 +104,7 @@ def test_a_withdrawal_goes_from_the_form_to_the_transaction(payouts: Payouts, tr
     for step in ("Requested", "Being sent", "Sent"):
         assert f"{step} by {treasury.email}" in text_of(sent)
 
-    again = treasury.post(f"{path}/fail", {"substatus": "failed"})
+    again = treasury.post(f"{path}/fail", {"substatus": "failed", "stage": "processing"})
     assert again.status_code == 422
     assert f"The last step: sent by {treasury.email}" in text_of(again)
     assert path in treasury.get(f"/withdrawals?stage=done&transaction=0x{HASH}").text
@@ -129,17 +129,48 @@ def test_one_act_is_done_to_all_that_are_ticked(payouts: Payouts, treasury: Pers
     assert [payouts.now(each).substatus for each in ids] == ["processing", "processing", ""]
     mixed = treasury.http.post(
         f"{treasury.url}/withdrawals/several",
-        data=[*pairs, ("act", "cancel"), ("by_user", "on")],
+        data=[*pairs, ("act", "cancel"), ("by_user", "on"), ("stage", "requested")],
         headers={"Sec-Fetch-Site": "same-origin"},
         timeout=15,
     )
     assert title_of(mixed) == "1 of 3 done"
     assert "The withdrawal is pending (processing)." in text_of(mixed)
     assert payouts.now(ids[2]).substatus == "cancelled_by_user"
-    failed = treasury.post(f"/withdrawals/{ids[0]}/fail", {"substatus": "invalid_address"})
+    failed = treasury.post(
+        f"/withdrawals/{ids[0]}/fail", {"substatus": "invalid_address", "stage": "processing"}
+    )
     assert "invalid address" in text_of(failed)
-    treasury.post(f"/withdrawals/{ids[1]}/cancel")
+    treasury.post(f"/withdrawals/{ids[1]}/cancel", {"stage": "processing"})
     assert payouts.now(ids[1]).substatus == "cancelled_by_admin"
+
+
+def test_a_step_from_a_stale_page_names_the_colleague_and_changes_nothing(
+    payouts: Payouts, treasury: Person, staff: Staff
+) -> None:
+    colleague = staff("treasury", "admin")
+    id = payouts.made()
+    path = f"/withdrawals/{id}"
+    shown = colleague.get(path).text
+    assert shown.count('name="stage" value="requested"') == 2
+    assert "It is being sent." in text_of(treasury.post(f"{path}/process"))
+    for step, fields in (
+        ("process", {}),
+        ("cancel", {"stage": "requested"}),
+        ("fail", {"stage": "requested", "substatus": "failed"}),
+        ("cancel", {}),
+    ):
+        refused = colleague.post(f"{path}/{step}", fields)
+        assert refused.status_code in (400, 422), step
+        assert (not fields and step == "cancel") or f"being sent by {treasury.email}" in text_of(refused), (
+            step
+        )
+    several = {"id": id, "stage": "requested"}
+    for act in ("process", "cancel", "fail"):
+        assert title_of(colleague.post("/withdrawals/several", several | {"act": act})) == "0 of 1 done"
+    assert payouts.now(id).substatus == "processing"
+    fields = {"transaction": f"exchange-{id}", "is_mark": "on"}
+    assert "It is marked as sent." in text_of(treasury.post(f"{path}/complete", fields))
+    assert f"sent by {treasury.email}" in text_of(colleague.post(f"{path}/complete", fields))
 
 
 def test_a_large_withdrawal_is_requested_by_one_and_approved_by_another(

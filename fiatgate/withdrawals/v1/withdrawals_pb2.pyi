@@ -662,15 +662,21 @@ class ProcessWithdrawalRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     WITHDRAW_UUID_FIELD_NUMBER: _builtins.int
+    EXPECTED_STAGE_FIELD_NUMBER: _builtins.int
     withdraw_uuid: _builtins.str
+    expected_stage: _builtins.str
+    """requested or processing, the stage that the caller saw: in another one WITHDRAWAL_STATE_CONFLICT, also when this step
+    was made already. Empty: not checked, and a repeated step is answered as the first.
+    """
     def __init__(
         self,
         *,
         withdraw_uuid: _builtins.str = ...,
+        expected_stage: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["withdraw_uuid", b"withdraw_uuid"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["expected_stage", b"expected_stage", "withdraw_uuid", b"withdraw_uuid"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -702,20 +708,26 @@ class CompleteWithdrawalRequest(_message.Message):
 
     WITHDRAW_UUID_FIELD_NUMBER: _builtins.int
     EXTERNAL_TX_ID_FIELD_NUMBER: _builtins.int
+    EXPECTED_STAGE_FIELD_NUMBER: _builtins.int
     withdraw_uuid: _builtins.str
     external_tx_id: _builtins.str
     """1 to 128 ASCII characters without spaces; one transaction pays one withdrawal, a second use on the network is a
     VALIDATION_ERROR.
+    """
+    expected_stage: _builtins.str
+    """requested or processing, the stage that the caller saw: in another one WITHDRAWAL_STATE_CONFLICT, also when this step
+    was made already. Empty: not checked, and a repeated step is answered as the first.
     """
     def __init__(
         self,
         *,
         withdraw_uuid: _builtins.str = ...,
         external_tx_id: _builtins.str = ...,
+        expected_stage: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["external_tx_id", b"external_tx_id", "withdraw_uuid", b"withdraw_uuid"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["expected_stage", b"expected_stage", "external_tx_id", b"external_tx_id", "withdraw_uuid", b"withdraw_uuid"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -747,18 +759,24 @@ class FailWithdrawalRequest(_message.Message):
 
     WITHDRAW_UUID_FIELD_NUMBER: _builtins.int
     SUBSTATUS_FIELD_NUMBER: _builtins.int
+    EXPECTED_STAGE_FIELD_NUMBER: _builtins.int
     withdraw_uuid: _builtins.str
     substatus: _builtins.str
     """failed (default), invalid_address or unknown."""
+    expected_stage: _builtins.str
+    """requested or processing, the stage that the caller saw: in another one WITHDRAWAL_STATE_CONFLICT, also when this step
+    was made already. Empty: not checked, and a repeated step is answered as the first.
+    """
     def __init__(
         self,
         *,
         withdraw_uuid: _builtins.str = ...,
         substatus: _builtins.str = ...,
+        expected_stage: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["substatus", b"substatus", "withdraw_uuid", b"withdraw_uuid"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["expected_stage", b"expected_stage", "substatus", b"substatus", "withdraw_uuid", b"withdraw_uuid"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -790,18 +808,24 @@ class CancelWithdrawalRequest(_message.Message):
 
     WITHDRAW_UUID_FIELD_NUMBER: _builtins.int
     BY_USER_FIELD_NUMBER: _builtins.int
+    EXPECTED_STAGE_FIELD_NUMBER: _builtins.int
     withdraw_uuid: _builtins.str
     by_user: _builtins.bool
     """True: cancelled_by_user; false: cancelled_by_admin."""
+    expected_stage: _builtins.str
+    """requested or processing, the stage that the caller saw: in another one WITHDRAWAL_STATE_CONFLICT, also when this step
+    was made already. Empty: not checked, and a repeated step is answered as the first.
+    """
     def __init__(
         self,
         *,
         withdraw_uuid: _builtins.str = ...,
         by_user: _builtins.bool = ...,
+        expected_stage: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["by_user", b"by_user", "withdraw_uuid", b"withdraw_uuid"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["by_user", b"by_user", "expected_stage", b"expected_stage", "withdraw_uuid", b"withdraw_uuid"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

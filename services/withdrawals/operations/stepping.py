@@ -1,5 +1,8 @@
 """Operators' steps on a withdrawal: each is one step of the domain's table, and safe to repeat.
 
+The caller may name the stage that it saw: in any other one its step is refused, so of two people who process the same
+withdrawal one alone reads that the money is to be sent.
+
 A withdrawal of `FOUR_EYES_USDT` or more is processed when a second person approves, and only then it can be completed.
 """
 
@@ -25,6 +28,7 @@ from services.withdrawals.domain import (
     PENDING,
     PROCESSING,
     SUCCESS,
+    Stage,
     State,
     WithdrawalStatus,
     may_become,
@@ -42,14 +46,15 @@ _ACTS: Final = {
     WithdrawalStatus.FAILED: "withdrawal.fail",
     WithdrawalStatus.CANCELLED: "withdrawal.cancel",
 }
+_STATE_OF_STAGE: Final[Mapping[str, State]] = {Stage.REQUESTED: PENDING, Stage.PROCESSING: PROCESSING}
 _IN_ACTS: Final = ("status", "substatus", "external_tx_id")
 
 
-def process_withdrawal(deps: Deps, *, withdraw_uuid: str) -> WithdrawalView:
+def process_withdrawal(deps: Deps, *, withdraw_uuid: str, expected_stage: str = "") -> WithdrawalView:
     """Marks that it is being sent. Raises WITHDRAWAL_NOT_FOUND, WITHDRAWAL_STATE_CONFLICT, as the next three do;
     APPROVAL_REQUIRED from `FOUR_EYES_USDT` on, and APPROVAL_STATE_CONFLICT.
     """
-    return approvals.done(_advance(deps, withdraw_uuid, PROCESSING))
+    return approvals.done(_advance(deps, withdraw_uuid, PROCESSING, expected_stage))
 
 
 def process_approved(deps: Deps, tx: Session, asked: Approval) -> None:
@@ -62,32 +67,40 @@ def process_approved(deps: Deps, tx: Session, asked: Approval) -> None:
     _step(deps, tx, withdrawal, PROCESSING)
 
 
-def complete_withdrawal(deps: Deps, *, withdraw_uuid: str, external_tx_id: str) -> WithdrawalView:
+def complete_withdrawal(
+    deps: Deps, *, withdraw_uuid: str, external_tx_id: str, expected_stage: str = ""
+) -> WithdrawalView:
     """Records the transaction that sent it; a second transaction for it is a conflict.
 
     Raises VALIDATION_ERROR when the transaction, in any spelling, has paid another withdrawal.
     """
-    return approvals.done(_advance(deps, withdraw_uuid, SUCCESS, fields.external_tx_id(external_tx_id)))
+    transaction = fields.external_tx_id(external_tx_id)
+    return approvals.done(_advance(deps, withdraw_uuid, SUCCESS, expected_stage, transaction))
 
 
-def fail_withdrawal(deps: Deps, *, withdraw_uuid: str, substatus: str) -> WithdrawalView:
+def fail_withdrawal(
+    deps: Deps, *, withdraw_uuid: str, substatus: str, expected_stage: str = ""
+) -> WithdrawalView:
     """Records that it could not be sent, for one of the reasons of `FAILURES`; gives the money back to the merchant."""
     target = FAILURES.get(substatus or str(FAILED.substatus))
     if target is None:
         raise values.invalid("substatus", f"Expected one of {', '.join(FAILURES)}")
-    return approvals.done(_advance(deps, withdraw_uuid, target))
+    return approvals.done(_advance(deps, withdraw_uuid, target, expected_stage))
 
 
-def cancel_withdrawal(deps: Deps, *, withdraw_uuid: str, by_user: bool) -> WithdrawalView:
+def cancel_withdrawal(
+    deps: Deps, *, withdraw_uuid: str, by_user: bool, expected_stage: str = ""
+) -> WithdrawalView:
     """Cancels it; gives the money back to the merchant."""
     target = CANCELLED_BY_USER if by_user else CANCELLED_BY_ADMIN
-    return approvals.done(_advance(deps, withdraw_uuid, target))
+    return approvals.done(_advance(deps, withdraw_uuid, target, expected_stage))
 
 
 @retry_conflicts
 def _advance(
-    deps: Deps, withdraw_uuid: str, target: State, external_tx_id: str | None = None
+    deps: Deps, withdraw_uuid: str, target: State, expected_stage: str, external_tx_id: str | None = None
 ) -> WithdrawalView | Approval:
+    expected = _expected(expected_stage)
     withdrawal_id = values.uuid_or(errors.withdrawal_not_found, withdraw_uuid)
     tx_taken = {"uq_withdrawals_network_external_tx_id": errors.transaction_taken}
     with refusing(tx_taken), deps.db.transaction() as tx:
@@ -95,6 +108,8 @@ def _advance(
         require_merchant(withdrawal.merchant_id, errors.withdrawal_not_found)
         current = withdrawal.state
         transaction = external_tx_id and normal_form(withdrawal.network, external_tx_id)
+        if expected not in (None, current):
+            raise errors.state_conflict(current)
         if current == target:
             return _repeated(withdrawal, transaction)
         if not may_become(current, target):
@@ -108,6 +123,16 @@ def _advance(
             raise errors.transaction_taken()
         close(tx, f"withdrawal:{withdrawal_id}", at=deps.clock.now(), note=f"The withdrawal became {target}")
         return _step(deps, tx, withdrawal, target, transaction)
+
+
+def _expected(stage: str) -> State | None:
+    """Returns the state of the stage; None for no stage. Raises VALIDATION_ERROR for another text."""
+    if not stage:
+        return None
+    found = _STATE_OF_STAGE.get(stage)
+    if found is None:
+        raise values.invalid("expected_stage", f"Expected one of {', '.join(_STATE_OF_STAGE)}")
+    return found
 
 
 def _locked(tx: Session, withdrawal_id: UUID) -> WithdrawalView:

@@ -115,14 +115,19 @@ class WithdrawalsServicer(withdrawals_pb2_grpc.WithdrawalsServiceServicer):
     def ProcessWithdrawal(
         self, request: pb.ProcessWithdrawalRequest, context: grpc.ServicerContext
     ) -> pb.ProcessWithdrawalResponse:
-        withdrawal = stepping.process_withdrawal(self._deps, withdraw_uuid=request.withdraw_uuid)
+        withdrawal = stepping.process_withdrawal(
+            self._deps, withdraw_uuid=request.withdraw_uuid, expected_stage=request.expected_stage
+        )
         return pb.ProcessWithdrawalResponse(withdrawal=withdrawal_to_message(withdrawal))
 
     def CompleteWithdrawal(
         self, request: pb.CompleteWithdrawalRequest, context: grpc.ServicerContext
     ) -> pb.CompleteWithdrawalResponse:
         withdrawal = stepping.complete_withdrawal(
-            self._deps, withdraw_uuid=request.withdraw_uuid, external_tx_id=request.external_tx_id
+            self._deps,
+            withdraw_uuid=request.withdraw_uuid,
+            external_tx_id=request.external_tx_id,
+            expected_stage=request.expected_stage,
         )
         return pb.CompleteWithdrawalResponse(withdrawal=withdrawal_to_message(withdrawal))
 
@@ -130,7 +135,10 @@ class WithdrawalsServicer(withdrawals_pb2_grpc.WithdrawalsServiceServicer):
         self, request: pb.FailWithdrawalRequest, context: grpc.ServicerContext
     ) -> pb.FailWithdrawalResponse:
         withdrawal = stepping.fail_withdrawal(
-            self._deps, withdraw_uuid=request.withdraw_uuid, substatus=request.substatus
+            self._deps,
+            withdraw_uuid=request.withdraw_uuid,
+            substatus=request.substatus,
+            expected_stage=request.expected_stage,
         )
         return pb.FailWithdrawalResponse(withdrawal=withdrawal_to_message(withdrawal))
 
@@ -138,7 +146,10 @@ class WithdrawalsServicer(withdrawals_pb2_grpc.WithdrawalsServiceServicer):
         self, request: pb.CancelWithdrawalRequest, context: grpc.ServicerContext
     ) -> pb.CancelWithdrawalResponse:
         withdrawal = stepping.cancel_withdrawal(
-            self._deps, withdraw_uuid=request.withdraw_uuid, by_user=request.by_user
+            self._deps,
+            withdraw_uuid=request.withdraw_uuid,
+            by_user=request.by_user,
+            expected_stage=request.expected_stage,
         )
         return pb.CancelWithdrawalResponse(withdrawal=withdrawal_to_message(withdrawal))
 
