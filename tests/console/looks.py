@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, ViewportSize, expect
 
-from tests.support import screenshots
+from tests.support import axe, screenshots
 
-RULES: Final = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]}
 COLOURS: Final = {"runOnly": {"type": "rule", "values": ["color-contrast"]}}
 PHONE: Final = ViewportSize(width=320, height=640)
 FITS: Final = "document.documentElement.scrollWidth <= window.innerWidth"
@@ -24,8 +22,7 @@ def seen(page: Page, name: str) -> None:
     assert page.evaluate(FITS), f"{name} is cut off"
     if name.endswith("-phone"):
         return
-    rules = COLOURS if name.endswith("-dark") else RULES
-    found = Axe().run(page, options=rules).response["violations"]
+    found = axe.violations(page, COLOURS if name.endswith("-dark") else axe.RULES)
     assert not found, f"{name}: " + "; ".join(
         f"{each['id']} {each['nodes'][0]['html'][:200]}" for each in found
     )

@@ -10,8 +10,9 @@ import pytest
 from console.page import Page as Resource
 from tests.console.conftest import DESKTOP, Open, with_cookies
 from tests.console.house import House, Person, new_email, new_merchant
-from tests.console.looks import PHONE, seen
+from tests.console.looks import COLOURS, PHONE, seen
 from tests.console.test_requests import SETTINGS, routes_of
+from tests.support import axe
 
 LOOKS: Final[dict[str, dict[str, Any]]] = {
     "light": {"viewport": DESKTOP, "color_scheme": "light"},
@@ -211,6 +212,13 @@ def test_every_page_of_the_dashboard_is_clean(
     for name, address in DASHBOARD_PAGES.items():
         page.goto(house.dashboard + address)
         seen(page, f"dashboard-{name}-{look}")
+
+
+def test_faults_are_found(open_page: Open) -> None:
+    page = open_page()
+    page.set_content("<img><p style='color: #aaa; background: #bbb'>Grey on grey</p>")
+    assert {"image-alt", "color-contrast"} <= {each["id"] for each in axe.violations(page)}
+    assert {each["id"] for each in axe.violations(page, COLOURS)} == {"color-contrast"}
 
 
 def test_pages_fit_with_text_twice_as_large(house: House, admin: Person, open_page: Open) -> None:

@@ -6,15 +6,14 @@ import re
 from typing import Any
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 from tests.gateway.desk import Desk, Shop
 from tests.gateway.pay.conftest import PHONE, Open, launched
 from tests.gateway.pay.pages import heading, seen, until_expiry
+from tests.support import axe
 
-RULES = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]}
 WIDTHS = (320, 390, 480, 600, 768, 960, 1280, 1920)
 TOUCH_PIXELS = 44
 SMALL = """least => [...document.querySelectorAll("a, button, summary, input:not([type=hidden]), textarea")]
@@ -208,8 +207,7 @@ def test_the_longest_words_fit_the_smallest_phone(
 
 
 def complaints(page: Page, state: str) -> list[str]:
-    report = Axe().run(page, options=RULES)
     return [
         f"{state}: {violation['id']}: {violation['help']}: {[node['html'] for node in violation['nodes']]}"
-        for violation in report.response["violations"]
+        for violation in axe.violations(page)
     ]
