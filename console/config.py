@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field
 
-from kit.base.config.values import Address, BaseUrl, HostAndPort
+from kit.base.config.values import Address, BaseUrl, BaseUrlOrNone, HostAndPort
 from kit.web.config import WebSettings
 
 
@@ -66,6 +66,17 @@ class DeskSettings(ConsoleSettings):
     desk_url: SiteUrl = Field(
         default="http://localhost:8081",
         description="address at which operators' browsers reach the desk; its host name is the one of their passkeys",
+    )
+
+    internal_gateway_url: BaseUrlOrNone = Field(
+        default="",
+        description="address at which the desk itself reaches the gateway, for the page Health, where it is "
+        "unknown when this is empty",
+    )
+    internal_dashboard_url: BaseUrlOrNone = Field(
+        default="",
+        description="address at which the desk itself reaches the dashboard, for the page Health, where it is "
+        "unknown when this is empty",
     )
 
     @property

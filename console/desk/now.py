@@ -7,16 +7,15 @@ from dataclasses import dataclass
 
 import falcon.asgi
 
+from console.desk import processes
 from console.desk.live import merged
 from console.desk.queues import rows_of
 from console.exchange import Request
 from console.page import Page
 from fiatgate.invoices.v1 import invoices_pb2
 from fiatgate.queues.v1 import queues_pb2
-from fiatgate.status.v1 import status_pb2
 from kit.base.clock import SystemClock
 from kit.rpc.errors import Refused
-from kit.rpc.health import is_well
 
 CALL_SECONDS = 2.0
 """A service that does not answer in this time is named as away, and the page is shown without its numbers."""
@@ -27,7 +26,7 @@ class Found:
     """The answers of the services.
 
     queues   of those that answered
-    ill      services that answer, and are not well
+    ill      processes that are not well; gateway and dashboard also when they do not answer
     away     services that do not answer
     is_open  whether new deals are accepted; None: not known
     """
@@ -51,18 +50,18 @@ class NowPage(Page):
     on_head = on_get
 
     async def _found(self) -> Found:
-        """Calls all services at the same time, each once for its queues and once for its health."""
-        names = list(self.deps.status)
-        queues, states, deals = await asyncio.gather(
+        """Calls all processes at the same time, each once for its queues and once for its health."""
+        queues, services, http, deals = await asyncio.gather(
             asyncio.gather(*(self._queues(name) for name in self.deps.queues)),
-            asyncio.gather(*(self._state(name) for name in names)),
+            processes.of_services(self.deps, seconds=CALL_SECONDS),
+            processes.of_http(self.deps, seconds=CALL_SECONDS),
             self._deals(),
         )
-        away = {name for name, state in zip(names, states, strict=True) if state is None}
+        away = {each.name for each in services if not each.version}
         away |= {name for name, of_one in zip(self.deps.queues, queues, strict=True) if of_one is None}
         return Found(
             merged(of_one for of_one in queues if of_one is not None),
-            [each.service for each in states if each is not None and not is_well(each)],
+            [each.name for each in (*http, *services) if not each.is_well and each.name not in away],
             sorted(away),
             deals,
         )
@@ -71,14 +70,6 @@ class NowPage(Page):
         request = queues_pb2.ListQueuesRequest()
         try:
             return list((await self.deps.queues[name].ListQueues(request, timeout=CALL_SECONDS)).queues)
-        except Refused as refused:
-            _require_away(refused)
-            return None
-
-    async def _state(self, name: str) -> status_pb2.GetStatusResponse | None:
-        request = status_pb2.GetStatusRequest()
-        try:
-            return await self.deps.status[name].GetStatus(request, timeout=CALL_SECONDS)
         except Refused as refused:
             _require_away(refused)
             return None
@@ -96,5 +87,5 @@ def _require_away(refused: Refused) -> None:
     """Raises the refusal, unless the service does not answer, has just started and fetches the keys of accounts, or is
     of the version before.
     """
-    if refused.reason not in ("DB_UNAVAILABLE", "INTERNAL_ERROR", "ACTOR_INVALID"):
+    if refused.reason not in processes.AWAY:
         raise refused

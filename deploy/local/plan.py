@@ -283,6 +283,7 @@ def _world(port: int, rates_port: int) -> dict[str, str]:
     return {
         "FIATGATE_PUBLIC_URL": f"http://127.0.0.1:{port}",
         "FIATGATE_GATEWAY_BIND": f"127.0.0.1:{port}",
+        "FIATGATE_INTERNAL_GATEWAY_URL": f"http://127.0.0.1:{port}",
         "FIATGATE_WEBHOOK_ALLOW_PRIVATE": "on",  # a developer's receiver listens on this very machine
         "FIATGATE_RATE_LIMIT_PER_MINUTE": "600000",  # load tests use one key; the headers are still sent
         "FIATGATE_METHOD_SHARE_PERCENT": "100",  # the demo has one merchant: no accounts are kept free for others
@@ -300,6 +301,7 @@ def _consoles(ports: Sequence[int]) -> dict[str, str]:
             f"{PREFIX}{process.variables}_URL": f"http://localhost:{port}",
             f"{PREFIX}{process.variables}_WORKERS": str(process.workers),
         }
+    settings[f"{PREFIX}INTERNAL_DASHBOARD_URL"] = f"http://127.0.0.1:{ports[1]}"
     return settings
 
 

@@ -137,6 +137,8 @@ def test_a_service_that_is_away_is_named_and_the_rest_is_shown(
         tmp_path / "log",
         FIATGATE_WITHDRAWALS_ADDRESS="127.0.0.1:1",
         FIATGATE_DESK_URL=house.desk,
+        FIATGATE_INTERNAL_GATEWAY_URL="http://127.0.0.1:1",
+        FIATGATE_INTERNAL_DASHBOARD_URL="",
     ) as url:
         for path in ("/", "/health"):
             page = requests.get(url + path, cookies=operator.http.cookies, timeout=HTTP_SECONDS)
@@ -144,10 +146,15 @@ def test_a_service_that_is_away_is_named_and_the_rest_is_shown(
             assert re.search(r"withdrawals(</strong>|\W).*do(es)? not answer", page.text, re.DOTALL), path
         assert "Check whether its process runs" in page.text
         assert 'title="' in page.text
+        assert "Set FIATGATE_INTERNAL_DASHBOARD_URL of the desk." in page.text
+        assert re.search(r"gateway</strong>.*?does not answer.*?NO_ANSWER", page.text, re.DOTALL)
+        now = requests.get(f"{url}/", cookies=operator.http.cookies, timeout=HTTP_SECONDS)
+        assert "<strong>gateway is not well.</strong>" in now.text
 
 
 def test_health_says_what_fiatgate_status_says(staff: Staff) -> None:
     shown = unescape(re.sub(r"<[^>]*>", "", staff("viewer").get("/health").text))
-    for name in ("console-desk", *SERVICES):
+    for name in ("gateway", "console-desk", "console-dashboard", *SERVICES):
         assert name in shown
+    assert shown.count("all services serve") == 3, shown
     assert all(words in shown for words in ("outbox_unpublished=", "webhooks_due=", "all services serve"))

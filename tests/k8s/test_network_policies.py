@@ -148,6 +148,8 @@ def test_the_deny_selects_all_pods_of_ours_whatever_they_are() -> None:
 def test_it_reaches_those_it_calls_and_no_others(workload: Manifest) -> None:
     called = {service for service in SERVICES if process(workload) in callers_of(service)}
     expected = {(service, "serve", GRPC) for service in called if component(workload) != "migrate"}
+    if process(workload) == "console-desk":  # the page Health
+        expected |= {(each, "serve", HTTP) for each in ("gateway", "console-dashboard")}
     reached = {
         (process(target), component(target), port)
         for target in WORKLOADS
