@@ -6,6 +6,7 @@ of a session, a disabled person and changed roles count from the next request.
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from typing import Final
 
 import falcon
@@ -22,6 +23,9 @@ from kit.web.forms import sent_by_own_page
 from kit.web.walls import turned_away
 from kit.web.walls.buckets import Buckets
 
+SEEN_MOST: Final = 10_000
+"""Sessions that a worker remembers; the longest unused are forgotten."""
+
 _READS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
@@ -37,7 +41,7 @@ class Access:
     """The checks of one worker.
 
     A person has a limit of requests, and a network one for its requests without a session: people of one office share
-    an address.
+    an address. The first request of a session counts for the network, because only its answer tells that it is one.
     """
 
     def __init__(self, deps: Deps) -> None:
@@ -45,6 +49,7 @@ class Access:
         self._cookie = SessionCookie(deps.surface, is_https=deps.pages.is_https)
         self._networks = Buckets(deps.settings.requests_per_minute)
         self._people = Buckets(deps.settings.requests_per_minute)
+        self._seen: OrderedDict[str, str] = OrderedDict()  # sessions by token, each with its person
         turned_away.begin("page")
 
     async def process_resource(
@@ -52,16 +57,17 @@ class Access:
     ) -> None:
         if not isinstance(resource, Page):
             return
-        self._take(self._networks, req.exchange.network)
+        token = req.exchange.session_token = self._cookie.of(req)
+        person = self._seen.get(token)
+        if person is None:
+            self._take(self._networks, req.exchange.network)
+        else:
+            self._take(self._people, person)
         if req.method not in _READS and not sent_by_own_page(req, self._deps.pages.origin):
             raise denied("VALIDATION_ERROR", "The form was sent from another site")
-        token = req.exchange.session_token = self._cookie.of(req)
         req.exchange.unattended = resource.is_unattended
         if token:
             await self._authorize(req, token)
-        if req.exchange.session is not None:
-            self._take(self._people, req.exchange.session.person.person_id)
-            self._networks.give_back(req.exchange.network)
         if resource.needs_session:
             self._require_session(req, resource)
         if resource.link and req.method in _READS:
@@ -86,9 +92,17 @@ class Access:
         except Refused as refused:
             if refused.reason != "SESSION_INVALID":
                 raise
+            self._seen.pop(token, None)
         else:
+            self._remember(token, session.person.person_id)
             req.exchange.session = session
             carry_token(session.actor_token)
+
+    def _remember(self, token: str, person_id: str) -> None:
+        self._seen[token] = person_id
+        self._seen.move_to_end(token)
+        if len(self._seen) > SEEN_MOST:
+            self._seen.popitem(last=False)
 
     def _require_session(self, req: Request, page: Page) -> None:
         session = req.exchange.session
