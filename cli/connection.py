@@ -3,13 +3,16 @@
 Where services require a certificate, the command shows that of kit.base.config.processes.CliSettings.
 """
 
+from __future__ import annotations
+
 import functools
 import json
+import logging
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import grpc
 
@@ -32,11 +35,11 @@ from fiatgate.parked.v1.parked_pb2_grpc import ParkedServiceStub
 from fiatgate.status.v1.status_pb2_grpc import StatusServiceStub
 from fiatgate.webhooks.v1.webhooks_pb2_grpc import WebhooksServiceStub
 from fiatgate.withdrawals.v1.withdrawals_pb2_grpc import WithdrawalsServiceStub
-from kit.base.config.processes import CliSettings
-from kit.base.config.variables import load
-from kit.base.tls import Identity
 from kit.rpc.client import channel
 from kit.rpc.errors import Refused
+
+if TYPE_CHECKING:
+    from kit.base.tls import Identity
 
 T = TypeVar("T")
 
@@ -150,6 +153,16 @@ def _channel_to(address: str, service: str) -> grpc.Channel:
 
 @functools.cache
 def _identity() -> Identity | None:
+    if not any(name.startswith("FIATGATE_") and "TLS_" in name for name in os.environ):
+        return None
+    # Imported here: the classes of all settings take a quarter of the time of a command.
+    import structlog  # noqa: PLC0415
+
+    from kit.base.config.processes import CliSettings  # noqa: PLC0415
+    from kit.base.config.variables import load  # noqa: PLC0415
+
+    # The certificate is logged when it is taken; the output of a command is for people.
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
     return load(CliSettings).identity
 
 

@@ -8,8 +8,6 @@ from typing import Annotated, Final
 
 import typer
 
-from kit.egress.client import Egress, EgressError
-
 # More than a service accepts: the service's error names the limit.
 MAX_BYTES: Final = 1024 * 1024
 SECONDS: Final = 10
@@ -49,6 +47,8 @@ def _read(path: Path) -> bytes:
 
 async def _fetched(url: str) -> bytes:
     """Fetches from https and public addresses only, without redirects, like all our calls to outside addresses."""
+    from kit.egress.client import Egress, EgressError  # noqa: PLC0415  takes longer than most commands
+
     try:
         async with Egress() as egress:
             answer = await egress.call("GET", url, deadline_seconds=SECONDS, body_max_bytes=MAX_BYTES)

@@ -37,7 +37,7 @@ COMMITS: Final[Mapping[str, str]] = {
 STRUCTLOG: Final[Mapping[str, str]] = {
     "kit/observe/log.py": "the one place",
     "kit/base/tls.py": "`base` imports no other room, and it reports a certificate that can't be read",
-    "cli/__main__.py": "switches logs off: the output of a command is for people",
+    "cli/connection.py": "switches logs off: the output of a command is for people",
 }
 
 MEASURED: Final[Mapping[str, str]] = {

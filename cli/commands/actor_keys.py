@@ -6,7 +6,6 @@ from cli import connection, output
 from cli.output import Json
 from fiatgate.accounts.v1 import accounts_pb2 as pb
 
-NAME = "actor-keys"
 app = typer.Typer(help="Keys that sign the tokens of people.", no_args_is_help=True)
 
 

@@ -17,7 +17,6 @@ from kit.rpc.values import LIST_MOST_ROWS
 
 T = TypeVar("T")
 
-NAME = "approvals"
 app = typer.Typer(
     help="Requests that wait for a second person: what one requested, another approves or rejects.",
     no_args_is_help=True,

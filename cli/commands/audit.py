@@ -16,7 +16,6 @@ from kit.base.config.processes import SERVICES
 from kit.base.proto import timestamp_from
 from kit.rpc.values import LIST_MOST_ROWS
 
-NAME = "audit"
 app = typer.Typer(
     help="Acts, newest first: the changes by people, the command line and programs, with their authors."
 )

@@ -13,6 +13,8 @@ from fiatgate.withdrawals.v1 import withdrawals_pb2 as pb
 from kit.base.proto import timestamp_from
 from kit.rpc.values import LIST_MOST_ROWS
 
+EXAMPLE: Final = "fiatgate balance 0197…"
+
 COLUMNS: Final = {
     "created_at": "time",
     "kind": "transfer",

@@ -12,7 +12,6 @@ from cli.output import INT64_MOST, Everything, Json
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 from kit.base.proto import timestamp_from
 
-NAME = "cases"
 app = typer.Typer(
     help="Late money: the invoice had ended, and the customer reports a payment.", no_args_is_help=True
 )

@@ -8,7 +8,6 @@ from cli import connection, output
 from cli.output import Everything, Json
 from fiatgate.merchants.v1 import merchants_pb2 as pb
 
-NAME = "categories"
 app = typer.Typer(help="Categories of merchants and their commission.", no_args_is_help=True)
 
 

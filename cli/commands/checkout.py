@@ -9,7 +9,6 @@ from cli.output import Everything, Json
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 from kit.base.codes import in_groups
 
-NAME = "checkout"
 app = typer.Typer(help="The customer's steps on the page, for scripts.", no_args_is_help=True)
 
 

@@ -8,7 +8,6 @@ from cli import connection, output
 from cli.output import Everything, Json
 from fiatgate.catalog.v1 import catalog_pb2 as pb
 
-NAME = "currencies"
 app = typer.Typer(help="Currencies: bounds, markup, enabled or not.", no_args_is_help=True)
 
 

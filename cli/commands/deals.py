@@ -19,7 +19,6 @@ from fiatgate.invoices.v1 import invoices_pb2 as pb
 from kit.base.clock import SystemClock
 from kit.base.codes import in_groups
 
-NAME = "deals"
 app = typer.Typer(help="The deal desk: confirm, reject, appeals, the switch.", no_args_is_help=True)
 Note = Annotated[str, typer.Option(help="The reason, for the history.")]
 Status = Annotated[str | None, typer.Option("--status", metavar="S", help="pending, appeal, completed, …")]

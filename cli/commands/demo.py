@@ -1,10 +1,14 @@
 """`fiatgate demo`: one whole purchase against the running stack."""
 
+from typing import Final
+
 import typer
 from rich.markup import escape
 
 from cli import demonstrating, output
 from cli.output import Json
+
+EXAMPLE: Final = "fiatgate demo"
 
 
 def demo(*, as_json: Json = False) -> None:

@@ -6,7 +6,6 @@ import typer
 
 from kit.events import fact_keys
 
-NAME = "fact-keys"
 app = typer.Typer(help="Keys that sign the facts that move money.", no_args_is_help=True)
 
 

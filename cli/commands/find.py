@@ -11,6 +11,8 @@ from cli import connection, names, output
 from cli.output import Json
 from fiatgate.find.v1 import find_pb2 as pb
 
+EXAMPLE: Final = "fiatgate find 50.90"
+
 SERVICES: Final = ("invoices", "merchants", "withdrawals", "webhooks", "accounts")
 ROWS: Final = 10
 MOST_ROWS: Final = 100

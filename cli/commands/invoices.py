@@ -15,7 +15,6 @@ from kit.base.proto import datetime_from, timestamp_from
 from kit.rpc.errors import not_found
 from kit.rpc.values import LIST_MOST_ROWS
 
-NAME = "invoices"
 app = typer.Typer(help="Invoices: list, show, cancel.", no_args_is_help=True)
 COLUMNS = {
     "invoice_id": "invoice",

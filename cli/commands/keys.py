@@ -8,7 +8,6 @@ from cli import connection, ids, output, several
 from cli.output import Everything, Json
 from fiatgate.merchants.v1 import merchants_pb2 as pb
 
-NAME = "keys"
 app = typer.Typer(help="API keys with their signing secrets.", no_args_is_help=True)
 
 

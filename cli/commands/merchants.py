@@ -17,7 +17,6 @@ from kit.base.proto import timestamp_from
 from kit.rpc.errors import Refused
 from kit.rpc.values import LIST_MOST_ROWS
 
-NAME = "merchants"
 PAGE = 200
 COLUMNS = {
     "merchant_id": "merchant",

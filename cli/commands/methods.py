@@ -9,7 +9,6 @@ from cli.output import INT32_MOST, Everything, Json
 from fiatgate.catalog.v1 import catalog_pb2 as pb
 from kit.rpc.errors import not_found
 
-NAME = "methods"
 app = typer.Typer(help="Payment methods: bounds, time, commission.", no_args_is_help=True)
 
 

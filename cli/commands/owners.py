@@ -8,7 +8,6 @@ from cli import connection, output
 from cli.output import Everything, Json
 from fiatgate.merchants.v1 import merchants_pb2 as pb
 
-NAME = "owners"
 app = typer.Typer(help="Owners of merchants: show, block, unblock.", no_args_is_help=True)
 Email = Annotated[str, typer.Argument(metavar="EMAIL")]
 

@@ -9,7 +9,6 @@ from cli.output import Json
 from fiatgate.parked.v1 import parked_pb2 as pb
 from kit.rpc.values import LIST_MOST_ROWS, LIST_ROWS
 
-NAME = "parked"
 app = typer.Typer(help="Events that failed too often, or that are not proven.", no_args_is_help=True)
 
 CONSUMING = ("withdrawals", "webhooks")

@@ -9,7 +9,6 @@ from cli import connection, ids, output
 from cli.output import Everything, Json
 from fiatgate.accounts.v1 import accounts_pb2 as pb
 
-NAME = "people"
 PAGE: Final = 200
 app = typer.Typer(
     help="People who sign in at the desk or the dashboard: invite, roles, sessions.", no_args_is_help=True

@@ -11,7 +11,6 @@ from fiatgate.catalog.v1 import catalog_pb2 as pb
 from kit.base.clock import SystemClock
 from kit.base.proto import datetime_from
 
-NAME = "rates"
 app = typer.Typer(help="Rates: fiat per USDT.", no_args_is_help=True)
 Code = Annotated[str, typer.Argument(metavar="CODE", help="Currency code.")]
 COLUMNS = {

@@ -13,6 +13,8 @@ from fiatgate.invoices.v1 import invoices_pb2 as pb
 from kit.base.clock import SystemClock
 from kit.rpc.values import LIST_MOST_ROWS
 
+EXAMPLE: Final = "fiatgate reports --by merchant --month 2026-11"
+
 BY: Final = {
     "day": pb.REPORT_BY_DAY,
     "merchant": pb.REPORT_BY_MERCHANT,

@@ -13,7 +13,6 @@ from cli.output import Everything, Json
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 from kit.base.pasted import PastedRow, pasted_rows
 
-NAME = "requisites"
 app = typer.Typer(help="Accounts that customers pay to.", no_args_is_help=True)
 COLUMNS = {
     "requisite_id": "requisite",

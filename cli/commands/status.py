@@ -24,6 +24,8 @@ from kit.rpc import health
 from kit.rpc.errors import Refused
 from kit.rpc.health import Line, Part
 
+EXAMPLE: Final = "fiatgate status --watch"
+
 ANSWER_SECONDS = 3
 REFRESH_SECONDS = 1.0
 

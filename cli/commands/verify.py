@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 from rich.markup import escape
@@ -16,6 +16,8 @@ from cli.output import INT32_MOST, Json
 from cli.verifying import Advance, Findings, Repairs
 from fiatgate.audit.v1 import audit_pb2
 from kit.base.clock import SystemClock
+
+EXAMPLE: Final = "fiatgate verify --repair"
 
 Check = Callable[[Findings, Advance], None]
 

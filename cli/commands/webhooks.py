@@ -12,7 +12,6 @@ from cli.output import INT32_MOST, INT64_MOST, Everything, Json
 from fiatgate.webhooks.v1 import webhooks_pb2 as pb
 from kit.base.proto import timestamp_from
 
-NAME = "webhooks"
 RESEND_SECONDS = 20  # the delivery's own 15, and the work around it
 app = typer.Typer(help="Webhook events and their attempts.", no_args_is_help=True)
 

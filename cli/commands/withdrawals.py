@@ -18,7 +18,6 @@ from kit.base.proto import timestamp_from
 from kit.rpc.errors import Refused
 from kit.rpc.values import LIST_MOST_ROWS
 
-NAME = "withdrawals"
 app = typer.Typer(
     help="Withdrawals and their methods: create, process, complete, fail, cancel.", no_args_is_help=True
 )

@@ -17,7 +17,7 @@ from kit.observe.log import get_logger
 from kit.rpc import deadline, errors
 from kit.rpc.client import MARGIN_SECONDS
 from kit.rpc.errors import Refused
-from kit.rpc.server import LEAST_USEFUL_SECONDS
+from kit.rpc.limits import LEAST_USEFUL_SECONDS
 
 R = TypeVar("R")
 

@@ -12,19 +12,21 @@ from __future__ import annotations  # grpc's classes are generic in their stubs 
 
 import json
 from collections.abc import Callable
-from typing import Any, ClassVar, Final, Self, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, cast
 
 import grpc
 from grpc import aio
 
 from kit.base import request_id
-from kit.base.tls import Identity
 from kit.observe import tracing
 from kit.observe.log import get_logger
 from kit.rpc import actors, deadline, errors, tls
+from kit.rpc.limits import LEAST_USEFUL_SECONDS, MESSAGE_MAX_BYTES
 from kit.rpc.renewed import Call, Renewed, close_later, close_later_in_the_loop
-from kit.rpc.server import LEAST_USEFUL_SECONDS, MESSAGE_MAX_BYTES
 from kit.rpc.spans import CallSpans, answered
+
+if TYPE_CHECKING:  # without certificates it is not needed
+    from kit.base.tls import Identity
 
 DEADLINE_SECONDS: Final = 5.0
 # The time that is left to the caller to make an answer of a failure.

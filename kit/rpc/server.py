@@ -26,19 +26,15 @@ from kit.observe import log, metrics, tracing
 from kit.rpc import deadline, errors, tls
 from kit.rpc.callers import Callers, Guard
 from kit.rpc.errors import Refused
+from kit.rpc.limits import LEAST_USEFUL_SECONDS, MESSAGE_MAX_BYTES
 from kit.rpc.permissions import Check, Checks
 from kit.rpc.slots import Pool, Pools, Slots, Use
 from kit.rpc.spans import CallSpans, answered
 from kit.work.worker import Outage
 
-# A call with less time than this would finish after its caller stopped waiting.
-LEAST_USEFUL_SECONDS: Final = 0.01
-
 # A call without deadline has centuries left.
 NO_DEADLINE_SECONDS: Final = 3600
 
-# gRPC's own 4 MiB are less than a page of 500 invoices, each with three URLs of 2048 characters, can have.
-MESSAGE_MAX_BYTES: Final = 16 * 1024 * 1024
 # With round_robin a client finds new pods only when it reconnects, so the server ends connections of this age.
 CONNECTION_MAX_AGE_SECONDS: Final = 120
 CONNECTION_AGE_GRACE_SECONDS: Final = 30

@@ -11,12 +11,14 @@ server finds the caller's name in its list (`kit.rpc.callers`).
 from __future__ import annotations  # grpc's classes are generic in their stubs only
 
 from collections.abc import Callable
-from typing import Final, cast
+from typing import TYPE_CHECKING, Final, cast
 
 import grpc
 
-from kit.base.tls import Identity, Material
 from kit.observe import metrics
+
+if TYPE_CHECKING:  # without certificates it is not needed
+    from kit.base.tls import Identity, Material
 
 EXPIRES: Final = metrics.gauge(
     "tls_certificate_expires_timestamp_seconds", "When the certificate in use ends; 0 without TLS"

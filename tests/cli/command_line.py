@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import logging
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -45,6 +46,8 @@ def run(*arguments: str) -> Ended:
 @contextlib.contextmanager
 def _logging_as_before() -> Iterator[None]:
     before = structlog.get_config()
+    # As in a process of its own, which writes no log lines.
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
     yield
     structlog.configure(**before)
 

@@ -6,6 +6,8 @@ import json
 import os
 import re
 import shlex
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -21,6 +23,8 @@ from deploy.local.ports import free_ports
 from fiatgate.errors.v1.error_reason_pb2 import ErrorReason
 from kit.base.config.processes import SERVICES
 from tests.cli.command_line import run
+
+ROOT = Path(__file__).resolve().parents[2]
 
 PROMISED = """
 merchants create|list|show|activate|ban|unban|set|methods
@@ -199,6 +203,36 @@ def test_what_to_do_next_is_a_command_there_is(reason: str) -> None:
             words = words[2:]
         path = next(tuple(words[:length]) for length in (1, 2) if tuple(words[:length]) in ALL)
         ALL[path].make_context(" ".join(path), words[len(path) :])  # raises UsageError when it is no usage
+
+
+NOT_FOR_A_LIST = (
+    *("aiohttp", "alembic", "babel", "cryptography", "jwt", "opentelemetry", "requests", "sqlalchemy"),
+    *("structlog", "pydantic_settings", "cli.commands.withdrawals"),
+)
+
+
+def test_a_command_imports_no_other_command_and_no_library_that_it_does_not_use() -> None:
+    script = f"""
+import sys
+from cli.__main__ import main
+sys.argv = ["fiatgate", "deals", "list"]
+try:
+    main()
+finally:
+    print([name for name in {NOT_FOR_A_LIST} if name in sys.modules])
+"""
+    addresses = {f"FIATGATE_{service.upper()}_ADDRESS": "127.0.0.1:1" for service in SERVICES}
+    ended = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=ROOT,
+        env=addresses,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (ended.returncode, ended.stdout) == (1, "[]\n")
+    assert ended.stderr.startswith("SERVICE_DOWN")  # so the command came as far as its call
 
 
 def test_services_that_are_away_are_told_and_status_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -55,7 +55,7 @@ def test_a_file_becomes_the_logo_and_nothing_takes_it_away(
 def test_an_address_is_asked_once(
     fiatgate: Fiatgate, merchant_id: str, site: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(logos, "Egress", partial(Egress, allow_private=True))
+    monkeypatch.setattr("kit.egress.client.Egress", partial(Egress, allow_private=True))
     configured = fiatgate("merchants", "set", merchant_id, "--logo", f"{site}/logo.png")
     assert configured["branding"]["logo"] == DIGEST
     for path in ("missing.png", "empty.png"):

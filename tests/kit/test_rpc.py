@@ -23,7 +23,7 @@ from kit.base.clock import SystemClock
 from kit.base.config.processes import Settings
 from kit.db.database import DatabaseUnavailable
 from kit.observe import log
-from kit.rpc import client, deadline, errors, server, status
+from kit.rpc import client, deadline, errors, limits, server, status
 from kit.rpc.errors import Refused
 from kit.work.worker import Loop, WorkerHealth
 
@@ -180,7 +180,7 @@ def test_an_oversized_request_is_an_internal_error_and_not_called_temporary(
     start: Start, call: Callable[..., bytes]
 ) -> None:
     with pytest.raises(Refused) as refused:
-        call(start(), b"x" * (server.MESSAGE_MAX_BYTES + 1))
+        call(start(), b"x" * (limits.MESSAGE_MAX_BYTES + 1))
 
     assert refused.value.reason == "INTERNAL_ERROR"
 
