@@ -16,7 +16,6 @@ from console.ui.values import queried
 from fiatgate.accounts.v1 import accounts_pb2
 from kit.base.clock import monotonic_seconds
 from kit.rpc.actors import carry_token
-from kit.web.exchange import REQUEST_SECONDS, allow
 
 TOKEN_SECONDS: Final = 30.0
 """Age at which a file that is being sent takes a new token; services take none older than a minute."""
@@ -53,9 +52,9 @@ class FilePage(Page):
         return queried(f"{req.path}.csv", query) if exports(req) else ""
 
     async def on_get_csv(self, req: Request, resp: falcon.asgi.Response, **params: str) -> None:
-        """Sends the file. A refusal of its first call is a page."""
+        """Sends the file. A refusal of its first call is a page. Raises RATE_LIMITED for too many files at once."""
         require_exporter(req, self.deps.pages.opened_by(self.link))
-        lines = self.lines(req, **params)
+        lines = self._in_turns(req, self.lines(req, **params))
         first = await anext(lines, ())
         resp.content_type = "text/csv; charset=utf-8"
         resp.set_headers(
@@ -65,21 +64,29 @@ class FilePage(Page):
                 "X-Content-Type-Options": "nosniff",
             }
         )
-        resp.stream = self._bytes(req, first, lines)
+        resp.stream = self._bytes(first, lines)
 
-    async def _bytes(self, req: Request, first: Lines, others: AsyncGenerator[Lines]) -> AsyncIterator[bytes]:
-        token_seconds = monotonic_seconds()
+    async def _bytes(self, first: Lines, others: AsyncGenerator[Lines]) -> AsyncIterator[bytes]:
         yield csv_line(self.columns) + _text(first)
         async with aclosing(others):
-            while True:
-                allow(REQUEST_SECONDS)
-                if monotonic_seconds() - token_seconds > TOKEN_SECONDS:
-                    await self._renew(req)
-                    token_seconds = monotonic_seconds()
-                try:
-                    yield _text(await anext(others))
-                except StopAsyncIteration:
-                    return
+            async for lines in others:
+                yield _text(lines)
+
+    async def _in_turns(self, req: Request, lines: AsyncGenerator[Lines]) -> AsyncGenerator[Lines]:
+        """Yields the lines, and waits for a turn before each call."""
+        files, person = self.deps.files, req.exchange.signed_in.person.person_id
+        token_seconds = monotonic_seconds()
+        with files.sending(person):
+            async with aclosing(lines):
+                while True:
+                    async with files.call(person):
+                        if monotonic_seconds() - token_seconds > TOKEN_SECONDS:
+                            await self._renew(req)
+                            token_seconds = monotonic_seconds()
+                        part = await anext(lines, None)
+                    if part is None:
+                        return
+                    yield part
 
     async def _renew(self, req: Request) -> None:
         """Takes a new token. Raises SESSION_INVALID when the session has ended meanwhile."""

@@ -95,6 +95,11 @@ class Refusals(refusals.Refusals[Request]):
         problem = PROBLEMS.get(refused.reason, _OURS)
         if roles := refused.metadata.get("page_for"):
             problem = Problem(403, "Not permitted", f"This page is for people with the role {roles}.")
+        if files := refused.metadata.get("files"):
+            sentence = (
+                f"{files} files of yours, or many of all people, are being sent. Wait until one has arrived."
+            )
+            problem = Problem(429, "Too many files", sentence)
         req.exchange.code = refused.reason
         self._pages.show(
             req,

@@ -11,6 +11,7 @@ from grpc_health.v1 import health_pb2_grpc
 
 from console.config import ConsoleSettings
 from console.surfaces import Surface, surface_of
+from console.ui.file_turns import FileTurns
 from console.ui.pages import Link, Pages
 from fiatgate.accounts.v1.accounts_pb2_grpc import OwnAccountServiceStub, PeopleServiceStub, SignInServiceStub
 from fiatgate.approvals.v1.approvals_pb2_grpc import ApprovalsServiceStub
@@ -62,6 +63,7 @@ WITH_QUEUES: Final = ("invoices", "withdrawals", "catalog", "webhooks", "account
 class Deps:
     """The collaborators of the resources: a stub for each service of the contracts.
 
+    files   the turns of the files that this worker sends
     own     the person's own factors and sessions
     deals   the desk's side of invoices: deals, cases, requisites
     health  the standard health service of the services without which no page works
@@ -73,6 +75,7 @@ class Deps:
     settings: ConsoleSettings
     surface: Surface
     pages: Pages
+    files: FileTurns
     signin: SignInServiceAsyncStub
     own: OwnAccountServiceAsyncStub
     people: PeopleServiceAsyncStub
@@ -120,6 +123,7 @@ async def wired(settings: ConsoleSettings, navigation: Sequence[Link]) -> AsyncI
             settings=settings,
             surface=surface,
             pages=Pages(surface, origin=settings.url, navigation=navigation),
+            files=FileTurns(),
             signin=SignInServiceStub(accounts),
             own=OwnAccountServiceStub(accounts),
             people=PeopleServiceStub(accounts),

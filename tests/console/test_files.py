@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import csv
+from collections.abc import AsyncGenerator
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -12,6 +13,7 @@ import pytest
 from console.exchange import Request
 from console.list_page import Asked, Found, ListPage
 from console.page import NO_NAMES
+from console.ui.file_turns import CALLS_AT_A_TIME, FILES_OF_ONE, FileTurns
 from kit.rpc.errors import Refused
 from tests.console.conftest import Staff
 from tests.console.house import House, Person, new_email, title_of
@@ -43,12 +45,64 @@ def lines_of(page: ListPage) -> list[str]:
     return asyncio.run(read())
 
 
-def numbers() -> Numbers:
-    return Numbers(cast("Any", SimpleNamespace(surface=SimpleNamespace(has_merchants=False))))
+def numbers(kind: type[Numbers] = Numbers) -> Numbers:
+    deps = SimpleNamespace(surface=SimpleNamespace(has_merchants=False), files=FileTurns())
+    return kind(cast("Any", deps))
 
 
 def test_a_file_ends_with_its_list_however_many_calls_it_takes() -> None:
     assert lines_of(numbers()) == [str(number) for number in range(CALLS)]
+
+
+def of_person(page: ListPage, person: str) -> AsyncGenerator[Any]:
+    signed_in = SimpleNamespace(person=SimpleNamespace(person_id=person), merchant_id="")
+    req = SimpleNamespace(exchange=SimpleNamespace(signed_in=signed_in))
+    return page._in_turns(cast("Request", req), page.lines(cast("Request", None)))
+
+
+def test_a_person_has_two_files_at_once_and_colleagues_have_theirs() -> None:
+    async def sent() -> None:
+        page = numbers()
+        opened = [of_person(page, "ada") for _ in range(FILES_OF_ONE)]
+        for each in opened:
+            await anext(each)
+        with pytest.raises(Refused, match="RATE_LIMITED"):
+            await anext(of_person(page, "ada"))
+        await anext(of_person(page, "ben"))
+        await opened.pop().aclose()
+        assert await anext(of_person(page, "ada")) == [["0"]]
+
+    asyncio.run(sent())
+
+
+class Counted(Numbers):
+    """Fails when more calls are under way than may be."""
+
+    under_way = 0
+
+    async def rows(self, req: Request, asked: Asked) -> Found:
+        self.under_way += 1
+        assert self.under_way <= CALLS_AT_A_TIME
+        await asyncio.sleep(0)
+        self.under_way -= 1
+        return await super().rows(req, asked)
+
+
+def test_the_calls_of_all_files_take_turns() -> None:
+    page = numbers(Counted)
+    parts: list[str] = []
+
+    async def read(person: str) -> None:
+        file = of_person(page, person)
+        for _ in range(6):
+            await anext(file)
+            parts.append(person)
+
+    async def sent() -> None:
+        await asyncio.gather(*(read(person) for person in ("ada", "ada", "ben")))
+
+    asyncio.run(sent())
+    assert parts[:3].count("ben") == parts[3:6].count("ben") == 1
 
 
 def test_a_file_breaks_off_without_the_names_of_its_merchants() -> None:
