@@ -12,6 +12,8 @@ import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Page, Request, ViewportSize, sync_playwright
 
 from tests.console.house import House, Person
+from tests.console.till import Till
+from tests.gateway.desk import Desk
 from tests.gateway.pay.conftest import launched
 from tests.support.stack import Stack
 
@@ -61,6 +63,16 @@ def with_cookies(page: Page, person: Person) -> Page:
 @pytest.fixture(scope="session")
 def staff(house: House) -> Staff:
     return Staff(house)
+
+
+@pytest.fixture(scope="session")
+def till(stack: Stack) -> Iterator[Till]:
+    """One for the session. Tests that look at its queues clear them."""
+    with Desk(stack) as desk:
+        currency = desk.currency()
+        method = desk.method(currency)
+        desk.requisite(method)
+        yield Till(desk, desk.open_shop(currency), method)
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -6,86 +6,26 @@ import csv
 import io
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import timedelta
 from html import unescape
-from typing import Any, Final
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 from kit.base.clock import SystemClock
 from kit.base.codes import in_groups
 from tests.console.conftest import Open, Staff
 from tests.console.house import title_of
-from tests.console.looks import looks_right
-from tests.gateway.desk import Desk, Shop
+from tests.console.till import Till
 from tests.support.pictures import PNG
-from tests.support.stack import Stack
-
-KEYS_PER_DEAL: Final = 3
-
-
-@dataclass(frozen=True)
-class Till:
-    """A shop, and the transfers of its customers."""
-
-    desk: Desk
-    shop: Shop
-    method: str
-
-    def chosen(self, **changes: Any) -> pb.Deal:
-        return self.desk.choose(self.shop.create(**changes)["invoice_id"], self.method)
-
-    def marked(self, *, sender: str = "", **changes: Any) -> pb.Deal:
-        invoice = self.shop.create(**changes)["invoice_id"]
-        return self.desk.mark_paid(invoice, self.method, sender_name=sender)
-
-    def appealed(self, *, picture: bytes | None = None) -> pb.Deal:
-        deal = self.marked()
-        request = pb.OpenCustomerAppealRequest(
-            invoice_id=deal.invoice_id, note="Paid <b>at</b> noon", picture=picture
-        )
-        self.desk.checkout.OpenCustomerAppeal(request)
-        return deal
-
-    def late(self, note: str) -> int:
-        """The number of a case of a new invoice, which its customer canceled."""
-        deal = self.chosen()
-        self.desk.checkout.CancelCheckout(pb.CancelCheckoutRequest(invoice_id=deal.invoice_id))
-        request = pb.OpenCaseRequest(invoice_id=deal.invoice_id, note=note, picture=PNG)
-        return self.desk.checkout.OpenCase(request).case.number
-
-    def state(self, deal: pb.Deal) -> str:
-        return self.desk.deals.GetDeal(pb.GetDealRequest(deal_id=deal.deal_id)).deal.sub_status
-
-    def list(self, state: str = "marked", **query: str) -> str:
-        """The address of the shop's deals."""
-        rest = "".join(f"&{name}={value}" for name, value in query.items())
-        return f"/deals?state={state}&merchant={self.shop.merchant_id}{rest}"
-
-
-@pytest.fixture(scope="module")
-def till(stack: Stack) -> Iterator[Till]:
-    with Desk(stack) as desk:
-        currency = desk.currency()
-        method = desk.method(currency)
-        desk.requisite(method)
-        yield Till(desk, desk.open_shop(currency), method)
 
 
 @pytest.fixture(autouse=True)
 def _nothing_waits(till: Till) -> Iterator[None]:
     """Each test ends without deals in the shop's queues."""
     yield
-    for status in (pb.DEAL_STATUS_PENDING, pb.DEAL_STATUS_APPEAL):
-        request = pb.ListDealsRequest(status=status, merchant_id=till.shop.merchant_id, limit=1000)
-        for deal in till.desk.deals.ListDeals(request).deals:
-            if status == pb.DEAL_STATUS_PENDING:
-                till.desk.deals.RejectDeal(pb.RejectDealRequest(deal_id=deal.deal_id))
-            else:
-                till.desk.deals.ResolveAppeal(pb.ResolveAppealRequest(deal_id=deal.deal_id, rejected=True))
+    till.clear()
 
 
 def fields_of(html: str, action: str) -> dict[str, str]:
@@ -95,32 +35,7 @@ def fields_of(html: str, action: str) -> dict[str, str]:
     return {name: unescape(value) for name, value in found}
 
 
-def shown(page: Page) -> str | None:
-    return page.locator(".evidence").get_attribute("data-evidence")
-
-
 # -- by keyboard
-
-
-def test_an_operator_decides_six_deals_with_three_keys_each_at_most(
-    till: Till, staff: Staff, open_page: Open
-) -> None:
-    deals = [till.marked(sender=f"Sender {number}") for number in range(6)]
-    page = staff.page(open_page, "desk")
-    page.goto(staff("desk").url + till.list())
-    looks_right(page, "deals")
-    keys = 0
-    decisions = ["c", "r", "c", "a", "c", "c"]
-    for deal, key in zip(deals, decisions, strict=True):
-        expect(page.locator(".evidence")).to_have_attribute("data-evidence", deal.deal_id)
-        for each in (key, "Enter"):
-            page.keyboard.press(each)
-            keys += 1
-        expect(page.locator(f"[data-evidence='{deal.deal_id}']")).to_have_count(0)
-    assert keys <= KEYS_PER_DEAL * len(deals)
-    expect(page.locator("[data-row]")).to_have_count(0)
-    ends = {"c": "successfully_paid", "r": "rejected_by_operator", "a": "opened_by_operator"}
-    assert [till.state(deal) for deal in deals] == [ends[key] for key in decisions]
 
 
 def test_a_row_that_the_keys_select_is_opened_and_only_then_decided(
@@ -143,8 +58,11 @@ def test_a_deal_that_another_operator_decides_is_struck_and_a_new_one_is_announc
     page = staff.page(open_page, "desk")
     page.goto(staff("desk").url + till.list())
     expect(page.locator("[data-row]")).to_have_count(2)
-    till.desk.deals.ConfirmDeal(pb.ConfirmDealRequest(deal_id=taken.deal_id))
-    expect(page.locator(f"tr[data-deal='{taken.deal_id}'] .gone")).to_contain_text("Confirmed by")
+    colleague = staff("admin")
+    colleague.post(f"/deals/{taken.deal_id}/confirm", {"expected": "awaiting_confirmation"})
+    expect(page.locator(f"tr[data-deal='{taken.deal_id}'] .gone")).to_contain_text(
+        f"Confirmed by {colleague.email}"
+    )
     expect(page.locator("[data-decided]")).to_contain_text("There is nothing left to decide.")
     expect(page.locator(".decide")).to_have_count(0)
     fresh = till.marked()
@@ -184,32 +102,6 @@ def test_people_who_may_only_read_see_the_queue_and_no_decision(till: Till, staf
     assert 'type="checkbox" form="several"' not in page.text
     assert viewer.post(f"/deals/{deal.deal_id}/confirm").status_code == 403
     assert till.state(deal) == "awaiting_confirmation"
-
-
-def test_a_lower_amount_waits_for_a_second_person(till: Till, staff: Staff, open_page: Open) -> None:
-    deal = till.appealed(picture=PNG)
-    desk = staff("desk")
-    page = desk.get(till.list("appeals"))
-    assert "Paid &lt;b&gt;at&lt;/b&gt; noon" in page.text
-    action = f"/deals/{deal.deal_id}/resolve"
-    back = {"back": till.list("appeals"), "expected": "opened_by_customer", "outcome": "adjusted"}
-    wrong = desk.post(action, back | {"amount": "99999", "note": "half of it"})
-    assert wrong.status_code == 422
-    assert "The amount must be above zero and below the amount of the order." in wrong.text
-    assert 'value="99999"' in wrong.text
-    assert 'value="half of it"' in wrong.text
-    asked = desk.post(action, back | {"amount": "10.00"})
-    assert "It takes effect when another person approves it." in asked.text
-    (path,) = set(re.findall(r'href="(/approvals/invoices/[0-9a-f-]{36})"', asked.text))
-    assert path
-    assert "End the appeal with 10.00" in asked.text
-    seen = staff.page(open_page, "desk")
-    seen.goto(desk.url + till.list("appeals"))
-    expect(seen.locator("figure img")).to_be_visible()
-    assert seen.locator("figure img").evaluate("each => each.naturalWidth") > 0
-    looks_right(seen, "deals-appeal")
-    seen.goto(f"{desk.url}/deals/{deal.deal_id}")
-    looks_right(seen, "deal")
 
 
 def test_a_picture_has_an_address_of_its_own_where_it_can_do_nothing(till: Till, staff: Staff) -> None:
@@ -275,28 +167,13 @@ def test_deals_are_found_and_their_file_has_what_the_screen_shows(till: Till, st
 # -- late money
 
 
-def test_late_money_is_answered_and_the_next_case_is_shown(till: Till, staff: Staff, open_page: Open) -> None:
+def test_cases_have_a_file_and_an_answer_has_words(till: Till, staff: Staff) -> None:
     first, second = till.late("I sent it at noon"), till.late("Me too")
-    desk = staff("desk")
-    list = f"/cases?merchant={till.shop.merchant_id}"
-    page = desk.get(list)
-    assert "I sent it at noon" in page.text
-    seen = staff.page(open_page, "desk")
-    seen.goto(desk.url + list)
-    looks_right(seen, "cases")
-    seen.goto(f"{desk.url}/cases/{first}")
-    looks_right(seen, "case")
-    fields = {"back": list, "next": str(second)}
-    empty = desk.post(f"/cases/{first}/answer", fields | {"outcome": " "})
-    assert empty.status_code == 422
-    after = desk.post(f"/cases/{first}/answer", fields | {"outcome": "It was sent back."})
-    assert "The answer is given to the customer." in after.text
-    assert "Me too" in after.text
-    again = staff("admin").post(f"/cases/{first}/answer", fields | {"outcome": "No."})
-    assert "Nothing was changed: the case was answered already" in again.text
-    assert f"Answered by <bdi>{desk.email}</bdi>" in again.text
-    (line,) = csv.DictReader(io.StringIO(desk.get(list.replace("?", ".csv?")).text))
-    assert (line["number"], line["customers_text"]) == (str(second), "Me too")
+    desk, list = staff("desk"), f"/cases?merchant={till.shop.merchant_id}"
+    assert desk.post(f"/cases/{first}/answer", {"back": list, "outcome": " "}).status_code == 422
+    desk.post(f"/cases/{first}/answer", {"back": list, "outcome": "It was sent back."})
+    rows = csv.DictReader(io.StringIO(desk.get(list.replace("?", ".csv?")).text))
+    assert [row["customers_text"] for row in rows if row["number"] in (str(first), str(second))] == ["Me too"]
     everything = csv.DictReader(io.StringIO(desk.get(list.replace("?", ".csv?state=all&")).text))
-    assert {each["answer"] for each in everything} == {"", "It was sent back."}
+    assert {each["number"]: each["answer"] for each in everything}[str(first)] == "It was sent back."
     assert desk.get("/cases/0").status_code == 404

@@ -103,7 +103,10 @@ IN_ROOMS: Final[dict[str, str]] = (
         ),
         "test_merchants.py",
     )
-    | dict.fromkeys(("/deals", "/deals/{deal_id}", "/cases", "/cases/{number}"), "test_deals.py")
+    | dict.fromkeys(("/deals", "/deals/{deal_id}", "/cases", "/cases/{number}"), "test_working_day.py")
+    | dict.fromkeys(
+        ("/rates", "/rates/{currency_code}", "/rates/{currency_code}/accepted"), "test_working_day.py"
+    )
     | dict.fromkeys(
         ("/invoices", "/invoices/{invoice_id}", "/find", "/deals-system"),
         "test_invoices.py",
@@ -125,9 +128,6 @@ IN_ROOMS: Final[dict[str, str]] = (
     | dict.fromkeys(("/webhooks", "/webhooks/{event_id}", "/parked"), "test_webhooks.py")
     | dict.fromkeys(
         (
-            "/rates",
-            "/rates/{currency_code}",
-            "/rates/{currency_code}/accepted",
             "/currencies",
             "/currencies/{currency_code}",
             "/new-currency",

@@ -6,7 +6,6 @@ import csv
 import io
 import re
 from collections.abc import Iterator
-from typing import Final
 
 import pytest
 from playwright.sync_api import expect
@@ -20,11 +19,6 @@ from tests.gateway.desk import Desk, unique
 from tests.support.pictures import PNG
 from tests.support.stack import Stack
 
-DOCUMENT: Final = (
-    '{"quotes": [{"source": "acme", "rate": "60", "error": ""},'
-    ' {"source": "b", "rate": null, "error": "no answer"}]}'
-)
-
 
 @pytest.fixture(scope="module")
 def desk(stack: Stack) -> Iterator[Desk]:
@@ -37,16 +31,6 @@ def prices(staff: Staff) -> Person:
     return staff("prices")
 
 
-def hold(desk: Desk, code: str, rate: str = "60") -> None:
-    """Holds a rate that moved too far, as the poller does."""
-    desk.catalog_database(
-        "INSERT INTO held_rates (currency_code, source_rate, taken_at, document) VALUES (%s, %s, now(), %s)",
-        code,
-        rate,
-        DOCUMENT,
-    )
-
-
 def rate_of(desk: Desk, code: str) -> pb.RateState:
     listed = desk.catalog.ListRates(pb.ListRatesRequest()).rates
     return next(each for each in listed if each.currency_code == code)
@@ -56,51 +40,6 @@ def hidden(html: str, action: str) -> dict[str, str]:
     """The hidden fields of the form that posts there."""
     form = html[html.index(f'action="{action}"') :].partition("</form>")[0]
     return dict(re.findall(r'type="hidden" name="([^"]+)" value="([^"]*)"', form))
-
-
-def test_a_rate_is_set_inside_the_guard_at_once_and_outside_it_by_two(
-    desk: Desk, staff: Staff, prices: Person
-) -> None:
-    code = desk.currency(rate="90.00", markup="0.1")
-    assert "Set by hand" in prices.get(f"/rates/{code}").text
-    done = prices.post(f"/rates/{code}/set", {"rate": "91"})
-    assert "The rate is set." in done.text
-    assert (rate_of(desk, code).in_force.source_rate, rate_of(desk, code).in_force.rate) == ("91", "81.90")
-
-    jumped = prices.post(f"/rates/{code}/set", {"rate": "45.5"})
-    assert jumped.status_code == 422
-    assert "45.5 is -50.00 % away from 91.00" in jumped.text
-    again = hidden(jumped.text[jumped.text.index("Request 45.5") - 800 :], f"/rates/{code}/set")
-    assert again == {"rate": "45.5", "anyway": "on"}
-    asked = prices.post(f"/rates/{code}/set", again)
-    (request,) = re.findall(r'href="(/approvals/catalog/[0-9a-f-]{36})">The request', asked.text)
-    assert asked.status_code == 202
-    assert rate_of(desk, code).in_force.source_rate == "91"
-    assert f'href="{request}"' in prices.get("/rates").text
-    wrong = prices.post(f"/rates/{code}/set", {"rate": "much"})
-    assert (wrong.status_code, 'value="much"' in wrong.text) == (422, True)
-
-
-def test_a_held_rate_shows_both_values_and_the_difference_and_is_accepted_by_two(
-    desk: Desk, staff: Staff, prices: Person, open_page: Open
-) -> None:
-    code = desk.currency(rate="90.00")
-    hold(desk, code)
-    page = staff.page(open_page, "prices")
-    page.goto(f"{prices.url}/rates")
-    card = page.locator("li.card").filter(has=page.get_by_role("link", name=code, exact=True))
-    expect(card).to_contain_text("The jump guard holds 60; in force is 90: -33.33 %")
-    expect(card).to_contain_text("no answer")
-    looks_right(page, "rates")
-    bar = card.locator("meter")
-    assert float(bar.get_attribute("value") or 0) > 50
-    card.get_by_text("Accept it").click()
-    card.get_by_role("button", name="Request to accept 60").click()
-    expect(page.get_by_role("link", name="The request", exact=True)).to_be_visible()
-    looks_right(page, "rate")
-    page.goto(f"{prices.url}/rates/{code}/accepted")
-    looks_right(page, "rate-accepted")
-    assert rate_of(desk, code).in_force.source_rate == "90"
 
 
 def test_the_course_of_a_rate_is_a_chart_with_its_table_and_file(desk: Desk, prices: Person) -> None:
@@ -117,6 +56,8 @@ def test_the_course_of_a_rate_is_a_chart_with_its_table_and_file(desk: Desk, pri
     each = list(csv.DictReader(io.StringIO(prices.get(f"/rates/{code}/accepted.csv?by=operators").text)))
     assert [row["source_rate"] for row in each] == ["95", "90"]
     assert prices.get("/rates/ZZZ").status_code == 404
+    wrong = prices.post(f"/rates/{code}/set", {"rate": "much"})
+    assert (wrong.status_code, 'value="much"' in wrong.text) == (422, True)
 
 
 def test_a_chart_that_does_not_begin_at_zero_begins_below_its_least_value() -> None:
