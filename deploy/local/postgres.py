@@ -110,6 +110,9 @@ class Postgres:
             "full_page_writes": on_off,
             "max_connections": "600",
             "shared_buffers": "64MB",
+            # For each connection the server takes memory for this many locks at its start; all connections share them.
+            "max_locks_per_transaction": "16",
+            "max_pred_locks_per_transaction": "10",
             "timezone": "UTC",
             "log_timezone": "UTC",
             "jit": "off",  # short statements: compiling them costs more than running them

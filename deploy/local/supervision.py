@@ -39,8 +39,8 @@ _SETTLED_SECONDS = 8  # longer than a process takes, on a slow machine, to find 
 _EXIT_CODE_OF_SETTINGS = 2  # kit.base.config.variables
 _LOG = "supervisord.log"
 _LOG_MAX_BYTES = 10 * 1024 * 1024
+INTO_LOG = 'exec "$@" >> "$0" 2>&1'
 _STARTED = "supervisord started with pid"
-_INTO_LOG = 'exec "$@" >> "$0" 2>&1'
 
 
 @dataclass(frozen=True)
@@ -79,9 +79,9 @@ class Supervisor:
         with (self._home.logs / "supervisord.out").open("ab") as output:
             self._process = subprocess.Popen(
                 child.command(
-                    sys.executable, "-m", "supervisor.supervisord", "-c", str(self._home.supervisor_config)
+                    sys.executable, "-m", "deploy.local.forking", "-c", str(self._home.supervisor_config)
                 ),
-                cwd=self._home.folder,
+                cwd=ROOT,
                 env={name: value for name, value in os.environ.items() if not name.startswith(PREFIX)}
                 | dict(plan.environment),
                 stdin=lock,
@@ -220,7 +220,7 @@ def _program_section(program: Program, log: Path, *, waits: bool) -> dict[str, s
     pairs = (f'{name}="{_escaped(value)}"' for name, value in program.environment.items())
     return {
         # Directly into the file: a line through supervisord's pipes costs more than the request that it describes.
-        "command": _escaped(shlex.join(["sh", "-c", _INTO_LOG, str(log), *program.command])),
+        "command": _escaped(shlex.join(["sh", "-c", INTO_LOG, str(log), *program.command])),
         "directory": _escaped(str(ROOT)),
         "environment": ",".join(pairs),
         "autostart": "false" if waits else "true",
