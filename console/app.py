@@ -70,9 +70,9 @@ ROOMS: Final = {
 }
 """The rooms of each surface; their entries stand in the navigation in this order."""
 LARGER_FORMS: Final[Mapping[str, int]] = dict.fromkeys(
-    ("/logo", "/new-requisites", "/new-requisites/add", "/step-up"), 256 * 1024
+    ("/logo", "/new-requisites", "/new-requisites/add", "/settings", "/step-up"), 256 * 1024
 )
-"""The most bytes of forms with pictures or pasted lists, by the end of their address. A step-up carries the form."""
+"""The most bytes of forms with pictures or long lists, by the end of their address. A step-up carries the form."""
 
 
 def site(settings: ConsoleSettings) -> Site:

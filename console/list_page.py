@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final, TypeVar
+from urllib.parse import quote
 
 import falcon.asgi
 
 from console.exchange import Request
 from console.file_page import FilePage, Lines
-from console.page import NO_NAMES
+from console.page import NO_NAMES, App
 from console.ui.filters import SINCE, UNTIL, Choice, Filter, Merchant, Tabs
 from console.ui.pages import exports
 from console.ui.values import queried
@@ -106,6 +108,10 @@ class ListPage(FilePage):
         """Returns further values for the screen only."""
         return {}
 
+    def add_to(self, app: App, path: str) -> None:
+        self._path = path
+        super().add_to(app, path)
+
     # -- the screen
 
     async def on_get(self, req: Request, resp: falcon.asgi.Response, **params: str) -> None:
@@ -122,21 +128,15 @@ class ListPage(FilePage):
         values: Mapping[str, Any] | None = None,
         params: Mapping[str, str] | None = None,
     ) -> None:
-        """Shows the list; with the sentence of a refused form, and further values for the template."""
+        """Shows the list; with the sentence of a refused form, and further values for the template. Also in answer to a
+        form whose address has the query of the list: its links lead to the list.
+        """
         given = self._given(req)
-        found, faults = Found(), {}
-        choices = await self.choices(req)
-        try:
-            found = await self._page(
-                req, given, after=self._after(req), limit=self._limit(req) + 1, params=params or {}
-            )
-        except Refused as fault:
-            if fault.reason != "VALIDATION_ERROR":
-                raise
-            refused, faults = fault, self._faults(fault)
-        more = await self.more(req, found)
-        shown = self._shown(req, given, found, choices)
-        shown |= {"faults": faults, "params": params or {}}
+        choices, (found, more, fault) = await asyncio.gather(
+            self.choices(req), self._screen(req, given, params or {})
+        )
+        shown = self._shown(req, given, found, choices, params or {})
+        shown |= {"faults": self._faults(fault) if fault else {}, "params": params or {}}
         shown["choices"] = {
             each.name: _words(each, choices.get(each.name, {}), given[each.name])
             for each in self.filters
@@ -146,9 +146,23 @@ class ListPage(FilePage):
             req,
             resp,
             self.template,
-            refused=refused,
+            refused=fault or refused,
             **shown | dict(found.values) | dict(more) | dict(values or {}),
         )
+
+    async def _screen(
+        self, req: Request, given: Mapping[str, str], params: Mapping[str, str]
+    ) -> tuple[Found, Mapping[str, Any], Refused | None]:
+        """Returns the page with its further values; or an empty one, with the refusal of a filter."""
+        found, fault = Found(), None
+        try:
+            checked = await self._checked(req, given)
+            found = await self.rows(req, Asked(checked, self._after(req), self._limit(req) + 1, params))
+        except Refused as refused:
+            if refused.reason != "VALIDATION_ERROR":
+                raise
+            fault = refused
+        return found, await self.more(req, found), fault
 
     def _shown(
         self,
@@ -156,7 +170,9 @@ class ListPage(FilePage):
         given: Mapping[str, str],
         found: Found,
         choices: Mapping[str, Mapping[str, str]],
+        params: Mapping[str, str],
     ) -> dict[str, Any]:
+        address = self._path.format(**{name: quote(value, safe="") for name, value in params.items()})
         has_merchants = self.deps.surface.has_merchants
         kept = {each.name: given[each.name] for each in self.filters if given[each.name] != each.default}
         words = dict(choices) | {
@@ -169,7 +185,7 @@ class ListPage(FilePage):
             {
                 "label": each.label,
                 "value": each.shown(given[each.name], words.get(each.name, {})),
-                "without": queried(req.path, kept | {each.name: ""} | self._limit_given(req)),
+                "without": queried(address, kept | {each.name: ""} | self._limit_given(req)),
             }
             for each in self.filters
             if each.name in kept and not isinstance(each, Tabs)
@@ -179,25 +195,26 @@ class ListPage(FilePage):
         of_tabs = {each.name: kept[each.name] for each in tabs if each.name in kept}
         shown = [each for each in self.filters if each not in tabs]
         return {
-            "address": req.path,
+            "address": address,
+            "query": queried("", kept | limit | {"after": self._after(req)}),
             "fields": [each for each in shown if not (has_merchants and isinstance(each, Merchant))],
             "hidden": of_tabs | limit,
             "given": given,
             "chips": chips,
-            "tabs": [self._tabs(req, each, given[each.name], kept | limit) for each in tabs],
-            "cleared": queried(req.path, of_tabs | limit),
+            "tabs": [self._tabs(address, each, given[each.name], kept | limit) for each in tabs],
+            "cleared": queried(address, of_tabs | limit),
             "rows": found.rows,
             "found": found,
             "away": found.away,
-            "first": queried(req.path, kept | limit) if self._after(req) else None,
-            "next": queried(req.path, kept | limit | {"after": found.after}) if found.after else None,
-            "csv": queried(f"{req.path}.csv", kept) if self.csv_name and exports(req) else None,
+            "first": queried(address, kept | limit) if self._after(req) else None,
+            "next": queried(address, kept | limit | {"after": found.after}) if found.after else None,
+            "csv": queried(f"{address}.csv", kept) if self.csv_name and exports(req) else None,
         }
 
-    def _tabs(self, req: Request, tabs: Tabs, value: str, kept: dict[str, str]) -> Mapping[str, Any]:
+    def _tabs(self, address: str, tabs: Tabs, value: str, kept: dict[str, str]) -> Mapping[str, Any]:
         links = [
             {
-                "path": queried(req.path, kept | {tabs.name: "" if each == tabs.default else each}),
+                "path": queried(address, kept | {tabs.name: "" if each == tabs.default else each}),
                 "words": words,
                 "is_current": each == value,
             }
@@ -219,9 +236,9 @@ class ListPage(FilePage):
 
     async def lines(self, req: Request, **params: str) -> AsyncGenerator[Lines]:
         """Yields all that the filters leave."""
-        given, after = self._given(req), ""
+        checked, after = await self._checked(req, self._given(req)), ""
         while True:
-            page = await self._page(req, given, after=after, limit=self.per_call, params=params)
+            page = await self.rows(req, Asked(checked, after, self.per_call, params))
             if page.away or page.values.get("names") is NO_NAMES:
                 raise database_unavailable()
             yield [self.cells(row, page) for row in page.rows]
@@ -257,21 +274,14 @@ class ListPage(FilePage):
         limit = self._limit(req)
         return {} if limit == self.per_page else {"limit": str(limit)}
 
-    async def _page(
-        self,
-        req: Request,
-        given: Mapping[str, str],
-        *,
-        after: str,
-        limit: int,
-        params: Mapping[str, str],
-    ) -> Found:
+    async def _checked(self, req: Request, given: Mapping[str, str]) -> Mapping[str, str]:
+        """Returns the value of each filter, of a merchant its id. Raises VALIDATION_ERROR."""
         checked = {each.name: each.checked(given[each.name]) for each in self.filters}
         for each in self.filters:
             if isinstance(each, Merchant):
                 own = req.exchange.signed_in.merchant_id
                 checked[each.name] = own or await self.merchant_named(checked[each.name], field=each.name)
-        return await self.rows(req, Asked(checked, after, limit, params))
+        return checked
 
 
 def _words(choice: Choice, given: Mapping[str, str], value: str) -> Mapping[str, str]:

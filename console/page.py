@@ -1,13 +1,15 @@
 """The base of every resource for people: what it needs before it runs, and the ways in which it answers."""
 
 import re
-from collections.abc import Awaitable, Collection, Mapping
+from collections.abc import Awaitable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, ClassVar, Final
 
 import falcon
 import falcon.asgi
 
+from console.calls import or_none
 from console.exchange import Request
 from console.ui.pages import may
 from console.ui.values import queried
@@ -28,6 +30,22 @@ PATH_MAX_CHARACTERS: Final = 1000
 _APPROVALS: Final = re.compile(r"[a-z]{1,20}(:[0-9a-f-]{36}){1,100}").fullmatch
 FIELDS_MAX: Final = 400
 """Fields of one form: as many as a list has rows with a box each, and what their act needs."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """The result of an act on one of several things, for people.
+
+    path     of the thing's page
+    message  what happened, or why nothing did
+    asked    path of the request for a second pair of eyes that it made
+    """
+
+    id: str
+    path: str
+    message: str
+    is_done: bool = False
+    asked: str = ""
 
 
 class Page:
@@ -56,14 +74,16 @@ class Page:
         refused: Refused | None = None,
         **values: Any,
     ) -> None:
-        """Answers with a template; with the sentence of the address's `notice` or `problem`, or of a refused form.
+        """Answers with a template; with the sentence of the address's `notice` or `problem`, or of a refused form. In a
+        link that another person sent they count for nothing: only a step of this browser leads to them.
 
         A template also gets `errors`: the sentence of a refused form by the field that it names.
         """
-        notice = NOTICES.get(req.get_param("notice") or "")
-        approvals = _approvals_of(req, refused)
+        reports = _follows_own_page(req)
+        notice = NOTICES.get(req.get_param("notice") or "") if reports else None
+        approvals = _approvals_of(req, refused) if reports or refused else []
         problem = sentence_for(refused.reason, refused) if refused else None
-        if problem is None and (named := req.get_param("problem")):
+        if problem is None and reports and (named := req.get_param("problem")):
             problem = sentence_for(named.upper())
         if refused is not None:
             req.exchange.code = refused.reason
@@ -93,13 +113,9 @@ class Page:
         wanted = sorted({*merchant_ids} - {""})
         if not wanted:
             return {}
-        try:
-            request = merchants_pb2.NameMerchantsRequest(merchant_ids=wanted)
-            return (await self.deps.merchants.NameMerchants(request)).names
-        except Refused as refused:
-            if refused.reason not in ("DB_UNAVAILABLE", "INTERNAL_ERROR"):
-                raise
-            return NO_NAMES
+        request = merchants_pb2.NameMerchantsRequest(merchant_ids=wanted)
+        found = await or_none(self.deps.merchants.NameMerchants(request))
+        return NO_NAMES if found is None else found.names
 
     async def merchant_named(self, text: str, *, field: str = "merchant") -> str:
         """Returns the id of the merchant that a person names by its id, the beginning of it, or its name. Raises
@@ -139,10 +155,33 @@ class Page:
         else:
             leave_for(resp, path, notice=notice)
 
+    def leave_or_list(
+        self,
+        req: Request,
+        resp: falcon.asgi.Response,
+        kind: str,
+        lines: Sequence[Line],
+        *,
+        back: str,
+        notice: str,
+    ) -> None:
+        """Redirects with the notice when all are done, else shows what happened to each."""
+        if all(each.is_done for each in lines):
+            leave_for(resp, back, notice=notice)
+        else:
+            self.show(req, resp, "outcomes", kind=kind, lines=lines, back=back)
+
     async def form(self, req: Request, *, file_field: str = "", file_max_bytes: int = 0) -> Form:
         """Reads the posted form, when no other check is left."""
         await req.exchange.receive_body()
         return posted(req, file_field=file_field, file_max_bytes=file_max_bytes)
+
+
+def _follows_own_page(req: Request) -> bool:
+    """Returns whether a page of ours led the browser here, or it is not signed in. Browsers from before 2023 do
+    not report it.
+    """
+    return req.exchange.session is None or req.get_header("Sec-Fetch-Site") in (None, "same-origin")
 
 
 def posted(req: Request, *, file_field: str = "", file_max_bytes: int = 0) -> Form:

@@ -13,7 +13,7 @@ from console.exchange import Request
 from console.signin.access import Access, ChooseMerchantFirst, SignInFirst
 from console.signin.step_up import StepUpPage
 from console.wiring import Deps
-from kit.rpc.errors import Refused
+from kit.rpc.errors import Refused, is_away
 from kit.web import refusals
 from kit.web.protocol import Content
 
@@ -93,6 +93,8 @@ class Refusals(refusals.Refusals[Request]):
 
     def answer(self, req: Request, resp: falcon.asgi.Response, refused: Refused) -> None:
         problem = PROBLEMS.get(refused.reason, _OURS)
+        if refused.reason == "ACTOR_INVALID" and is_away(refused):
+            problem = _LATER
         if roles := refused.metadata.get("page_for"):
             problem = Problem(403, "Not permitted", f"This page is for people with the role {roles}.")
         if files := refused.metadata.get("files"):

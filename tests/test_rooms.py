@@ -55,6 +55,7 @@ CONSOLE_ROOMS: Final = (
     "config",
     "surfaces",
     "exchange",
+    "calls",
     "ui",
     "wiring",
     "page",

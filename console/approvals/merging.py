@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fiatgate.approvals.v1 import approvals_pb2 as pb
-from kit.rpc.errors import Refused
+from kit.rpc.errors import Refused, is_away
 
 if TYPE_CHECKING:
     from fiatgate.approvals.v1.approvals_pb2_grpc import ApprovalsServiceAsyncStub
@@ -38,7 +38,7 @@ async def merged(
     for name, answer in zip(services, answers, strict=True):
         if isinstance(answer, pb.ListApprovalsResponse):
             approvals += answer.approvals
-        elif isinstance(answer, Refused) and answer.reason in ("DB_UNAVAILABLE", "INTERNAL_ERROR"):
+        elif isinstance(answer, Refused) and is_away(answer):
             away.append(name)
         else:
             raise answer

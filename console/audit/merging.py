@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fiatgate.audit.v1 import audit_pb2 as pb
-from kit.rpc.errors import Refused
+from kit.rpc.errors import Refused, is_away
 
 if TYPE_CHECKING:
     from fiatgate.audit.v1.audit_pb2_grpc import AuditServiceAsyncStub
@@ -40,7 +40,7 @@ async def merged(services: Mapping[str, AuditServiceAsyncStub], request: pb.List
     for name, answer in zip(services, answers, strict=True):
         if isinstance(answer, pb.ListActsResponse):
             acts += answer.acts
-        elif isinstance(answer, Refused) and answer.reason in ("DB_UNAVAILABLE", "INTERNAL_ERROR"):
+        elif isinstance(answer, Refused) and is_away(answer):
             away.append(name)
         else:
             raise answer

@@ -83,10 +83,7 @@ class CasesPage(ListPage):
         if end := UNTIL.end(asked["until"]):
             request.opened_before.FromDatetime(end)
         answer = await self.deps.deals.ListCases(request)
-        # A service of the version before gives the cases alone.
-        deals = answer.deals or [pb.Deal()] * len(answer.cases)
-        contexts = answer.contexts or [pb.DealContext()] * len(answer.cases)
-        listed = [Listed(*each) for each in zip(answer.cases, deals, contexts, strict=True)]
+        listed = [Listed(*each) for each in zip(answer.cases, answer.deals, answer.contexts, strict=True)]
         names = await self.names(*(each.case.merchant_id for each in listed))
         return asked.found(listed, after=lambda row: str(row.case.number), names=names)
 

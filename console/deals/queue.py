@@ -30,7 +30,6 @@ TABS: Final = {
     "unpaid": "Awaiting payment",
     ALL: "All",
 }
-# A service of the version before knows no queue, but these states.
 STATES: Final[Mapping[str, tuple[pb.DealStatus.ValueType, str]]] = {
     MARKED: (pb.DEAL_STATUS_PENDING, AWAITING_CONFIRMATION),
     "appeals": (pb.DEAL_STATUS_APPEAL, ""),
@@ -38,6 +37,7 @@ STATES: Final[Mapping[str, tuple[pb.DealStatus.ValueType, str]]] = {
     "unpaid": (pb.DEAL_STATUS_PENDING, AWAITING_PAYMENT),
     ALL: (pb.DEAL_STATUS_UNSPECIFIED, ""),
 }
+"""The status and sub_status of the deals of each tab."""
 WITHOUT_INDEX: Final = (
     "account",
     "order",

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 import falcon.asgi
 
+from console.calls import each_of, or_none
 from console.deals.decisions import NOTE_MAX_CHARACTERS, back_of
 from console.deals.queue import Listed
 from console.deals.words import AWAITING_PAYMENT, OVERDUE, last_step
 from console.exchange import Request
 from console.page import Page, leave_for
 from fiatgate.invoices.v1 import invoices_pb2 as pb
-from kit.rpc.errors import Refused, invalid
+from kit.rpc.errors import invalid
 
 DEALS_MOST: Final = 200
-CALLS_AT_ONCE: Final = 4
-LEFT: Final = frozenset({"DEAL_STATE_CONFLICT", "DEAL_NOT_FOUND", "DB_UNAVAILABLE", "INTERNAL_ERROR"})
+BESIDE: Final = frozenset({"DEAL_STATE_CONFLICT", "DEAL_NOT_FOUND"})
 """Refusals of one deal, beside which the others go on."""
 NOTICES: Final[Mapping[str, str]] = {"reject": "deals-rejected", "appeal": "deals-appealed"}
 
@@ -74,39 +73,29 @@ class SeveralPage(Page):
         return [Listed(*each) for each in zip(answer.deals, answer.contexts, strict=True)]
 
     async def _decided(self, rows: Sequence[Listed], act: str, note: str) -> list[Left]:
-        """Decides each deal, some at a time, and returns those that stayed as they were, with the reason."""
-        places = asyncio.Semaphore(CALLS_AT_ONCE)
-
-        async def is_left(row: Listed) -> bool:
-            async with places:
-                try:
-                    await self._decide(row.deal, act, note)
-                except Refused as refused:
-                    if refused.reason not in LEFT:
-                        raise
-                    return True
-                return False
-
-        failed = await asyncio.gather(*map(is_left, rows))
-        stayed = [row for row, is_so in zip(rows, failed, strict=True) if is_so]
+        """Decides each deal, and returns those that stayed as they were, with the reason."""
+        of = {row.deal.deal_id: row for row in rows}
+        outcomes = await each_of(list(of), lambda id: self._decide(of[id].deal, act, note), beside=BESIDE)
+        stayed = [each for each in outcomes if not each.is_done]
         if not stayed:
             return []
-        request = pb.ListDealStatesRequest(deal_ids=[row.deal.deal_id for row in stayed])
-        states = {each.deal_id: each for each in (await self.deps.deals.ListDealStates(request)).states}
+        request = pb.ListDealStatesRequest(deal_ids=[each.id for each in stayed])
+        found = await or_none(self.deps.deals.ListDealStates(request))
+        steps = {each.deal_id: last_step(each) for each in found.states} if found else {}
         return [
-            Left(row, last_step(states[row.deal.deal_id])) for row in stayed if row.deal.deal_id in states
+            Left(of[each.id], steps.get(each.id, each.sentence) if each.refused else each.sentence)
+            for each in stayed
         ]
 
-    async def _decide(self, deal: pb.Deal, act: str, note: str) -> None:
+    async def _decide(self, deal: pb.Deal, act: str, note: str) -> object:
         """Decides one deal, if it is still as the page showed it."""
         deals, id, seen = self.deps.deals, deal.deal_id, deal.sub_status
         if act == "appeal":
-            await deals.OpenAppeal(pb.OpenAppealRequest(deal_id=id, note=note))
-        elif deal.status == pb.DEAL_STATUS_APPEAL:
+            return await deals.OpenAppeal(pb.OpenAppealRequest(deal_id=id, note=note))
+        if deal.status == pb.DEAL_STATUS_APPEAL:
             request = pb.ResolveAppealRequest(deal_id=id, rejected=True, note=note, expected_sub_status=seen)
-            await deals.ResolveAppeal(request)
-        else:
-            await deals.RejectDeal(pb.RejectDealRequest(deal_id=id, note=note, expected_sub_status=seen))
+            return await deals.ResolveAppeal(request)
+        return await deals.RejectDeal(pb.RejectDealRequest(deal_id=id, note=note, expected_sub_status=seen))
 
 
 def fits(deal: pb.Deal, act: str) -> bool:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import falcon.asgi
 
+from console.calls import OPTIONAL_SECONDS, or_none
 from console.desk import processes
 from console.desk.live import merged
 from console.desk.queues import rows_of
@@ -15,10 +16,6 @@ from console.page import Page
 from fiatgate.invoices.v1 import invoices_pb2
 from fiatgate.queues.v1 import queues_pb2
 from kit.base.clock import SystemClock
-from kit.rpc.errors import Refused
-
-CALL_SECONDS = 2.0
-"""A service that does not answer in this time is named as away, and the page is shown without its numbers."""
 
 
 @dataclass(frozen=True)
@@ -53,8 +50,8 @@ class NowPage(Page):
         """Calls all processes at the same time, each once for its queues and once for its health."""
         queues, services, http, deals = await asyncio.gather(
             asyncio.gather(*(self._queues(name) for name in self.deps.queues)),
-            processes.of_services(self.deps, seconds=CALL_SECONDS),
-            processes.of_http(self.deps, seconds=CALL_SECONDS),
+            processes.of_services(self.deps, seconds=OPTIONAL_SECONDS),
+            processes.of_http(self.deps, seconds=OPTIONAL_SECONDS),
             self._deals(),
         )
         away = {each.name for each in services if not each.version}
@@ -67,25 +64,9 @@ class NowPage(Page):
         )
 
     async def _queues(self, name: str) -> list[queues_pb2.Queue] | None:
-        request = queues_pb2.ListQueuesRequest()
-        try:
-            return list((await self.deps.queues[name].ListQueues(request, timeout=CALL_SECONDS)).queues)
-        except Refused as refused:
-            _require_away(refused)
-            return None
+        found = await or_none(self.deps.queues[name].ListQueues(queues_pb2.ListQueuesRequest()))
+        return None if found is None else list(found.queues)
 
     async def _deals(self) -> bool | None:
-        request = invoices_pb2.GetDealsSystemRequest()
-        try:
-            return (await self.deps.deals.GetDealsSystem(request, timeout=CALL_SECONDS)).enabled
-        except Refused as refused:
-            _require_away(refused)
-            return None
-
-
-def _require_away(refused: Refused) -> None:
-    """Raises the refusal, unless the service does not answer, has just started and fetches the keys of accounts, or is
-    of the version before.
-    """
-    if refused.reason not in processes.AWAY:
-        raise refused
+        found = await or_none(self.deps.deals.GetDealsSystem(invoices_pb2.GetDealsSystemRequest()))
+        return None if found is None else found.enabled

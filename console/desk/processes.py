@@ -18,10 +18,8 @@ from console.ui.values import ago
 from console.wiring import Deps
 from fiatgate.status.v1 import status_pb2 as pb
 from kit.rpc import health
-from kit.rpc.errors import Refused
+from kit.rpc.errors import Refused, is_away
 
-AWAY: Final = frozenset({"DB_UNAVAILABLE", "INTERNAL_ERROR", "ACTOR_INVALID"})
-"""The reasons for which a process counts as away. ACTOR_INVALID: it has just started, without keys of accounts."""
 ANSWER_MAX_BYTES: Final = 65_536
 UNKNOWN: Final = "unknown"
 
@@ -78,7 +76,7 @@ async def _of_service(deps: Deps, name: str, seconds: float) -> Reported:
     try:
         answer = await deps.status[name].GetStatus(pb.GetStatusRequest(), timeout=seconds)
     except Refused as refused:
-        if refused.reason not in AWAY:
+        if not is_away(refused):
             raise
         return _silent(name, refused.reason)
     state = health.WELL if health.is_well(answer) else health.ILL

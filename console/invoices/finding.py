@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import falcon.asgi
 
+from console.calls import or_none
 from console.exchange import Request
 from console.file_page import FilePage, Lines
 from console.page import NO_NAMES, leave_for
@@ -16,17 +17,17 @@ from console.ui.pages import SEARCH
 from console.ui.values import iso
 from fiatgate.find.v1 import find_pb2 as pb
 from kit.base.proto import most_of
-from kit.rpc.errors import Refused, database_unavailable, invalid
+from kit.rpc.errors import database_unavailable, invalid
 
 SERVICES: Final = ("invoices", "merchants", "withdrawals", "webhooks", "accounts")
 ENTRIES: Final[Mapping[str, str]] = {"accounts": "/people"}
 """Services that only some roles may search: those that may open this entry of the navigation."""
+FIND_SECONDS: Final = 4.0
 ROWS_MOST: Final = 20
 """The most things of each kind and field; more are found by the lists and their filters."""
 ROWS_MOST_IN_FILE: Final = 100
 """The most that services give."""
 TEXT_MOST_CHARACTERS: Final = most_of(pb.FindRequest, "text")
-AWAY: Final = frozenset({"DB_UNAVAILABLE", "INTERNAL_ERROR"})
 
 _PATHS: Final[Mapping[str, str]] = {
     "invoice": "/invoices/{id}",
@@ -102,37 +103,33 @@ class FindPage(FilePage):
         services = [
             each for each in SERVICES if each not in ENTRIES or self.deps.pages.may_open(req, ENTRIES[each])
         ]
-        found = await asyncio.gather(*(self._found(service, request) for service in services))
+        calls = (self.deps.find[each].Find(request) for each in services)
+        found = await asyncio.gather(*(or_none(each, seconds=FIND_SECONDS) for each in calls))
         answers = dict(zip(services, found, strict=True))
         things = self._hits(req, answers)
-        cut = [each for answer in found if not isinstance(answer, Refused) for each in answer.cut]
-        away = [service for service, answer in answers.items() if isinstance(answer, Refused)]
+        cut = [each for answer in found if answer for each in answer.cut]
+        away = [service for service, answer in answers.items() if answer is None]
         names = await self.names(*(each.found.facts.get("merchant_id", "") for each in things))
         return Hits(things, cut, away, names)
-
-    async def _found(self, service: str, request: pb.FindRequest) -> Any:
-        """Returns the answer of a service, or its refusal when it is away."""
-        try:
-            return await self.deps.find[service].Find(request)
-        except Refused as refused:
-            if refused.reason not in AWAY:
-                raise
-            return refused
 
     def _hits(self, req: Request, answers: Mapping[str, Any]) -> Sequence[Hit]:
         """Returns each thing once, with the first of its fields that has the text."""
         hits: dict[tuple[str, str], Hit] = {}
         for service, answer in answers.items():
-            for found in () if isinstance(answer, Refused) else answer.found:
+            for found in answer.found if answer else ():
                 path = self._path(req, found, service)
                 hits.setdefault((found.kind, found.id), Hit(found, path))
         return list(hits.values())
 
     def _path(self, req: Request, found: pb.Found, service: str) -> str:
         """Returns the page of a thing; empty when the person may not open it."""
-        made = _PATHS.get(found.kind, "").format_map({"id": found.id, "service": service} | dict(found.facts))
-        entry = f"/{made.split('/')[1]}" if made else ""
-        return made if entry and self.deps.pages.may_open(req, entry) else ""
+        facts = {"id": found.id, "service": service} | dict(found.facts)
+        try:
+            made = _PATHS[found.kind].format_map(facts)
+        except KeyError:  # a kind without a page, or a fact is missing
+            return ""
+        entry = f"/{made.split('/')[1]}"
+        return made if self.deps.pages.may_open(req, entry) else ""
 
 
 def _text(req: Request) -> str:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import falcon.asgi
 
+from console.calls import or_none
 from console.exchange import Request
 from console.page import Page, leave_for
 from console.ui.csv import csv_line
@@ -19,11 +20,14 @@ from fiatgate.invoices.v1 import invoices_pb2 as pb
 from fiatgate.merchants.v1 import merchants_pb2
 from fiatgate.webhooks.v1 import webhooks_pb2
 from fiatgate.withdrawals.v1 import withdrawals_pb2
-from kit.rpc.errors import Refused
+from kit.rpc.errors import Refused, database_unavailable
 
 PROBLEMS: Final = {"INVOICE_FINISHED": "invoice_finished", "DEAL_STATE_CONFLICT": "invoice_marked_paid"}
 """The sentence for each refusal of a cancellation."""
-AWAY: Final = frozenset({"DB_UNAVAILABLE", "INTERNAL_ERROR"})
+
+
+TIMELINE_SECONDS: Final = 4.0
+"""The time of the calls for a timeline; what is left of the request's is for names."""
 
 
 @dataclass(frozen=True)
@@ -91,55 +95,47 @@ class InvoicePage(Page):
             leave_for(resp, path, notice="invoice-canceled")
 
     async def _whole(self, invoice_id: str, *, whole_only: bool = False) -> Whole:
-        """Returns the invoice with its timeline, by five calls. With `whole_only` it raises the refusal of a service
-        that is away.
+        """Returns the invoice with its timeline, by five calls. With `whole_only` it raises DB_UNAVAILABLE when a
+        service is away.
         """
         story, transfers, webhooks = await asyncio.gather(
             self.deps.deals.GetInvoiceStory(pb.GetInvoiceStoryRequest(invoice_id=invoice_id)),
-            _answer(
+            or_none(
                 self.deps.withdrawals.ListTransfers(
                     withdrawals_pb2.ListTransfersRequest(invoice_id=invoice_id, with_balances=True)
-                )
+                ),
+                seconds=TIMELINE_SECONDS,
             ),
-            _answer(
+            or_none(
                 self.deps.webhooks.ListInvoiceEvents(
                     webhooks_pb2.ListInvoiceEventsRequest(invoice_id=invoice_id, with_acts=True)
-                )
+                ),
+                seconds=TIMELINE_SECONDS,
             ),
         )
         answers = {"withdrawals": transfers, "webhooks": webhooks}
-        away = [service for service, answer in answers.items() if isinstance(answer, Refused)]
+        away = [service for service, answer in answers.items() if answer is None]
         if whole_only and away:
-            raise answers[away[0]]
+            raise database_unavailable()
         merchant_id = story.invoice.merchant_id
         names, keys = await asyncio.gather(
             self.names(merchant_id),
-            _answer(
+            or_none(
                 self.deps.merchants.ListApiKeys(merchants_pb2.ListApiKeysRequest(merchant_id=merchant_id))
             ),
         )
         moments = timeline(
             story,
-            () if isinstance(transfers, Refused) else transfers.transfers,
-            None if isinstance(webhooks, Refused) else webhooks,
+            transfers.transfers if transfers else (),
+            webhooks,
             key_name=_key_name(keys, story.invoice.key_id),
         )
         return Whole(story, moments, names.get(merchant_id, ""), away)
 
 
-async def _answer(call: Awaitable[Any]) -> Any:
-    """Returns the answer, or the refusal of a service that is away."""
-    try:
-        return await call
-    except Refused as refused:
-        if refused.reason not in AWAY:
-            raise
-        return refused
-
-
-def _key_name(keys: Any, key_id: str) -> str:
+def _key_name(keys: merchants_pb2.ListApiKeysResponse | None, key_id: str) -> str:
     """Returns the name of the key and the first characters of its secret; empty for an unknown one."""
-    known = [] if isinstance(keys, Refused) else keys.keys
+    known = keys.keys if keys else ()
     return next((f"{each.name or key_id} ({each.hint}…)" for each in known if each.key_id == key_id), "")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Sequence
-from typing import Final
+from typing import Any, Final
 
 import falcon.asgi
 
@@ -16,6 +16,12 @@ from kit.rpc.errors import Refused
 
 NAME_MAX_CHARACTERS: Final = 256
 """More than merchants takes: its refusal names the bound."""
+
+
+MADE_MEANWHILE: Final = (
+    "No key was made now: since this form was opened, one was made, and it is in the list. If it is yours and you have "
+    "not copied it, deactivate it and make another one."
+)
 
 
 class KeysPage(OneMerchant):
@@ -44,14 +50,18 @@ class KeysPage(OneMerchant):
         return sorted(keys, key=lambda key: not key.active)
 
     async def on_post(self, req: Request, resp: falcon.asgi.Response, merchant_id: str) -> None:
-        """Makes a key. The answer to the form itself shows key and secret: no address has them."""
+        """Makes a key. The answer to the form itself shows key and secret: no address has them.
+
+        The form names the newest key that it was made beside, so a reload of the answer makes no second key.
+        """
         form = await self.form(req)
         name = form.line("name", most=NAME_MAX_CHARACTERS)
+        newest = form.line("newest_key_id", most=64)
         try:
-            request = pb.CreateApiKeyRequest(merchant_id=merchant_id, name=name)
+            request = pb.CreateApiKeyRequest(merchant_id=merchant_id, name=name, newest_key_id=newest)
             made = await self.deps.merchants.CreateApiKey(request)
         except Refused as refused:
-            if refused.reason != "VALIDATION_ERROR":
+            if refused.reason not in ("VALIDATION_ERROR", "EDIT_CONFLICT"):
                 raise
             await self._show(req, resp, merchant_id, refused=refused, name=name)
             return
@@ -78,6 +88,9 @@ class KeysPage(OneMerchant):
     ) -> None:
         merchant = await self.merchant(merchant_id)
         keys = await self._keys(merchant_id)
+        values: dict[str, Any] = {}
+        if refused is not None and refused.reason == "EDIT_CONFLICT":
+            values = {"problem": MADE_MEANWHILE, "errors": {}}
         self.show_merchant(
             req,
             resp,
@@ -87,5 +100,7 @@ class KeysPage(OneMerchant):
             keys=keys,
             active=sum(key.active for key in keys),
             name=name,
+            newest=max((key.key_id for key in keys), default=""),
             csv=self.file(req),
+            **values,
         )

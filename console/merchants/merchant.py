@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import falcon.asgi
 
+from console.calls import or_none
 from console.exchange import Request
 from console.file_page import FilePage
 from console.merchants.list import state_of
@@ -27,7 +28,6 @@ REQUESTS_READ: Final = 200
 MENDABLE: Final = frozenset(
     {"VALIDATION_ERROR", "MERCHANT_CATEGORY_NOT_FOUND", "EDIT_CONFLICT", "MERCHANT_STATE_CONFLICT"}
 )
-AWAY: Final = ("DB_UNAVAILABLE", "INTERNAL_ERROR")
 
 
 class OneMerchant(FilePage):
@@ -197,16 +197,6 @@ class MerchantPage(OneMerchant):
             if len(found.deals) == OPEN_DEALS_COUNTED
             else str(len(found.deals))
         )
-
-
-async def or_none(call: Awaitable[Any]) -> Any:
-    """Returns the answer; None while the service is away: the page does without it."""
-    try:
-        return await call
-    except Refused as refused:
-        if refused.reason not in AWAY:
-            raise
-        return None
 
 
 def category_words(categories: Sequence[pb.Category], present: str) -> Mapping[str, str]:

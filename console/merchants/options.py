@@ -15,6 +15,8 @@ from kit.base.proto import optional
 from kit.web.forms import Form
 
 TEXT_MAX_CHARACTERS: Final = 4096
+LIST_MAX_CHARACTERS: Final = 16 * 1024
+"""More than the most codes that a merchant may have: a list that is cut would look like another person's change."""
 LISTS: Final = frozenset({"allowed_currencies", "allowed_methods", "frame_origins"})
 
 
@@ -80,14 +82,14 @@ def typed_in(form: Form, fields: Sequence[str]) -> dict[str, str]:
     return {
         field: "\n".join(form.all(field))
         if field.startswith("allowed_")
-        else form.prose(field, most=TEXT_MAX_CHARACTERS)
+        else form.prose(field, most=_most(field))
         for field in fields
     }
 
 
 def was_in(form: Form, fields: Sequence[str]) -> dict[str, str]:
     """Returns the values that the form was made from."""
-    return {field: form.prose(f"was:{field}", most=TEXT_MAX_CHARACTERS) for field in fields}
+    return {field: form.prose(f"was:{field}", most=_most(field)) for field in fields}
 
 
 def change_of(
@@ -112,6 +114,10 @@ def logo_of(merchant: pb.Merchant) -> str:
 def items_of(text: str) -> list[str]:
     """Returns the items of a list that was typed in lines, or with commas between them."""
     return [item.strip() for item in text.replace(",", "\n").split("\n") if item.strip()]
+
+
+def _most(field: str) -> int:
+    return LIST_MAX_CHARACTERS if field in LISTS else TEXT_MAX_CHARACTERS
 
 
 def _same(field: str, text: str, was: str) -> bool:

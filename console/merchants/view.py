@@ -8,9 +8,10 @@ from typing import Final
 
 import falcon.asgi
 
+from console.calls import or_none
 from console.exchange import Request
 from console.file_page import Lines
-from console.merchants.merchant import OneMerchant, or_none
+from console.merchants.merchant import OneMerchant
 from fiatgate.catalog.v1 import catalog_pb2
 from fiatgate.invoices.v1 import invoices_pb2
 from fiatgate.withdrawals.v1 import withdrawals_pb2

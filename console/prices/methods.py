@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import falcon.asgi
 
+from console.calls import or_none
 from console.exchange import Request
 from console.list_page import Asked, Found, ListPage
 from console.page import Page, leave_for
@@ -57,8 +59,9 @@ class MethodsPage(ListPage):
     )
 
     async def rows(self, req: Request, asked: Asked) -> Found:
-        catalog = await self.deps.catalog.GetCatalog(pb.GetCatalogRequest())
-        places, away = await places_of(self)
+        catalog, (places, away) = await asyncio.gather(
+            self.deps.catalog.GetCatalog(pb.GetCatalogRequest()), places_of(self)
+        )
         currency, state = asked["currency"], asked["state"]
         kept = [
             each
@@ -90,11 +93,8 @@ def is_full(place: invoices_pb2.MethodPlaces | None) -> bool:
 
 async def places_of(page: Page) -> tuple[Mapping[str, invoices_pb2.MethodPlaces], Sequence[str]]:
     """Returns the places of each method, and the names of services that do not answer."""
-    try:
-        found = await page.deps.deals.ListMethodPlaces(invoices_pb2.ListMethodPlacesRequest())
-    except Refused as refused:
-        if refused.reason not in ("DB_UNAVAILABLE", "INTERNAL_ERROR"):
-            raise
+    found = await or_none(page.deps.deals.ListMethodPlaces(invoices_pb2.ListMethodPlacesRequest()))
+    if found is None:
         return {}, ["invoices"]
     return {each.method_code: each for each in found.methods}, []
 
@@ -154,8 +154,7 @@ class MethodPage(Page):
         *,
         refused: Refused | None = None,
     ) -> None:
-        catalog, method = await catalog_with(self, code)
-        places, _ = await places_of(self)
+        (catalog, method), (places, _) = await asyncio.gather(catalog_with(self, code), places_of(self))
         place = places.get(code)
         self.show(
             req,

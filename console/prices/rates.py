@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import falcon.asgi
 
+from console.calls import or_none
 from console.exchange import Request
 from console.file_page import FilePage, Lines
 from console.page import Page
@@ -115,14 +116,10 @@ _URGENCY: Final = ("held", "lapsed", "lapsing", "none", "fresh", "disabled")
 async def requests_waiting(page: Page) -> Mapping[str, str]:
     """Returns the address of the request that waits for a second person, by the currency's code."""
     request = approvals_pb2.ListApprovalsRequest(state=approvals_pb2.APPROVAL_STATE_PENDING)
-    try:
-        waiting = (await page.deps.approvals["catalog"].ListApprovals(request)).approvals
-    except Refused as refused:
-        if refused.reason not in ("DB_UNAVAILABLE", "INTERNAL_ERROR"):
-            raise
-        return {}
+    found = await or_none(page.deps.approvals["catalog"].ListApprovals(request))
     return {
-        each.object.removeprefix("currency:"): f"/approvals/catalog/{each.approval_id}" for each in waiting
+        each.object.removeprefix("currency:"): f"/approvals/catalog/{each.approval_id}"
+        for each in (found.approvals if found else ())
     }
 
 

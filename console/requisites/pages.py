@@ -9,10 +9,11 @@ from typing import Any, Final
 
 import falcon.asgi
 
+from console.calls import each_of, or_none
 from console.exchange import Request
 from console.file_page import FilePage, Lines
 from console.list_page import Asked, Found, ListPage
-from console.page import Page, leave_for, own_path
+from console.page import Line, Page, leave_for, own_path
 from console.ui import charts
 from console.ui.acts import moments_of
 from console.ui.filters import DAYS, SINCE, UNTIL, Choice, Tabs, Text
@@ -20,7 +21,6 @@ from console.ui.pages import exports
 from console.ui.values import iso, word
 from fiatgate.catalog.v1 import catalog_pb2
 from fiatgate.invoices.v1 import invoices_pb2 as pb
-from kit.rpc.errors import Refused
 
 READS_MOST: Final = 10
 """Calls of one page of a requisite's deals. Each reads a bounded number of deals of all requisites."""
@@ -107,8 +107,9 @@ class RequisitesPage(ListPage):
         return {"method": {code: each.name for code, each in (await methods_of(self)).items()}}
 
     async def more(self, req: Request, found: Found) -> Mapping[str, Any]:
-        methods = await methods_of(self)
-        listed = await self.deps.deals.ListMethodPlaces(pb.ListMethodPlacesRequest())
+        methods, listed = await asyncio.gather(
+            methods_of(self), self.deps.deals.ListMethodPlaces(pb.ListMethodPlacesRequest())
+        )
         places = {each.method_code: each for each in listed.methods}
         full = [
             each
@@ -143,29 +144,27 @@ class RequisitesPage(ListPage):
         *,
         notice: str,
     ) -> None:
-        """Makes the change for each ticked requisite; the first shows whether a step-up is needed, or a right missing.
-        To repeat the form is safe.
-        """
+        """Makes the change for each ticked requisite. To repeat the form is safe."""
         form = await self.form(req)
         ids = [name.removeprefix(PREFIX) for name in form.fields if name.startswith(PREFIX)]
         path = own_path(form.text("to") or "/requisites")
         if not ids:
             leave_for(resp, path, problem="none_chosen")
             return
-        await change(ids[0])
-        await asyncio.gather(*(change(id) for id in ids[1:]))
-        leave_for(resp, path, notice=notice)
+        outcomes = await each_of(ids, change, beside={"REQUISITE_NOT_FOUND"})
+        lines = [
+            Line(
+                each.id, f"/requisites/{each.id}", "" if each.is_done else each.sentence, is_done=each.is_done
+            )
+            for each in outcomes
+        ]
+        self.leave_or_list(req, resp, "Requisite", lines, back=path, notice=notice)
 
 
 async def methods_of(page: Page) -> Mapping[str, catalog_pb2.PaymentMethod]:
     """Returns the payment methods by code; none while catalog is away."""
-    try:
-        catalog = await page.deps.catalog.GetCatalog(catalog_pb2.GetCatalogRequest())
-    except Refused as refused:
-        if refused.reason not in ("DB_UNAVAILABLE", "INTERNAL_ERROR"):
-            raise
-        return {}
-    return {each.method_code: each for each in catalog.methods}
+    catalog = await or_none(page.deps.catalog.GetCatalog(catalog_pb2.GetCatalogRequest()))
+    return {} if catalog is None else {each.method_code: each for each in catalog.methods}
 
 
 class DaysFile(FilePage):
@@ -246,8 +245,11 @@ class RequisitePage(ListPage):
 
     async def more(self, req: Request, found: Found) -> Mapping[str, Any]:
         id = req.path.rpartition("/")[2]
-        story = await self.deps.deals.GetRequisite(pb.GetRequisiteRequest(requisite_id=id))
-        methods = await methods_of(self)
+        story, methods, names = await asyncio.gather(
+            self.deps.deals.GetRequisite(pb.GetRequisiteRequest(requisite_id=id)),
+            methods_of(self),
+            self.names(*(deal.merchant_id for deal, _ in found.rows)),
+        )
         method = methods.get(story.requisite.method_code)
         currency = method.currency_code if method else ""
         return {
@@ -255,7 +257,7 @@ class RequisitePage(ListPage):
             "story": story,
             "method": method,
             "currency": currency,
-            "names": await self.names(*(deal.merchant_id for deal, _ in found.rows)),
+            "names": names,
             "chart": charts.bars(
                 f"Completed, {currency or 'fiat'} a day",
                 [each.day[5:] for each in reversed(story.days)],

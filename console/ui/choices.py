@@ -3,8 +3,8 @@
 from collections.abc import Awaitable, Mapping
 from typing import Final
 
+from console.calls import or_none
 from fiatgate.catalog.v1 import catalog_pb2
-from kit.rpc.errors import Refused
 
 ALL: Final = {"": "All"}
 
@@ -13,12 +13,7 @@ async def catalog_choices(
     asked: Awaitable[catalog_pb2.GetCatalogResponse],
 ) -> Mapping[str, Mapping[str, str]]:
     """Returns the words of the filters `currency` and `method`; while catalog is away, those of the address alone."""
-    try:
-        catalog = await asked
-    except Refused as refused:
-        if refused.reason != "DB_UNAVAILABLE":
-            raise
-        catalog = catalog_pb2.GetCatalogResponse()
+    catalog = await or_none(asked) or catalog_pb2.GetCatalogResponse()
     return {
         "currency": ALL | {each.code: each.code for each in catalog.currencies},
         "method": ALL | {each.method_code: each.name for each in catalog.methods},

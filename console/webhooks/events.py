@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
 import falcon.asgi
 
+from console.calls import Outcome, each_of
 from console.exchange import Request
 from console.list_page import Asked, Found, ListPage
-from console.page import Page, leave_for
+from console.page import Page, leave_for, own_path
 from console.ui.filters import SINCE, UNTIL, Choice, Merchant, Tabs, Text
 from console.ui.values import iso, word
 from console.webhooks.explained import explained
 from fiatgate.webhooks.v1 import webhooks_pb2 as pb
-from kit.rpc.errors import Refused, not_found
-from kit.web.exchange import REQUEST_SECONDS, allow
+from kit.rpc.errors import Refused, is_away, not_found
+from kit.web.exchange import allow
 
 RESEND_SECONDS: Final = 20.0
 """The delivery's own 15, and the work around it."""
 RESENT_MOST: Final = 20
-"""Webhooks of one form, which are sent at the same time."""
+"""Webhooks of one form."""
+SENT_AT_ONCE: Final = 2
+"""As many as the webhooks service sends at the same time for one merchant."""
 _ID_MAX_DIGITS: Final = 18
 
 STATES: Final = {
@@ -41,8 +43,8 @@ REFUSALS: Final = {
     "WEBHOOK_RESEND_COOLDOWN": "It was resent a moment ago. Wait a minute.",
     "WEBHOOK_RESEND_CONFLICT": "An attempt is under way. Wait for its end.",
     "RATE_LIMITED": "Too many resends of this merchant at the same time. Try again in a moment.",
-    "DB_UNAVAILABLE": "The webhooks service does not answer. Reload the page before you try again.",
 }
+SILENT: Final = "The webhooks service does not answer. Open the page anew before you try again."
 
 
 @dataclass(frozen=True)
@@ -122,23 +124,27 @@ class EventsPage(ListPage):
         """Sends the ticked ones now, and shows what their receivers answered."""
         ticked = (await self.form(req)).all("invoice_id")
         if not ticked:
-            leave_for(resp, "/webhooks", problem="nothing_ticked")
+            leave_for(resp, own_path(f"/webhooks?{req.query_string}"), problem="nothing_ticked")
             return
-        allow(RESEND_SECONDS)
-        resent = await asyncio.gather(*(self._resend(id) for id in ticked[:RESENT_MOST]))
-        allow(REQUEST_SECONDS)
-        await self.answer(req, resp, values={"resent": resent, "left": len(ticked) - len(resent)})
+        ids = list(dict.fromkeys(ticked))
+        outcomes = await each_of(
+            ids[:RESENT_MOST], self._resend, beside=REFUSALS, at_once=SENT_AT_ONCE, seconds=RESEND_SECONDS
+        )
+        values = {"resent": [_resent(each) for each in outcomes], "left": len(ids) - len(outcomes)}
+        await self.answer(req, resp, values=values)
 
-    async def _resend(self, invoice_id: str) -> Resent:
+    async def _resend(self, invoice_id: str) -> pb.ResendLatestResponse:
         request = pb.ResendLatestRequest(invoice_id=invoice_id)
-        try:
-            answer = await self.deps.webhooks.ResendLatest(request, timeout=RESEND_SECONDS)
-        except Refused as refused:
-            sentence = REFUSALS.get(refused.reason)
-            if sentence is None:
-                raise
-            return Resent(invoice_id, False, sentence)
-        return Resent(invoice_id, answer.ok, result_of(answer))
+        return await self.deps.webhooks.ResendLatest(request, timeout=RESEND_SECONDS)
+
+
+def _resent(outcome: Outcome) -> Resent:
+    if outcome.is_done:
+        return Resent(outcome.id, outcome.answer.ok, result_of(outcome.answer))
+    if outcome.refused is not None and is_away(outcome.refused):
+        return Resent(outcome.id, False, SILENT)
+    known = REFUSALS.get(outcome.refused.reason) if outcome.refused else None
+    return Resent(outcome.id, False, known or outcome.sentence)
 
 
 class EventPage(Page):
@@ -159,7 +165,7 @@ class EventPage(Page):
         try:
             answer = await self.deps.webhooks.ResendLatest(request, timeout=RESEND_SECONDS)
         except Refused as refused:
-            if refused.reason not in REFUSALS or refused.reason == "DB_UNAVAILABLE":
+            if refused.reason not in REFUSALS:
                 raise
             leave_for(resp, f"/webhooks/{event_id}", problem=refused.reason.lower())
         else:

@@ -8,18 +8,18 @@ from typing import ClassVar, Final
 
 import falcon.asgi
 
+from console.calls import SEVERAL_SECONDS, or_none
 from console.exchange import Request
 from console.file_page import FilePage, Lines
 from console.page import leave_for
 from console.ui.values import iso
 from fiatgate.parked.v1 import parked_pb2 as pb
+from kit.base.clock import monotonic_seconds
 from kit.rpc.errors import Refused, not_found
 from kit.web.exchange import REQUEST_SECONDS, allow
 
 SHOWN_MOST: Final = 200
 ROWS_PER_CALL: Final = 1000
-CALLS_MAX: Final = 100
-"""Calls of one retry of all: each handles a bounded number of events."""
 
 
 class ParkedPage(FilePage):
@@ -74,12 +74,7 @@ class ParkedPage(FilePage):
 
     async def _list(self, name: str) -> pb.ListParkedResponse | None:
         request = pb.ListParkedRequest(limit=SHOWN_MOST)
-        try:
-            return await self.deps.parked[name].ListParked(request)
-        except Refused as refused:
-            if refused.reason not in ("DB_UNAVAILABLE", "INTERNAL_ERROR"):
-                raise
-            return None
+        return await or_none(self.deps.parked[name].ListParked(request))
 
     async def on_post_retry(self, req: Request, resp: falcon.asgi.Response) -> None:
         """Handles the events of the services again that the person may change, once each."""
@@ -122,14 +117,15 @@ class ParkedPage(FilePage):
     async def _retry(self, name: str, request: pb.RetryParkedRequest) -> tuple[int, int]:
         """Returns the numbers of events that were handled again, and of those that took effect."""
         retried = mended = 0
-        for _ in range(CALLS_MAX):
+        ends_at = monotonic_seconds() + SEVERAL_SECONDS / len(self.deps.parked)
+        while monotonic_seconds() < ends_at:
             allow(REQUEST_SECONDS)
             answer = await self.deps.parked[name].RetryParked(request)
             retried, mended = retried + answer.retried, mended + answer.mended
             if not answer.more:
-                break
+                return retried, mended
             request = pb.RetryParkedRequest(after_event_id=answer.last_event_id)
-        return retried, mended
+        return retried + 1, mended  # others wait still
 
     def _require(self, service: str) -> None:
         if service not in self.deps.parked:

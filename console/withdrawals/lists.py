@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
 import falcon.asgi
 
+from console.calls import Outcome, each_of
 from console.exchange import Request
 from console.list_page import Asked, Found, ListPage
-from console.page import Page, leave_for
+from console.page import Line, Page, leave_for
 from console.ui.filters import DAYS, SINCE, UNTIL, Amount, Choice, Merchant, Tabs, Text
 from console.ui.values import iso, word
 from console.ui.words import sentence_for
 from console.withdrawals import words
 from fiatgate.approvals.v1 import approvals_pb2
 from fiatgate.withdrawals.v1 import withdrawals_pb2 as pb
-from kit.rpc.errors import Refused
-from kit.web.exchange import REQUEST_SECONDS, allow
 from kit.web.forms import Form
 
 STAGES: Final = {
@@ -38,6 +36,8 @@ STATUSES: Final = {
     "cancelled": pb.WITHDRAWAL_STATUS_CANCELLED,
 }
 SEVERAL_MOST: Final = 200
+BESIDE: Final = words.MENDABLE | {"WITHDRAWAL_NOT_FOUND"}
+"""Refusals of one withdrawal, beside which the others go on."""
 
 
 class WithdrawalsPage(ListPage):
@@ -156,23 +156,8 @@ def _number(text: str) -> int:
     return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else -bool(text)
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """The result of the act on one withdrawal.
-
-    is_done  whether it was done
-    message  what happened, or why not
-    path     of the request for a second pair of eyes that it made
-    """
-
-    id: str
-    is_done: bool
-    message: str
-    path: str = ""
-
-
 class SeveralPage(Page):
-    """/withdrawals/several: one act on those that are ticked, one after the other, as the command line does it."""
+    """/withdrawals/several: one act on those that are ticked, one after the other in the order of the list."""
 
     link = "/withdrawals"
 
@@ -185,11 +170,9 @@ class SeveralPage(Page):
             leave_for(resp, back, problem="nothing_ticked")
             return
         call, sentence = act
-        outcomes = await _tried(ids, call, sentence)
-        if all(each.is_done for each in outcomes):
-            leave_for(resp, back, notice="several-done")
-        else:
-            self.show(req, resp, "withdrawals-several", outcomes=outcomes, back=back)
+        outcomes = await each_of(ids, call, beside=BESIDE, at_once=1)
+        lines = [line_of(each, sentence) for each in outcomes]
+        self.leave_or_list(req, resp, "Withdrawal", lines, back=back, notice="several-done")
 
     def _act(
         self, form: Form
@@ -217,35 +200,13 @@ class SeveralPage(Page):
         return await self.deps.withdrawals.CancelWithdrawal(request)
 
 
-async def _tried(
-    ids: Sequence[str],
-    call: Callable[[str], Awaitable[Any]],
-    sentence: Callable[[pb.Withdrawal], str],
-) -> list[Outcome]:
-    """Returns an outcome for each id. After the service has failed, the others are not tried. Raises the refusals that
-    concern every call.
-    """
-    outcomes: list[Outcome] = []
-    failed = False
-    for id in ids:
-        if failed:
-            outcomes.append(Outcome(id, is_done=False, message="Not tried: the service failed before."))
-            continue
-        allow(REQUEST_SECONDS)
-        try:
-            made = (await call(id)).withdrawal
-        except Refused as refused:
-            failed = refused.reason in ("DB_UNAVAILABLE", "INTERNAL_ERROR")
-            if not failed and refused.reason not in words.MENDABLE | {"WITHDRAWAL_NOT_FOUND"}:
-                raise
-            outcomes.append(_refused(id, refused))
-        else:
-            outcomes.append(Outcome(id, is_done=True, message=sentence(made)))
-    return outcomes
-
-
-def _refused(id: str, refused: Refused) -> Outcome:
-    if refused.reason == "APPROVAL_REQUIRED":
-        path = f"/approvals/withdrawals/{refused.metadata['approval_id']}"
-        return Outcome(id, is_done=False, message=sentence_for(refused.reason) or "", path=path)
-    return Outcome(id, is_done=False, message=f"{refused.message.rstrip('.')}.")
+def line_of(outcome: Outcome, sentence: Callable[[pb.Withdrawal], str]) -> Line:
+    """Returns the outcome for people."""
+    path = f"/withdrawals/{outcome.id}"
+    if outcome.is_done:
+        return Line(outcome.id, path, sentence(outcome.answer.withdrawal), is_done=True)
+    refused = outcome.refused
+    if refused is not None and refused.reason == "APPROVAL_REQUIRED":
+        asked = f"/approvals/withdrawals/{refused.metadata['approval_id']}"
+        return Line(outcome.id, path, sentence_for(refused.reason) or "", asked=asked)
+    return Line(outcome.id, path, outcome.sentence)

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import falcon.asgi
 
+from console.calls import or_none
 from console.exchange import Request
 from console.page import Page, leave_for
 from console.ui.moments import Moment
@@ -18,8 +19,7 @@ from console.withdrawals import words
 from console.withdrawals.history import history
 from fiatgate.withdrawals.v1 import withdrawals_pb2 as pb
 from kit.base.ids import new_id, parse_id
-from kit.rpc.errors import Refused, invalid
-from kit.web.exchange import REQUEST_SECONDS, allow
+from kit.rpc.errors import Refused, invalid, is_away
 
 PAYS: Final = frozenset({"treasury", "admin"})
 TYPED: Final = ("merchant", "method", "address", "memo", "amount", "request_key")
@@ -191,12 +191,8 @@ class NewWithdrawalPage(Page):
         try:
             made = await self._create(typed)
         except Refused as refused:
-            if refused.reason in ("DB_UNAVAILABLE", "INTERNAL_ERROR"):
-                allow(
-                    REQUEST_SECONDS
-                )  # the form comes back with its key, also after a call that took all the time
-                problem = "It may have been made. Send the form again: it makes no second one."
-                await self._show(req, resp, typed, refused=refused, problem=problem)
+            if is_away(refused):  # without a call: the service has just failed, and may have used up the time
+                self.show(req, resp, "withdrawal-again", refused=refused, status=503, typed=typed)
                 return
             if refused.reason not in words.MENDABLE:
                 raise
@@ -233,7 +229,8 @@ class NewWithdrawalPage(Page):
         merchant_id = typed["merchant"] if parse_id(typed["merchant"]) else ""
         balance = None
         if merchant_id:
-            balance = await self.deps.withdrawals.GetBalance(pb.GetBalanceRequest(merchant_id=merchant_id))
+            request = pb.GetBalanceRequest(merchant_id=merchant_id)
+            balance = await or_none(self.deps.withdrawals.GetBalance(request))
         if refused is not None:
             values["errors"] = _errors(refused)
         self.show(

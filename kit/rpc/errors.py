@@ -121,6 +121,14 @@ def unexpected() -> Refused:
     )
 
 
+def is_away(refused: Refused) -> bool:
+    """Returns whether the service failed or did not answer, so that the same call may succeed later. A service that has
+    just started refuses the tokens of people until it has the key of accounts.
+    """
+    has_no_key = refused.reason == "ACTOR_INVALID" and refused.metadata.get("problem") == "key"
+    return has_no_key or refused.reason in ("DB_UNAVAILABLE", "INTERNAL_ERROR")
+
+
 # -- the wire
 
 

@@ -235,7 +235,12 @@ class MerchantsServicer(merchants_pb2_grpc.MerchantsServiceServicer):
     def CreateApiKey(
         self, request: pb.CreateApiKeyRequest, context: grpc.ServicerContext
     ) -> pb.CreateApiKeyResponse:
-        made = api_keys.create_api_key(self._deps, merchant_id=request.merchant_id, name=request.name)
+        made = api_keys.create_api_key(
+            self._deps,
+            merchant_id=request.merchant_id,
+            name=request.name,
+            newest_key_id=optional(request, "newest_key_id"),
+        )
         return pb.CreateApiKeyResponse(key_id=str(made.key_id), api_key=made.api_key, secret=made.secret)
 
     def ListApiKeys(

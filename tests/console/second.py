@@ -6,15 +6,20 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from threading import Event
+from typing import Any, Final
 
+import grpc
 import requests
+from grpc_status import rpc_status
 
 from deploy.local.ports import free_ports
 from deploy.local.waiting import wait_until
+from kit.rpc.errors import refused_to_status, unauthenticated
 from tests.console.house import House
 
 ROOT: Final = Path(__file__).parents[2]
@@ -53,3 +58,53 @@ def _answers(url: str) -> bool:
         return requests.get(f"{url}/healthz", timeout=2).status_code == 200
     except requests.RequestException:
         return False
+
+
+class _Alike(grpc.GenericRpcHandler):
+    """A service that answers every call in the same way."""
+
+    def __init__(self, answer: Callable[[grpc.ServicerContext], None]) -> None:
+        self._answer = answer
+
+    def service(self, details: grpc.HandlerCallDetails) -> Any:
+        def answer(_: bytes, context: grpc.ServicerContext) -> bytes:
+            self._answer(context)
+            return b""
+
+        return grpc.unary_unary_rpc_method_handler(answer)
+
+
+@contextmanager
+def _serving(answer: Callable[[grpc.ServicerContext], None]) -> Iterator[str]:
+    with ThreadPoolExecutor(max_workers=64) as threads:
+        server = grpc.server(threads, handlers=[_Alike(answer)])
+        port = server.add_insecure_port("127.0.0.1:0")
+        server.start()
+        try:
+            yield f"127.0.0.1:{port}"
+        finally:
+            server.stop(None)
+
+
+@contextmanager
+def hanging() -> Iterator[str]:
+    """The address of a service that accepts calls and answers none."""
+    over = Event()
+
+    def wait(_: grpc.ServicerContext) -> None:
+        over.wait()
+
+    with _serving(wait) as address:
+        try:
+            yield address
+        finally:
+            over.set()
+
+
+@contextmanager
+def just_started() -> Iterator[str]:
+    """The address of a service that has no key of accounts yet, so that it refuses each token."""
+    refused = unauthenticated("ACTOR_INVALID", "The token of the person does not count", problem="key")
+    status = rpc_status.to_status(refused_to_status(refused))
+    with _serving(lambda context: context.abort_with_status(status)) as address:
+        yield address

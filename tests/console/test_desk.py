@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from datetime import timedelta
 from html import unescape
@@ -19,11 +20,12 @@ from console.desk.queues import KINDS, Row, rows_of
 from fiatgate.queues.v1 import queues_pb2 as pb
 from kit.base.clock import SystemClock
 from kit.base.config.processes import SERVICES
+from kit.base.ids import new_id
 from kit.base.proto import timestamp_from
 from tests.console.conftest import Open, Staff
 from tests.console.house import HTTP_SECONDS, House, Person
 from tests.console.looks import looks_right
-from tests.console.second import second_console
+from tests.console.second import hanging, just_started, second_console
 from tests.e2e.market import Customer, Shop
 
 
@@ -127,29 +129,43 @@ def test_where_nothing_waits_the_page_says_so_and_what_is_overdue_stands_out() -
     ]
 
 
-def test_a_service_that_is_away_is_named_and_the_rest_is_shown(
+def test_a_service_that_hangs_or_has_just_started_is_named_and_the_rest_is_shown(
     house: House, staff: Staff, tmp_path: Path
 ) -> None:
-    operator = staff("desk")
-    with second_console(
-        "desk",
-        house,
-        tmp_path / "log",
-        FIATGATE_WITHDRAWALS_ADDRESS="127.0.0.1:1",
-        FIATGATE_DESK_URL=house.desk,
-        FIATGATE_INTERNAL_GATEWAY_URL="http://127.0.0.1:1",
-        FIATGATE_INTERNAL_DASHBOARD_URL="",
-    ) as url:
-        for path in ("/", "/health"):
-            page = requests.get(url + path, cookies=operator.http.cookies, timeout=HTTP_SECONDS)
-            assert page.status_code == 200, page.text
-            assert re.search(r"withdrawals(</strong>|\W).*do(es)? not answer", page.text, re.DOTALL), path
-        assert "Check whether its process runs" in page.text
-        assert 'title="' in page.text
-        assert "Set FIATGATE_INTERNAL_DASHBOARD_URL of the desk." in page.text
-        assert re.search(r"gateway</strong>.*?does not answer.*?NO_ANSWER", page.text, re.DOTALL)
-        now = requests.get(f"{url}/", cookies=operator.http.cookies, timeout=HTTP_SECONDS)
-        assert "<strong>gateway is not well.</strong>" in now.text
+    """Catalog, withdrawals and merchants accept calls and answer none; webhooks has no key of accounts yet."""
+    operator = staff("admin")
+    typed = {
+        "merchant": str(new_id()),
+        "method": "1",
+        "address": "T<b>ypo",
+        "memo": "",
+        "amount": "25",
+        "request_key": str(new_id()),
+    }
+    with hanging() as hung, just_started() as fresh, ThreadPoolExecutor() as browsers:
+        away = {f"FIATGATE_{each}_ADDRESS": hung for each in ("CATALOG", "WITHDRAWALS", "MERCHANTS")}
+        away |= {"FIATGATE_WEBHOOKS_ADDRESS": fresh, "FIATGATE_DESK_URL": house.desk}
+        away |= {"FIATGATE_INTERNAL_GATEWAY_URL": "http://127.0.0.1:1", "FIATGATE_INTERNAL_DASHBOARD_URL": ""}
+        with second_console("desk", house, tmp_path / "log", **away) as url:
+            there = Person(url, operator.email, http=operator.http)
+            paths = ("/", "/health", "/approvals", "/audit", "/deals", "/invoices", "/requisites", "/parked")
+            pages = {path: browsers.submit(there.get, path) for path in paths}
+            again = browsers.submit(there.post, "/withdrawals/new", typed)
+            shown = {path: page.result() for path, page in pages.items()}
+            assert {path: page.status_code for path, page in shown.items()} == dict.fromkeys(paths, 200)
+            for path, service in (("/", "webhooks"), ("/audit", "webhooks"), ("/parked", "withdrawals")):
+                words = unescape(re.sub(r"<[^>]*>", "", shown[path].text))
+                assert re.search(rf"{service}\b.*do(es)? not answer", words), path
+            health = shown["/health"].text
+            assert "Check whether its process runs" in health
+            assert "Set FIATGATE_INTERNAL_DASHBOARD_URL of the desk." in health
+            assert re.search(r"gateway</strong>.*?does not answer.*?NO_ANSWER", health, re.DOTALL)
+            assert "<strong>gateway is not well.</strong>" in shown["/"].text
+            assert there.get("/webhooks").status_code == 503, "it is no question of rights"
+    form = dict(re.findall(r'type="hidden" name="([^"]+)" value="([^"]*)"', again.result().text))
+    assert {name: unescape(value) for name, value in form.items()} == typed, (
+        "its key makes one withdrawal only"
+    )
 
 
 def test_health_says_what_fiatgate_status_says(staff: Staff) -> None:

@@ -220,7 +220,9 @@ def test_a_service_that_is_away_is_named_and_the_rest_is_shown(
         assert "webhooks does not answer: its part of the timeline is missing here." in words_of(page.text)
         assert titles(page.text) == ["Invoice created"]
         assert shop.key_id in page.text
-        assert there.get(f"/invoices/{created['invoice_id']}/timeline.csv").status_code == 503
+        timeline = f"/invoices/{created['invoice_id']}/timeline.csv"
+        assert there.get(timeline).status_code == 503
+        assert staff("viewer").get(timeline).status_code == 403
         found = search(there, created["external_id"])
         assert "merchants, webhooks do not answer, so their things are missing here." in words_of(found.text)
         assert created["invoice_id"] in found.text

@@ -155,6 +155,17 @@ def test_a_form_without_a_change_writes_nothing(admin: Person, shop: str) -> Non
     assert "Nothing was different" in admin.post(path, fields).text
 
 
+def test_a_merchant_with_many_methods_is_changed_without_a_conflict(admin: Person, merchants: Any) -> None:
+    id = made(admin)
+    codes = [f"{number:064}" for number in range(200)]
+    path = f"/merchants/{id}/settings"
+    assert "The settings are saved." in admin.post(path, {"group": "limits", "allowed_methods": codes}).text
+    form = fields_of(admin.get(f"/merchants/{id}").text, f"{path}#limits")
+    done = admin.post(path, form | {"allowed_methods": codes[1:]})
+    assert "The settings are saved." in done.text
+    assert list(merchant_of(merchants, id).allowed_methods) == codes[1:]
+
+
 def test_ticked_boxes_survive_a_step_up(house: House, staff: Staff, merchants: Any, shop: str) -> None:
     other = house.person("admin", name="Grace Hopper")
     other.add_factors()
@@ -223,7 +234,8 @@ def test_an_owner_is_blocked_with_all_its_merchants(admin: Person, merchants: An
 def test_a_key_and_its_secret_are_shown_once_and_nowhere_else(
     house: House, admin: Person, merchants: Any, shop: str
 ) -> None:
-    answer = admin.post(f"/merchants/{shop}/keys", {"name": "production"})
+    form = fields_of(admin.get(f"/merchants/{shop}/keys").text, f"/merchants/{shop}/keys")
+    answer = admin.post(f"/merchants/{shop}/keys", form | {"name": "production"})
     key = re.findall(r'id="api-key"[^>]*value="(fg_[0-9A-Za-z]{33})"', answer.text)[0]
     secret = re.findall(r'id="secret"[^>]*value="([0-9A-Za-z]{43})"', answer.text)[0]
     assert answer.headers["Cache-Control"] == "no-store"
@@ -233,10 +245,15 @@ def test_a_key_and_its_secret_are_shown_once_and_nowhere_else(
     for text in (listed, house.log(), answer.url):
         assert key not in text
         assert secret not in text
+    again = admin.post(f"/merchants/{shop}/keys", form | {"name": "production"})  # a reload of the answer
+    assert again.status_code == 422
+    assert "No key was made now" in again.text
+    assert len(merchants.ListApiKeys(pb.ListApiKeysRequest(merchant_id=shop)).keys) == 1
 
 
 def test_a_deactivated_key_is_refused(admin: Person, merchants: Any, shop: str) -> None:
-    admin.post(f"/merchants/{shop}/keys", {"name": "old"})
+    form = fields_of(admin.get(f"/merchants/{shop}/keys").text, f"/merchants/{shop}/keys")
+    admin.post(f"/merchants/{shop}/keys", form | {"name": "old"})
     page = admin.get(f"/merchants/{shop}/keys").text
     at = page.index(">old<") if ">old<" in page else page.index("old")
     path = re.findall(r'action="([^"]+/deactivate)"', page[at:])[0]

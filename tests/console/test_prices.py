@@ -44,6 +44,8 @@ def hidden(html: str, action: str) -> dict[str, str]:
 
 def test_the_course_of_a_rate_is_a_chart_with_its_table_and_file(desk: Desk, prices: Person) -> None:
     code = desk.currency(rate="90.00")
+    wrong = prices.post(f"/rates/{code}/set", {"rate": "much"})
+    assert f'href="/rates/{code}?span=week"' in wrong.text, "a link of the refused form leads to the list"
     prices.post(f"/rates/{code}/set", {"rate": "95"})
     page = prices.get(f"/rates/{code}").text
     assert page.count("<polyline") == 3

@@ -19,6 +19,7 @@ from console.signin.cookie import SessionCookie
 from console.surfaces import DESK
 from console.surfaces import surface_of as surface_with
 from console.wiring import wired
+from kit.base.ids import new_id
 from kit.rpc import audit as audit_rpc
 from kit.rpc import find as find_rpc
 from kit.rpc import queues as queues_rpc
@@ -252,6 +253,18 @@ def test_an_address_that_is_not_safe_or_has_no_passkeys_is_refused_at_start(url:
 def test_a_body_that_is_too_large_is_refused(signed_in: Person) -> None:
     answer = signed_in.post("/people/invite", {"name": "a" * 40_000})
     assert (answer.status_code, title_of(answer)) == (413, "That was too long")
+
+
+@pytest.mark.parametrize("site", ["same-origin", "none", "cross-site"])
+def test_a_notice_in_a_link_that_another_person_sent_is_not_shown(signed_in: Person, site: str) -> None:
+    of_us = site == "same-origin"
+    for report, sentence in (
+        ("notice=deal-confirmed", "the merchant is credited"),
+        ("problem=case_state_conflict", "the case was answered already"),
+        (f"asked=withdrawals:{new_id()}", "The request is recorded"),
+    ):
+        page = signed_in.get(f"/account?{report}", headers={"Sec-Fetch-Site": site}).text
+        assert (sentence in page) == of_us, report
 
 
 @pytest.mark.parametrize("body", [b"\xff\xfe", b"&" * 20_000, b"a=1&" * 100, b"%" * 99], ids=repr)

@@ -7,13 +7,14 @@ import io
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from uuid import uuid4
 
 import pytest
 from playwright.sync_api import expect
 
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 from tests.console.conftest import Open, Staff
-from tests.console.house import House, Person
+from tests.console.house import House, Person, title_of
 from tests.console.looks import looks_right
 from tests.gateway.desk import Desk, Shop
 from tests.support.stack import Stack
@@ -110,6 +111,22 @@ def test_several_are_disabled_and_enabled_at_once_also_past_the_question_for_a_s
     assert "Nothing was chosen" in operator.post("/requisites/disable", {"to": till.path}).text
 
 
+def test_a_whole_page_of_accounts_is_switched_and_one_that_is_not_there_is_named(
+    till: Till, operator: Person
+) -> None:
+    method = till.desk.method(till.desk.currency())
+    given = [pb.NewRequisite(account=f"account {number}", holder="H") for number in range(50)]
+    added = till.desk.deals.AddRequisites(pb.AddRequisitesRequest(method_code=method, requisites=given))
+    ids = [each.requisite_id for each in added.requisites]
+    unknown = str(uuid4())
+    ticked = dict.fromkeys([f"requisite:{each}" for each in (*ids, unknown)], "on")
+    done = operator.post("/requisites/disable", ticked | {"to": f"/requisites?method={method}"})
+    assert title_of(done) == "50 of 51 done"
+    assert re.search(rf"{unknown}.*not done", done.text, re.DOTALL)
+    request = pb.ListRequisitesRequest(method_code=method, enabled=True)
+    assert not till.desk.deals.ListRequisites(request).requisites
+
+
 def test_a_pasted_list_is_checked_line_by_line_and_added_whole_or_not_at_all(
     till: Till, staff: Staff, operator: Person, open_page: Open
 ) -> None:
@@ -146,6 +163,12 @@ def test_a_pasted_list_is_checked_line_by_line_and_added_whole_or_not_at_all(
     for text in ("", '"open'):
         wrong = operator.post("/new-requisites", {"method_code": till.method, "list": text})
         assert (wrong.status_code, 'id="list-error"' in wrong.text) == (422, True)
+    long = "\n".join(f"account {number:0120};Ann" for number in range(199))
+    for path in ("/new-requisites", "/new-requisites/add"):
+        cut = operator.post(path, {"method_code": till.method, "list": long})
+        assert cut.status_code == 422
+        assert "it has 26,466 characters, of at most 24,576: add it in parts." in cut.text
+        assert f"account {198:0120};Ann</textarea>" in cut.text, "the list is still whole"
 
 
 def test_an_account_is_added_and_typed_text_survives_a_refusal(till: Till, operator: Person) -> None:
@@ -165,6 +188,9 @@ def test_an_account_is_added_and_typed_text_survives_a_refusal(till: Till, opera
     done = operator.post("/new-requisite", fields | {"holder": "H"})
     assert "The account is added." in done.text
     assert till.listed()["third account"].max_deals == 7
+    twice = operator.post("/new-requisite", fields | {"account": "third-account", "holder": "Other"})
+    assert (twice.status_code, 'id="account-error"' in twice.text) == (422, True)
+    assert "third-account" not in till.listed()
 
 
 def test_a_reader_finds_accounts_and_changes_none(till: Till, staff: Staff) -> None:

@@ -67,6 +67,10 @@ def test_a_refused_webhook_is_found_explained_and_resent(
     page.locator("tbody input[type=checkbox]").first.check()
     page.get_by_role("button", name="Resend the ticked ones").click()
     expect(page.get_by_role("status")).to_contain_text("It was resent a moment ago")
+    expect(page.locator("tbody tr")).to_have_count(1)  # the list is still the filtered one
+    page.get_by_role("link", name="All", exact=True).click()
+    expect(page.get_by_role("heading", name="Webhooks")).to_be_visible()
+    assert f"merchant={shop.merchant_id}" in page.url
     looking.goto(f"{desk}/webhooks?state=success")
     looks_right(looking, "desk-webhooks")
 

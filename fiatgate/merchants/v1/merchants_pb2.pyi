@@ -1245,20 +1245,28 @@ class CreateApiKeyRequest(_message.Message):
 
     MERCHANT_ID_FIELD_NUMBER: _builtins.int
     NAME_FIELD_NUMBER: _builtins.int
+    NEWEST_KEY_ID_FIELD_NUMBER: _builtins.int
     merchant_id: _builtins.str
     name: _builtins.str
     """At most 64 characters."""
+    newest_key_id: _builtins.str
+    """The merchant's newest key that the caller knows; empty: it knows none. When there is a newer one the call is refused
+    with EDIT_CONFLICT, so a form that is sent twice makes one key. Without the field nothing is compared.
+    """
     def __init__(
         self,
         *,
         merchant_id: _builtins.str = ...,
         name: _builtins.str = ...,
+        newest_key_id: _builtins.str | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_newest_key_id", b"_newest_key_id", "newest_key_id", b"newest_key_id"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["merchant_id", b"merchant_id", "name", b"name"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_newest_key_id", b"_newest_key_id", "merchant_id", b"merchant_id", "name", b"name", "newest_key_id", b"newest_key_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__newest_key_id: _TypeAlias = _typing.Literal["newest_key_id"]  # noqa: Y015
+    _WhichOneofArgType__newest_key_id: _TypeAlias = _typing.Literal["_newest_key_id", b"_newest_key_id"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__newest_key_id) -> _WhichOneofReturnType__newest_key_id | None: ...
 
 Global___CreateApiKeyRequest: _TypeAlias = CreateApiKeyRequest  # noqa: Y015
 

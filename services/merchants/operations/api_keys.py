@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from typing import Final
 from uuid import UUID
 
+from sqlalchemy.orm import Session
+
 from kit.audit import acts
 from kit.base.ids import new_id, parse_id
 from kit.rpc import values
@@ -57,15 +59,21 @@ def authenticate(deps: Deps, *, api_key: str) -> KeyHolder:
     return holder
 
 
-def create_api_key(deps: Deps, *, merchant_id: str, name: str = "") -> NewApiKey:
-    """Makes a key and its signing secret; only a hash of the key and the encrypted secret are stored. Raises
-    MERCHANT_NOT_FOUND.
+def create_api_key(
+    deps: Deps, *, merchant_id: str, name: str = "", newest_key_id: str | None = None
+) -> NewApiKey:
+    """Makes a key and its signing secret; only a hash of the key and the encrypted secret are stored.
+
+    newest_key_id  the newest key that the caller knows; empty: none; None: not compared
+    Raises MERCHANT_NOT_FOUND, EDIT_CONFLICT when the merchant has a newer key.
     """
     now = deps.clock.now()
     key_name = values.parsed("name", name, fields.parse_key_name)
     api_key, secret = credentials.new_api_key(), credentials.new_secret()
     with deps.db.transaction() as tx:
         merchant = merchant_or_refuse(tx, id_of_merchant(merchant_id))
+        if newest_key_id is not None:
+            _require_newest(tx, merchant.merchant_id, newest_key_id)
         fresh = deps.vault.seal(credentials.new_lookup_key())
         sealed = store.sealed_lookup_key_or_new(tx, sealed=fresh, at=now)
         lookup_key = credentials.opened_lookup_key(deps.vault, sealed)
@@ -87,6 +95,14 @@ def create_api_key(deps: Deps, *, merchant_id: str, name: str = "") -> NewApiKey
             after={"name": key_name, "hint": kept.hint},
         )
     return NewApiKey(key_id=kept.id, api_key=api_key, secret=secret)
+
+
+def _require_newest(tx: Session, merchant_id: UUID, newest_key_id: str) -> None:
+    """Raises EDIT_CONFLICT when the merchant has a newer key. Another call waits until this one has made its key."""
+    store.merchant_to_change(tx, merchant_id)
+    newest = next((str(each.id) for each in store.api_keys_newest_first(tx, merchant_id, limit=1)), "")
+    if newest != newest_key_id:
+        raise errors.edit_conflict("newest_key_id", newest)
 
 
 def list_api_keys(deps: Deps, *, merchant_id: str) -> Sequence[domain.ApiKey]:

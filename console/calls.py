@@ -1,0 +1,101 @@
+"""Calls that a page can do without, and one act on several things."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, TypeVar
+
+from kit.base.clock import monotonic_seconds
+from kit.rpc.deadline import within
+from kit.rpc.errors import Refused, is_away
+from kit.web.exchange import REQUEST_SECONDS, allow
+
+OPTIONAL_SECONDS: Final = 2.0
+"""The time of a call that a page can do without: the rest of the request's is for the calls that it needs."""
+CALLS_AT_ONCE: Final = 4
+SEVERAL_SECONDS: Final = 40.0
+"""The time in which the calls of one form begin. They carry the token of one request, which counts for a minute."""
+
+T = TypeVar("T")
+
+
+async def or_none(call: Awaitable[T], *, seconds: float = OPTIONAL_SECONDS) -> T | None:
+    """Returns the answer; None while the service is away. Raises its other refusals."""
+    try:
+        with within(seconds):
+            return await call
+    except Refused as refused:
+        if not is_away(refused):
+            raise
+        return None
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The result of an act on one thing.
+
+    answer   of the service, when the act is done
+    refused  why it is not done. Without answer and refusal it was not tried.
+    """
+
+    id: str
+    answer: Any = None
+    refused: Refused | None = None
+
+    @property
+    def is_done(self) -> bool:
+        return self.answer is not None
+
+    @property
+    def sentence(self) -> str:
+        """Why the act is not done."""
+        if self.refused is None:
+            return "Not tried, because a call before it failed or took too long."
+        return f"{self.refused.message.rstrip('.')}."
+
+
+async def each_of(
+    ids: Sequence[str],
+    call: Callable[[str], Awaitable[Any]],
+    *,
+    beside: Collection[str],
+    at_once: int = CALLS_AT_ONCE,
+    seconds: float = REQUEST_SECONDS,
+) -> list[Outcome]:
+    """Returns the outcome of the call for each id, in their order.
+
+    beside   refusals of one thing, beside which the others go on. After another refusal no further call begins.
+    seconds  for each call
+    The first call is made alone, and raises a refusal that would be that of every call: a missing role is recorded
+    once, and the question for a second factor comes before anything is done.
+    """
+    found = {id: Outcome(id) for id in ids}
+    ends_at = monotonic_seconds() + SEVERAL_SECONDS
+    waiting = iter(ids)
+    goes_on = True
+
+    async def one(id: str) -> None:
+        nonlocal goes_on
+        allow(seconds)
+        try:
+            found[id] = Outcome(id, await call(id))
+        except Refused as refused:
+            goes_on = goes_on and refused.reason in beside
+            found[id] = Outcome(id, refused=refused)
+
+    async def several() -> None:
+        for id in waiting:
+            if not goes_on or monotonic_seconds() > ends_at:
+                return
+            await one(id)
+
+    if (first := next(waiting, None)) is not None:
+        await one(first)
+        refused = found[first].refused
+        if refused is not None and refused.reason not in beside and not is_away(refused):
+            raise refused
+    await asyncio.gather(*(several() for _ in range(at_once)))
+    allow(REQUEST_SECONDS)
+    return list(found.values())
