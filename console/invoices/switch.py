@@ -7,6 +7,7 @@ import falcon.asgi
 from console.exchange import Request
 from console.page import Page
 from fiatgate.invoices.v1 import invoices_pb2 as pb
+from kit.rpc.errors import invalid
 
 
 class DealsSystemPage(Page):
@@ -21,7 +22,10 @@ class DealsSystemPage(Page):
     on_head = on_get
 
     async def on_post(self, req: Request, resp: falcon.asgi.Response) -> None:
-        enabled = (await self.form(req)).text("enabled") == "yes"
+        wanted = (await self.form(req)).text("enabled")
+        if wanted not in ("yes", "no"):
+            raise invalid("VALIDATION_ERROR", "expected yes or no", field="enabled")
+        enabled = wanted == "yes"
         await self.leave_after(
             resp,
             self.deps.deals.SetDealsSystem(pb.SetDealsSystemRequest(enabled=enabled)),

@@ -18,11 +18,14 @@ from kit.rpc.errors import Refused, invalid
 from kit.web.forms import Form
 
 ROLES_THAT_CHANGE: Final = frozenset({"admin", "owner"})
+NO_ROLES: Final = "none"
+"""The value of a form that was made from a person without roles."""
 MENDABLE: Final = frozenset(
     {
         "VALIDATION_ERROR",
         "APPROVAL_REQUIRED",
         "APPROVAL_STATE_CONFLICT",
+        "EDIT_CONFLICT",
         "LAST_ADMIN",
         "LAST_OWNER",
         "MAIL_REQUIRED",
@@ -85,7 +88,9 @@ class PersonPage(Page):
     async def on_post_roles(self, req: Request, resp: falcon.asgi.Response, person_id: str) -> None:
         form = await self.form(req)
         roles = chosen(form, self.deps.surface.roles, prefix="role")
-        await self._set_roles(req, resp, person_id, roles)
+        was = form.prose("was", most=300)
+        seen = pb.Roles(roles=() if was == NO_ROLES else was.split()) if was else None
+        await self._set_roles(req, resp, person_id, roles, seen)
 
     async def on_post_remove(self, req: Request, resp: falcon.asgi.Response, person_id: str) -> None:
         await self.form(req)
@@ -143,16 +148,23 @@ class PersonPage(Page):
         )
 
     async def _set_roles(
-        self, req: Request, resp: falcon.asgi.Response, person_id: str, roles: list[str]
+        self,
+        req: Request,
+        resp: falcon.asgi.Response,
+        person_id: str,
+        roles: list[str],
+        was: pb.Roles | None = None,
     ) -> None:
+        """Replaces the roles; with `was` only if the person still has those."""
         merchant_id = req.exchange.signed_in.merchant_id
-        request = pb.SetRolesRequest(person_id=person_id, roles=roles, merchant_id=merchant_id)
+        request = pb.SetRolesRequest(person_id=person_id, roles=roles, merchant_id=merchant_id, was=was)
         try:
             await self.deps.people.SetRoles(request)
         except Refused as refused:
             if refused.reason not in MENDABLE:
                 raise
-            await self._show(req, resp, person_id, refused=refused, ticked=roles)
+            is_stale = refused.reason == "EDIT_CONFLICT"  # then the present roles are shown
+            await self._show(req, resp, person_id, refused=refused, ticked=None if is_stale else roles)
             return
         if merchant_id and not roles:  # no member any more, so the person's page is gone
             leave_for(resp, "/people", notice="member-removed")
@@ -180,6 +192,7 @@ class PersonPage(Page):
             refused=refused,
             person=person,
             ticked=roles_shown(req, person) if ticked is None else ticked,
+            was=" ".join(roles_shown(req, person)) or NO_ROLES,
             sessions=sessions,
             is_self=person.person_id == req.exchange.signed_in.person.person_id,
             may_change=may_change(req),

@@ -154,7 +154,7 @@ class MethodPage(Page):
         *,
         refused: Refused | None = None,
     ) -> None:
-        (catalog, method), (places, _) = await asyncio.gather(catalog_with(self, code), places_of(self))
+        (catalog, method), (places, away) = await asyncio.gather(catalog_with(self, code), places_of(self))
         place = places.get(code)
         self.show(
             req,
@@ -169,7 +169,8 @@ class MethodPage(Page):
             currencies={each.code: f"{each.code} {each.name}" for each in catalog.currencies},
             kinds=KINDS,
             place=place,
-            is_full=bool(code) and is_full(place),
+            is_full=bool(code) and not away and is_full(place),
+            away=away if code else (),
         )
 
 

@@ -77,9 +77,11 @@ class ParkedPage(FilePage):
         return await or_none(self.deps.parked[name].ListParked(request))
 
     async def on_post_retry(self, req: Request, resp: falcon.asgi.Response) -> None:
-        """Handles the events of the services again that the person may change, once each."""
+        """Handles the events of the services again that the person may change, once each. A person who may change none
+        is refused by the service, which records it.
+        """
         await self.form(req)
-        services = [name for name, role in ROLES.items() if self.may(req, role)]
+        services = [name for name, role in ROLES.items() if self.may(req, role)] or list(ROLES)
         await self._retried(resp, [pb.RetryParkedRequest()] * len(services), services)
 
     async def on_post_retry_one(

@@ -98,6 +98,12 @@ unavailable = partial(_refusal, grpc.StatusCode.UNAVAILABLE)
 """Temporary: the same call may succeed later."""
 
 
+def edit_conflict(field: str, now: str) -> Refused:
+    """Returns EDIT_CONFLICT: the field is no longer what the caller saw, it is `now`."""
+    message = f"Another change came first: it is {now or 'empty'} now"
+    return precondition("EDIT_CONFLICT", message, field=field, now=now)
+
+
 def database_unavailable(
     message: str = "The service is temporarily unavailable, retry in a few seconds",
 ) -> Refused:

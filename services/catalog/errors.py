@@ -66,11 +66,6 @@ def _rate_with_all_decimals(rate: Decimal) -> str:
     return two if Decimal(two) == rate else f"{rate.normalize():f}"
 
 
-def edit_conflict(field: str, now: str) -> Refused:
-    message = f"Another change came first: it is {now} now" if now else "Another change came first"
-    return precondition("EDIT_CONFLICT", message, field=field, now=now)
-
-
 def rate_not_held(currency_code: str) -> Refused:
     message = f"No rate of {currency_code} waits for acceptance"
     return precondition("RATE_NOT_HELD", message, currency=currency_code)

@@ -27,11 +27,6 @@ def merchant_state_conflict(status: str) -> Refused:
     return precondition("MERCHANT_STATE_CONFLICT", f"The merchant is {status}", status=status)
 
 
-def edit_conflict(field: str, now: str) -> Refused:
-    message = f"Another change came first: it is {now or 'empty'} now"
-    return precondition("EDIT_CONFLICT", message, field=field, now=now)
-
-
 def category_not_found(code: str) -> Refused:
     return invalid("MERCHANT_CATEGORY_NOT_FOUND", f"There is no category {code!r}", field="category_code")
 

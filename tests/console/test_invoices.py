@@ -197,6 +197,8 @@ def test_an_invoice_is_canceled_after_one_question_and_not_twice(
 def test_new_deals_are_switched_off_and_on_with_their_author(staff: Staff, shop: Shop) -> None:
     operator, viewer = staff("desk"), staff("viewer")
     try:
+        for unclear in ({}, {"enabled": "on"}):
+            assert operator.post("/deals-system", unclear).status_code == 400
         off = operator.post("/deals-system", {"enabled": "no"})
         assert "New invoices and new deals are refused." in off.text
         assert operator.email in off.text

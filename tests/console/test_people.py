@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from html import unescape
 
 import pytest
 
@@ -138,6 +139,21 @@ def test_a_person_without_roles_stays_in_the_list(house: House, admin: Person) -
     admin.post(f"{path}/roles", {})
     assert f'href="{path}"' in admin.get("/people").text
     assert signed_out(other.get("/"))
+
+
+def test_roles_that_a_colleague_changed_meanwhile_are_not_set_from_an_older_page(
+    house: House, admin: Person
+) -> None:
+    path = f"/people/{id_of(admin, house.person('desk', 'treasury'))}"
+    (was,) = re.findall(r'name="was" value="([^"]*)"', admin.get(path).text)
+    admin.post(f"{path}/roles", {"role:desk": "on", "was": was})
+    stale = admin.post(f"{path}/roles", {"role:desk": "on", "role:treasury": "on", "was": was})
+    assert stale.status_code == 422
+    assert "Another person changed this meanwhile, to “desk”" in unescape(stale.text)
+    assert 'name="role:treasury" value="on" checked' not in stale.text
+    (now,) = re.findall(r'name="was" value="([^"]*)"', stale.text)
+    assert now == "desk"
+    assert "The roles are set." in admin.post(f"{path}/roles", {"role:viewer": "on", "was": now}).text
 
 
 def test_a_page_that_only_refuses_is_not_offered(house: House) -> None:

@@ -97,6 +97,7 @@ def test_a_parked_event_is_shown_retried_and_a_forged_one_discarded(
     connection.close()
     path = f"/parked/webhooks/{event_id}"
     shown = unescape(staff("viewer").get("/parked").text)
+    assert staff("viewer").post("/parked/retry").status_code == 403
     assert event_id in shown
     page = staff.page(open_page, "admin")
     page.goto(f"{house.desk}/parked")

@@ -284,6 +284,30 @@ def test_a_withdrawal_method_is_made_changed_and_switched_off(treasury: Person) 
     assert (changed["min_amount"], changed["enabled"]) == ("7.000000", "False")
 
 
+def test_an_older_page_of_a_withdrawal_method_does_not_undo_a_colleagues_change(treasury: Person) -> None:
+    path = f"/withdrawal-methods/M-{uuid4().hex[:12]}"
+    fields = {
+        "network": "TRC20",
+        "name": "USDT on Tron",
+        "network_fee": "1",
+        "min_amount": "5",
+        "enabled": "on",
+    }
+    treasury.post("/withdrawal-methods/new", fields | {"code": path.rpartition("/")[2]})
+    seen = dict(re.findall(r'name="(was:[^"]+)" value="([^"]*)"', treasury.get(path).text))
+    assert "The withdrawal method is set." in text_of(
+        treasury.post(path, fields | seen | {"network_fee": "1.5"})
+    )
+    stale = treasury.post(path, fields | seen | {"min_amount": "6"})
+    assert stale.status_code == 422
+    assert "it is 1.500000 now" in text_of(stale)
+    seen = dict(re.findall(r'name="(was:[^"]+)" value="([^"]*)"', stale.text))
+    again = treasury.post(path, fields | seen | {"network_fee": "1.5", "min_amount": "6"})
+    assert "The withdrawal method is set." in text_of(again)
+    twice = treasury.post("/withdrawal-methods/new", fields | {"code": path.rpartition("/")[2]})
+    assert twice.status_code == 422, "a method of this code exists"
+
+
 def test_the_list_has_a_file_of_all_that_its_filters_leave(
     payouts: Payouts, treasury: Person, staff: Staff
 ) -> None:

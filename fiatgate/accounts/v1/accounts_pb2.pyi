@@ -1463,6 +1463,7 @@ class SetRolesRequest(_message.Message):
     PERSON_ID_FIELD_NUMBER: _builtins.int
     ROLES_FIELD_NUMBER: _builtins.int
     MERCHANT_ID_FIELD_NUMBER: _builtins.int
+    WAS_FIELD_NUMBER: _builtins.int
     person_id: _builtins.str
     merchant_id: _builtins.str
     """Empty: roles of the staff; else roles of this merchant."""
@@ -1470,20 +1471,47 @@ class SetRolesRequest(_message.Message):
     def roles(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Empty: none of them any more."""
 
+    @_builtins.property
+    def was(self) -> Global___Roles:
+        """The roles that the caller saw: EDIT_CONFLICT when they are others by now. Null: not compared."""
+
     def __init__(
         self,
         *,
         person_id: _builtins.str = ...,
         roles: _abc.Iterable[_builtins.str] | None = ...,
         merchant_id: _builtins.str = ...,
+        was: Global___Roles | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_was", b"_was", "was", b"was"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_was", b"_was", "merchant_id", b"merchant_id", "person_id", b"person_id", "roles", b"roles", "was", b"was"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__was: _TypeAlias = _typing.Literal["was"]  # noqa: Y015
+    _WhichOneofArgType__was: _TypeAlias = _typing.Literal["_was", b"_was"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__was) -> _WhichOneofReturnType__was | None: ...
+
+Global___SetRolesRequest: _TypeAlias = SetRolesRequest  # noqa: Y015
+
+@_typing.final
+class Roles(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ROLES_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def roles(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
+    def __init__(
+        self,
+        *,
+        roles: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["merchant_id", b"merchant_id", "person_id", b"person_id", "roles", b"roles"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["roles", b"roles"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___SetRolesRequest: _TypeAlias = SetRolesRequest  # noqa: Y015
+Global___Roles: _TypeAlias = Roles  # noqa: Y015
 
 @_typing.final
 class SetRolesResponse(_message.Message):

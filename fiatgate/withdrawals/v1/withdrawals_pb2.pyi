@@ -560,18 +560,26 @@ class SetWithdrawalMethodRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     METHOD_FIELD_NUMBER: _builtins.int
+    WAS_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def method(self) -> Global___WithdrawalMethod: ...
+    @_builtins.property
+    def was(self) -> Global___WithdrawalMethod:
+        """The method that the caller saw, empty for one to create: EDIT_CONFLICT when it is another by now. Null: not compared."""
+
     def __init__(
         self,
         *,
         method: Global___WithdrawalMethod | None = ...,
+        was: Global___WithdrawalMethod | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["method", b"method"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_was", b"_was", "method", b"method", "was", b"was"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["method", b"method"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_was", b"_was", "method", b"method", "was", b"was"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__was: _TypeAlias = _typing.Literal["was"]  # noqa: Y015
+    _WhichOneofArgType__was: _TypeAlias = _typing.Literal["_was", b"_was"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__was) -> _WhichOneofReturnType__was | None: ...
 
 Global___SetWithdrawalMethodRequest: _TypeAlias = SetWithdrawalMethodRequest  # noqa: Y015
 

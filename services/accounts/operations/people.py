@@ -1,6 +1,6 @@
 """People and their roles, for administrators of the desk, for owners of a merchant, and for the command line."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 from uuid import UUID
 
@@ -13,6 +13,7 @@ from kit.base.emails import EMAIL_CHARACTERS, is_email, parse_email
 from kit.base.ids import parse_id
 from kit.db.database import retry_conflicts
 from kit.rpc import approvals, values
+from kit.rpc.errors import edit_conflict
 from services.accounts import errors
 from services.accounts.domain import ADMIN, OWNER, Person
 from services.accounts.operations import fields
@@ -59,24 +60,39 @@ def get_person(deps: Deps, *, person: str) -> Person:
     return shown
 
 
-def set_roles(deps: Deps, *, person_id: str, roles: Sequence[str], merchant_id: str) -> Person:
+def set_roles(
+    deps: Deps,
+    *,
+    person_id: str,
+    roles: Sequence[str],
+    merchant_id: str,
+    was: Collection[str] | None = None,
+) -> Person:
     """Replaces the roles of the staff, or at a merchant; they hold from the next request. Raises PERSON_NOT_FOUND,
-    LAST_ADMIN, LAST_OWNER; APPROVAL_REQUIRED for a new admin, and APPROVAL_STATE_CONFLICT.
+    LAST_ADMIN, LAST_OWNER; EDIT_CONFLICT when the roles are not what they `was` for the caller; APPROVAL_REQUIRED for a
+    new admin, and APPROVAL_STATE_CONFLICT.
     """
     wanted = values.uuid_or(errors.person_not_found, person_id)
     merchant = merchant_reached(
         values.uuid("merchant_id", merchant_id) if merchant_id else None, errors.merchant_not_found
     )
     given = fields.staff_roles(roles) if merchant is None else fields.member_roles("roles", roles)
-    return approvals.done(_roles_set_or_requested(deps, wanted, given, merchant))
+    return approvals.done(_roles_set_or_requested(deps, wanted, given, merchant, was))
 
 
 @retry_conflicts
 def _roles_set_or_requested(
-    deps: Deps, person_id: UUID, roles: Sequence[str], merchant_id: UUID | None
+    deps: Deps,
+    person_id: UUID,
+    roles: Sequence[str],
+    merchant_id: UUID | None,
+    was: Collection[str] | None,
 ) -> Person | Approval:
     with deps.db.transaction() as tx:
         person = _to_change(tx, person_id)
+        present = person.roles if merchant_id is None else person.roles_at(merchant_id)
+        if was is not None and set(was) != set(present):
+            raise edit_conflict("roles", ", ".join(sorted(present)))
         becomes_admin = merchant_id is None and ADMIN in roles and ADMIN not in person.roles
         if becomes_admin and needs_two(deps, tx, person.email):
             return approvals.request(tx, _giving(person, roles), deps)

@@ -62,7 +62,11 @@ class PeopleServicer(accounts_pb2_grpc.PeopleServiceServicer):
 
     def SetRoles(self, request: pb.SetRolesRequest, context: grpc.ServicerContext) -> pb.SetRolesResponse:
         person = people.set_roles(
-            self._deps, person_id=request.person_id, roles=request.roles, merchant_id=request.merchant_id
+            self._deps,
+            person_id=request.person_id,
+            roles=request.roles,
+            merchant_id=request.merchant_id,
+            was=request.was.roles if request.HasField("was") else None,
         )
         return pb.SetRolesResponse(person=person_to_message(person))
 

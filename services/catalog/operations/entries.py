@@ -12,6 +12,7 @@ from kit.audit import acts
 from kit.base.money import FIAT_PLACES, has_decimals, parse_fraction
 from kit.db.database import refusing
 from kit.rpc import values
+from kit.rpc.errors import edit_conflict
 from services.catalog import errors
 from services.catalog.domain import PAYMENT_MOST_MINUTES, AccountKind, Currency, Method
 from services.catalog.events import CATALOG_CHANGED
@@ -134,7 +135,7 @@ def set_payment_method(
             kept = {name: getattr(was, name) for name in keeps}
             method = _merged("method", before, was, replace(method, **kept))
             if method.min_sum > method.max_sum:
-                raise errors.edit_conflict("method.max_sum", f"{method.max_sum:f}")
+                raise edit_conflict("method.max_sum", f"{method.max_sum:f}")
         stored = entries.put_method(tx, method, keeps=keeps)
         _record(tx, "method", stored.code, before, stored)
     deps.bus.hint(CATALOG_CHANGED)
@@ -144,9 +145,9 @@ def set_payment_method(
 def _require_right_start(field: str, before: Entry | None, was: Entry | None, *, create: bool) -> None:
     """Raises EDIT_CONFLICT if an entry to create exists, or one to change does not."""
     if create and before is not None:
-        raise errors.edit_conflict(field, before.code)
+        raise edit_conflict(field, before.code)
     if was is not None and before is None:
-        raise errors.edit_conflict(field, "")
+        raise edit_conflict(field, "")
 
 
 def _merged(kind: str, now: E, was: E, wanted: E) -> E:
@@ -159,7 +160,7 @@ def _merged(kind: str, now: E, was: E, wanted: E) -> E:
         if value == getattr(was, name):
             continue
         if present not in (getattr(was, name), value):
-            raise errors.edit_conflict(f"{kind}.{name}", acts.text_of(present))
+            raise edit_conflict(f"{kind}.{name}", acts.text_of(present))
         changed[name] = value
     return replace(now, **changed)
 
@@ -169,7 +170,7 @@ def _require_fitting_amounts(merged: Currency) -> None:
     for name in ("min_amount", "max_amount"):
         amount: Decimal = getattr(merged, name)
         if not has_decimals(amount, at_most=merged.decimals) or amount < merged.min_amount:
-            raise errors.edit_conflict(f"currency.{name}", f"{amount:f}")
+            raise edit_conflict(f"currency.{name}", f"{amount:f}")
 
 
 def _record(

@@ -11,6 +11,7 @@ from kit.audit import acts
 from kit.base.ids import new_id, parse_id
 from kit.rpc import values
 from kit.rpc.actors import require_merchant
+from kit.rpc.errors import edit_conflict
 from services.merchants import credentials, domain, errors, models, store
 from services.merchants.operations import fields
 from services.merchants.operations.lookup import id_of_merchant, merchant_or_refuse
@@ -102,7 +103,7 @@ def _require_newest(tx: Session, merchant_id: UUID, newest_key_id: str) -> None:
     store.merchant_to_change(tx, merchant_id)
     newest = next((str(each.id) for each in store.api_keys_newest_first(tx, merchant_id, limit=1)), "")
     if newest != newest_key_id:
-        raise errors.edit_conflict("newest_key_id", newest)
+        raise edit_conflict("newest_key_id", newest)
 
 
 def list_api_keys(deps: Deps, *, merchant_id: str) -> Sequence[domain.ApiKey]:

@@ -6,7 +6,8 @@ from typing import Final
 from kit.audit import acts
 from kit.base.money import parse_fraction
 from kit.rpc import values
-from services.merchants import domain, errors, store
+from kit.rpc.errors import edit_conflict
+from services.merchants import domain, store
 from services.merchants.operations import fields
 from services.merchants.wiring import Deps
 
@@ -23,7 +24,7 @@ def set_category(deps: Deps, *, code: str, commission: str, was: str | None = No
         before = store.category_to_change(tx, category.code)
         now = "" if before is None else domain.fraction_text(before.commission)
         if was is not None and now not in (was, domain.fraction_text(category.commission)):
-            raise errors.edit_conflict("commission", now)
+            raise edit_conflict("commission", now)
         store.put_category(tx, category, at=deps.clock.now())
         changed = ("commission",)
         acts.record(

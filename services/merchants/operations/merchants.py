@@ -14,6 +14,7 @@ from kit.base.ids import new_id
 from kit.base.money import parse_fraction
 from kit.egress.address import check_url
 from kit.rpc import values
+from kit.rpc.errors import edit_conflict
 from services.merchants import domain, errors, models, store
 from services.merchants.domain import Merchant, MerchantFilter, MerchantStatus
 from services.merchants.operations import fields
@@ -243,7 +244,7 @@ def _require_no_conflict(
     """Raises EDIT_CONFLICT for the first option that another caller has changed to something else."""
     for field, now in present.items():
         if getattr(options, field) is not None and now not in (was[field], _option(getattr(changed, field))):
-            raise errors.edit_conflict(field, now if isinstance(now, str) else ", ".join(now))
+            raise edit_conflict(field, now if isinstance(now, str) else ", ".join(now))
 
 
 def _option(value: object) -> str | Sequence[str]:

@@ -1,15 +1,22 @@
 """The operators' calls on withdrawal methods."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
+from decimal import Decimal
+from typing import Final
 
 from kit.audit import acts
+from kit.base.money import usdt_text
 from kit.rpc import values
+from kit.rpc.errors import edit_conflict
 from services.withdrawals.domain import MAX_AMOUNT, METHOD_NAME_MAX_CHARACTERS
 from services.withdrawals.operations import fields
 from services.withdrawals.store import withdrawals
 from services.withdrawals.store.views import MethodView
 from services.withdrawals.wiring import Deps
+
+SEEN: Final = ("code", "name", "network_fee", "min_amount", "memo_allowed", "enabled")
+"""The values that a caller compares: those that may change, and the code, which is empty for no method."""
 
 
 def list_withdrawal_methods(deps: Deps) -> Sequence[MethodView]:
@@ -28,10 +35,12 @@ def set_withdrawal_method(
     min_amount: str,
     memo_allowed: bool,
     enabled: bool,
+    was: Mapping[str, object] | None = None,
 ) -> MethodView:
     """Creates the method of this code or replaces its options, except its network.
 
-    Existing withdrawals keep their network and fee. Raises VALIDATION_ERROR.
+    Existing withdrawals keep their network and fee. `was` has the values of `SEEN` that the caller saw, amounts as
+    text. Raises VALIDATION_ERROR, EDIT_CONFLICT.
     """
     fee = fields.amount("method.network_fee", network_fee)
     least = fields.amount("method.min_amount", min_amount)
@@ -52,6 +61,8 @@ def set_withdrawal_method(
     with deps.db.transaction() as tx:
         known = {method.code: method for method in withdrawals.methods_to_change(tx)}
         before = known.get(given.code)
+        if was is not None:
+            _require_same(before, was)
         if before and before.network != given.network:
             message = f"{given.code} is of {before.network}; another network needs a method of its own"
             raise values.invalid("method.network", message)
@@ -66,3 +77,18 @@ def set_withdrawal_method(
             after=asdict(stored),
         )
     return stored
+
+
+def _require_same(before: MethodView | None, was: Mapping[str, object]) -> None:
+    """Raises EDIT_CONFLICT for the first value that is no longer as the caller saw it."""
+    now = dict.fromkeys(SEEN, "") if before is None else {name: _text(getattr(before, name)) for name in SEEN}
+    for name in SEEN:
+        if now[name] != was[name]:
+            raise edit_conflict(f"method.{name}", acts.text_of(now[name]))
+        if not now["code"]:
+            return
+
+
+def _text(value: object) -> object:
+    """Returns an amount as messages have it, and other values as they are."""
+    return usdt_text(value) if isinstance(value, Decimal) else value

@@ -95,6 +95,9 @@ class WithdrawalsServicer(withdrawals_pb2_grpc.WithdrawalsServiceServicer):
             min_amount=given.min_amount,
             memo_allowed=given.memo_allowed,
             enabled=given.enabled,
+            was={name: getattr(request.was, name) for name in methods.SEEN}
+            if request.HasField("was")
+            else None,
         )
         return pb.SetWithdrawalMethodResponse(method=method_to_message(method))
 
