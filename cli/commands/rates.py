@@ -102,7 +102,22 @@ def pull(*, as_json: Json = False) -> None:
 
 
 @app.command("accept", epilog="Example: fiatgate rates accept EUR")
-def accept(code: Code, *, as_json: Json = False) -> None:
-    """Accept the rate that the jump guard holds back."""
-    request = pb.AcceptRateRequest(currency_code=code)
-    output.record(connection.catalog().AcceptRate(request).rate, as_json=as_json)
+def accept(
+    code: Code,
+    held: Annotated[
+        str,
+        typer.Argument(metavar="RATE", help="The held rate that `rates list` shows; else the present one."),
+    ] = "",
+    *,
+    as_json: Json = False,
+) -> None:
+    """Accept the rate that the jump guard holds back; refused if another one is held by then."""
+    catalog = connection.catalog()
+    if not held:
+        states = {each.currency_code: each for each in catalog.ListRates(pb.ListRatesRequest()).rates}
+        state = states.get(code, pb.RateState())
+        if held := state.held.source_rate:
+            before = f"; in force is {state.in_force.source_rate}" if state.HasField("in_force") else ""
+            output.note(f"The jump guard holds {held} {code} per USDT{before}.")
+    request = pb.AcceptRateRequest(currency_code=code, expected_source_rate=held)
+    output.record(catalog.AcceptRate(request).rate, as_json=as_json)

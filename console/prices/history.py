@@ -94,11 +94,15 @@ class RatePage(ListPage):
             leave_for(resp, f"/rates/{currency_code}", notice="rate-set")
 
     async def on_post_accept(self, req: Request, resp: falcon.asgi.Response, currency_code: str) -> None:
-        await self.form(req)
-        request = pb.AcceptRateRequest(currency_code=currency_code)
+        form = await self.form(req)
+        expected = form.line("expected", most=RATE_MAX_CHARACTERS)
+        request = pb.AcceptRateRequest(currency_code=currency_code, expected_source_rate=expected)
         try:
             await self.deps.catalog.AcceptRate(request)
         except Refused as refused:
+            if refused.reason == "EDIT_CONFLICT":
+                leave_for(resp, f"/rates/{currency_code}", problem="other_rate_held")
+                return
             await self._mend(req, resp, currency_code, refused)
         else:
             leave_for(resp, f"/rates/{currency_code}", notice="rate-accepted")

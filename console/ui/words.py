@@ -133,6 +133,7 @@ PROBLEMS: Final[Mapping[str, str]] = {
     "CURRENCY_NOT_FOUND": "There is no such currency.",
     "RATE_JUMPS": "The jump guard refused this rate: it is too far from the last one. Nothing was changed.",
     "RATE_NOT_HELD": "No rate waits for acceptance: the sources agree again, or another person decided.",
+    "OTHER_RATE_HELD": "The sources were polled meanwhile, and another rate is held now. Nothing was changed.",
     "NONE_CHOSEN": "Nothing was chosen: tick the accounts first.",
 }
 """By the reason of the refusal. A page for one topic may give a sentence of its own (`Page.show(problem=…)`)."""

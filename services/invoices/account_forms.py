@@ -32,6 +32,31 @@ class AccountKind(StrEnum):
     UPI = "upi"
 
 
+_ALONE: Final = frozenset({AccountKind.IBAN, AccountKind.CARD, AccountKind.UPI})
+"""The kinds whose accounts are told apart without their bank."""
+
+
+def account_key(text: str) -> str:
+    """Returns an account as `models.ACCOUNT_KEY` writes it, however it is spaced; empty for text without any."""
+    return "".join(each for each in text if each.isalnum()).upper()
+
+
+def same_account(kind: AccountKind, one: tuple[str, str | None], other: tuple[str, str | None]) -> bool:
+    """Returns whether two accounts of a method, each with its bank, are one: money to one is money to the other.
+
+    Spaces, hyphens and capitals make no difference. The other signs of an address as j.doe@bank do. A number of a
+    telephone, or of free text, is one account at each of two banks.
+    """
+    if _key(one[0]) != _key(other[0]) or not _key(one[0]):
+        return False
+    banks = [" ".join(bank.split()).casefold() for _, bank in (one, other) if bank]
+    return kind in _ALONE or len(banks) < 2 or banks[0] == banks[1]
+
+
+def _key(account: str) -> str:
+    return account.translate(_BETWEEN_DIGITS).casefold() if "@" in account else account_key(account)
+
+
 def normal_form(kind: AccountKind, account: str) -> str:
     """Returns the account as it is stored: an IBAN in capitals, a card's digits, E.164, a UPI address in small letters,
     each without blanks. Free text stays as it is.

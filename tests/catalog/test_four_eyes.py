@@ -181,6 +181,25 @@ def test_the_held_rate_that_was_requested_is_accepted_not_a_newer_one(
     assert not state.HasField("held")
 
 
+def test_a_held_rate_that_the_operator_has_not_seen_is_not_accepted(
+    held: tuple[Catalog, str], rate_server: RateServer
+) -> None:
+    catalog, code = held
+    rate_server.say("/good", {code: "300"})
+    catalog.pull()
+    for seen, refusal in (
+        ("200", "EDIT_CONFLICT"),
+        ("200x", "VALIDATION_ERROR"),
+        ("300.00", "APPROVAL_REQUIRED"),
+    ):
+        request = pb.AcceptRateRequest(currency_code=code, expected_source_rate=seen)
+        with pytest.raises(Refused) as refused:
+            catalog.stub.AcceptRate(request)
+        assert refused.value.reason == refusal
+        if refusal == "EDIT_CONFLICT":
+            assert refused.value.metadata == {"field": "expected_source_rate", "now": "300"}
+
+
 @pytest.mark.parametrize("now", ["300", "140"])
 def test_a_request_for_a_rate_that_has_moved_on_is_refused(
     held: tuple[Catalog, str], rate_server: RateServer, now: str

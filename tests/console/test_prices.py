@@ -42,6 +42,20 @@ def hidden(html: str, action: str) -> dict[str, str]:
     return dict(re.findall(r'type="hidden" name="([^"]+)" value="([^"]*)"', form))
 
 
+def test_a_rate_that_is_no_longer_held_as_it_was_shown_is_not_requested(desk: Desk, prices: Person) -> None:
+    code = desk.currency(rate="90.00")
+    hold = "INSERT INTO held_rates (currency_code, source_rate, taken_at, document) VALUES (%s, 60, now(), %s)"
+    desk.catalog_database(hold, code, '{"quotes": []}')  # as the poller does
+    action = f"/rates/{code}/accept"
+    shown = hidden(prices.get(f"/rates/{code}").text, action)
+    assert shown == {"expected": "60"}
+    desk.catalog_database("UPDATE held_rates SET source_rate = 30 WHERE currency_code = %s", code)
+    refused = prices.post(action, shown)
+    assert "another rate is held now. Nothing was changed." in refused.text
+    assert "The jump guard holds 30" in refused.text
+    assert "A request for this currency waits" not in refused.text
+
+
 def test_the_course_of_a_rate_is_a_chart_with_its_table_and_file(desk: Desk, prices: Person) -> None:
     code = desk.currency(rate="90.00")
     wrong = prices.post(f"/rates/{code}/set", {"rate": "much"})

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from functools import partial
 from typing import Any, Final
@@ -10,7 +12,7 @@ from typing import Any, Final
 import pytest
 
 from kit.rpc.errors import Refused
-from services.invoices.account_forms import AccountKind
+from services.invoices.account_forms import AccountKind, same_account
 from services.invoices.domain.states import DealStatus
 from services.invoices.operations import desk, requisites
 from services.invoices.operations.requisites import NewRequisite
@@ -202,7 +204,7 @@ def test_several_accounts_are_added_all_or_none(world: World) -> None:
 
     assert [each.account for each in added(world, "11", "13")] == ["11", "13"]
     again = requisites.check_requisites(world.deps, method_code="card_eur", given=[new("1-3"), new("15")])
-    assert [(each.field, each.problem) for each in again] == [
+    assert [(each.field, each.problem.partition(":")[0]) for each in again] == [
         ("account", "The method has this account already"),
         ("", ""),
     ]
@@ -211,6 +213,86 @@ def test_several_accounts_are_added_all_or_none(world: World) -> None:
     for wrong in ([], [new(str(number)) for number in range(201)]):
         call = partial(requisites.add_requisites, world.deps, method_code="card_eur", given=wrong)
         assert refusal(call)[0] == "requisites"
+
+
+def test_an_account_is_added_once_however_it_is_typed(world: World) -> None:
+    add = partial(requisites.add_requisite, world.deps, method_code="card_eur", holder="H", max_deals=1)
+    first = add(account="7777 8888", bank="First Bank")
+    for again in ("7777 8888", "7777-8888"):
+        for bank in ("First Bank", " first  bank", None):
+            assert refusal(partial(add, account=again, bank=bank)) == (
+                "account",
+                f"The method has this account already: requisite {first.id}",
+            )
+    other = add(account="7777 8888", bank="Other Bank")
+    assert requisites.add_requisite(
+        world.deps, method_code="sepa_eur", holder="H", account="7777 8888", bank=None, max_deals=1
+    )
+    with ThreadPoolExecutor(4) as threads:
+        outcomes = Counter(threads.map(lambda _: outcome(partial(add, account="99", bank=None)), range(4)))
+    assert outcomes == {"done": 1, "VALIDATION_ERROR": 3}
+
+    # A disabled one makes way, for a holder that is spelt right, and does not come back beside it.
+    requisites.disable_requisite(world.deps, requisite_id=str(first.id))
+    second = add(account="7777 8888", bank="First Bank")
+    enable = partial(requisites.enable_requisite, world.deps, requisite_id=str(first.id))
+    assert refusal(enable) == ("requisite_id", f"Requisite {second.id} of the method has the same account")
+    for each in (second, other):
+        requisites.disable_requisite(world.deps, requisite_id=str(each.id))
+    assert enable().enabled
+
+
+def outcome(call: Callable[[], object]) -> str:
+    try:
+        call()
+    except Refused as refused:
+        return refused.reason
+    return "done"
+
+
+def test_a_disabled_account_with_an_open_deal_makes_no_way(world: World) -> None:
+    first = requisites.list_requisites(world.deps, method_code="card_eur")[0]
+    only(world, first)
+    world.with_deal()
+    requisites.disable_requisite(world.deps, requisite_id=str(first.id))
+    add = partial(requisites.add_requisite, world.deps, method_code="card_eur", holder="H", max_deals=1)
+    assert refusal(partial(add, account=first.account, bank=None))[0] == "account"
+
+
+@pytest.mark.parametrize(
+    ("kind", "one", "other", "same"),
+    [
+        ("iban", ("DE02 1203", "First"), ("de021203", "Other"), True),
+        ("upi", ("j.doe@bank", None), ("jdoe@bank", None), False),
+        ("upi", ("J.Doe@bank", "First"), ("j.doe@bank", "Other"), True),
+        ("phone", ("+447700900123", "First"), ("+44 7700 900123", "first"), True),
+        ("phone", ("+447700900123", "First"), ("+447700900123", "Other"), False),
+        ("free", ("**", None), ("**", None), False),
+    ],
+)
+def test_two_accounts_are_one_if_money_to_one_is_money_to_the_other(
+    kind: str, one: tuple[str, str | None], other: tuple[str, str | None], same: bool
+) -> None:
+    assert same_account(AccountKind(kind), one, other) is same
+
+
+def test_the_deals_of_an_account_end_with_the_newest_whichever_clock_wrote_last(world: World) -> None:
+    account = requisites.list_requisites(world.deps, method_code="card_eur")[0]
+    only(world, account)
+    world.clock.advance(minutes=2)
+    ahead = world.with_deal(amount="100.00")
+    world.clock.advance(minutes=-2)
+    behind = world.with_deal(amount="200.00")
+    found = requisites.list_requisite_deals(
+        world.deps,
+        requisite_id=str(account.id),
+        status=None,
+        created_from=None,
+        created_before=None,
+        after_deal_id="",
+        limit=50,
+    )
+    assert [each.deal.id for each in found.deals] == [ahead.id, behind.id]
 
 
 def test_accounts_of_a_kind_are_checked_and_shown_as_they_will_be_stored(world: World) -> None:

@@ -1286,15 +1286,19 @@ class AcceptRateRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     CURRENCY_CODE_FIELD_NUMBER: _builtins.int
+    EXPECTED_SOURCE_RATE_FIELD_NUMBER: _builtins.int
     currency_code: _builtins.str
+    expected_source_rate: _builtins.str
+    """The held rate that the operator saw, before the markup. Empty: whichever is held."""
     def __init__(
         self,
         *,
         currency_code: _builtins.str = ...,
+        expected_source_rate: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["currency_code", b"currency_code"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["currency_code", b"currency_code", "expected_source_rate", b"expected_source_rate"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -231,8 +231,9 @@ class CatalogServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def AcceptRate(self, request, context):
-        """Accepts the rate that the jump guard holds back. Reasons: CURRENCY_NOT_FOUND, RATE_NOT_HELD, APPROVAL_REQUIRED (act
-        rate.accept): the checker's approval puts the rate of the request in force, not a newer one.
+        """Accepts the rate that the jump guard holds back. Reasons: CURRENCY_NOT_FOUND, RATE_NOT_HELD, EDIT_CONFLICT (another
+        rate is held than the one expected), APPROVAL_REQUIRED (act rate.accept): the checker's approval puts the rate of the
+        request in force, not a newer one.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -83,8 +83,9 @@ class CatalogServiceStub:
     PullRates: _grpc.UnaryUnaryMultiCallable[_catalog_pb2.PullRatesRequest, _catalog_pb2.PullRatesResponse]
     """Polls the configured sources now, as the worker does."""
     AcceptRate: _grpc.UnaryUnaryMultiCallable[_catalog_pb2.AcceptRateRequest, _catalog_pb2.AcceptRateResponse]
-    """Accepts the rate that the jump guard holds back. Reasons: CURRENCY_NOT_FOUND, RATE_NOT_HELD, APPROVAL_REQUIRED (act
-    rate.accept): the checker's approval puts the rate of the request in force, not a newer one.
+    """Accepts the rate that the jump guard holds back. Reasons: CURRENCY_NOT_FOUND, RATE_NOT_HELD, EDIT_CONFLICT (another
+    rate is held than the one expected), APPROVAL_REQUIRED (act rate.accept): the checker's approval puts the rate of the
+    request in force, not a newer one.
     """
 
 @_typing.type_check_only
@@ -142,8 +143,9 @@ class CatalogServiceAsyncStub(CatalogServiceStub):
     PullRates: _aio.UnaryUnaryMultiCallable[_catalog_pb2.PullRatesRequest, _catalog_pb2.PullRatesResponse]  # type: ignore[assignment]
     """Polls the configured sources now, as the worker does."""
     AcceptRate: _aio.UnaryUnaryMultiCallable[_catalog_pb2.AcceptRateRequest, _catalog_pb2.AcceptRateResponse]  # type: ignore[assignment]
-    """Accepts the rate that the jump guard holds back. Reasons: CURRENCY_NOT_FOUND, RATE_NOT_HELD, APPROVAL_REQUIRED (act
-    rate.accept): the checker's approval puts the rate of the request in force, not a newer one.
+    """Accepts the rate that the jump guard holds back. Reasons: CURRENCY_NOT_FOUND, RATE_NOT_HELD, EDIT_CONFLICT (another
+    rate is held than the one expected), APPROVAL_REQUIRED (act rate.accept): the checker's approval puts the rate of the
+    request in force, not a newer one.
     """
 
 class CatalogServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -288,8 +290,9 @@ class CatalogServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _catalog_pb2.AcceptRateRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_catalog_pb2.AcceptRateResponse, _abc.Awaitable[_catalog_pb2.AcceptRateResponse]]:
-        """Accepts the rate that the jump guard holds back. Reasons: CURRENCY_NOT_FOUND, RATE_NOT_HELD, APPROVAL_REQUIRED (act
-        rate.accept): the checker's approval puts the rate of the request in force, not a newer one.
+        """Accepts the rate that the jump guard holds back. Reasons: CURRENCY_NOT_FOUND, RATE_NOT_HELD, EDIT_CONFLICT (another
+        rate is held than the one expected), APPROVAL_REQUIRED (act rate.accept): the checker's approval puts the rate of the
+        request in force, not a newer one.
         """
 
 def add_CatalogServiceServicer_to_server(servicer: CatalogServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

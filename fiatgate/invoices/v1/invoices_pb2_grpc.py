@@ -919,7 +919,9 @@ class DealDeskServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def AddRequisite(self, request, context):
-        """An account that customers pay to.
+        """An account that customers pay to. One that the method has already is refused (VALIDATION_ERROR, field account):
+        spaces, hyphens and capitals make no difference, and a disabled one without open deals does not count. An account of
+        free text and a telephone are told apart by their bank too, if both name one.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -977,7 +979,7 @@ class DealDeskServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def EnableRequisite(self, request, context):
-        """Reason: REQUISITE_NOT_FOUND.
+        """Reasons: REQUISITE_NOT_FOUND, VALIDATION_ERROR when another one of the method is in use with the same account.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -345,7 +345,10 @@ class DealDeskServiceStub:
     ResolveCase: _grpc.UnaryUnaryMultiCallable[_invoices_pb2.ResolveCaseRequest, _invoices_pb2.ResolveCaseResponse]
     """Closes it with the answer for the customer. Reasons: CASE_NOT_FOUND, CASE_STATE_CONFLICT (already closed)."""
     AddRequisite: _grpc.UnaryUnaryMultiCallable[_invoices_pb2.AddRequisiteRequest, _invoices_pb2.AddRequisiteResponse]
-    """An account that customers pay to."""
+    """An account that customers pay to. One that the method has already is refused (VALIDATION_ERROR, field account):
+    spaces, hyphens and capitals make no difference, and a disabled one without open deals does not count. An account of
+    free text and a telephone are told apart by their bank too, if both name one.
+    """
     AddRequisites: _grpc.UnaryUnaryMultiCallable[_invoices_pb2.AddRequisitesRequest, _invoices_pb2.AddRequisitesResponse]
     """Several accounts of one method: all of them, or none when one is wrong, or is an account of the method already
     (VALIDATION_ERROR with its place, "requisites[2].account").
@@ -365,7 +368,7 @@ class DealDeskServiceStub:
     DisableRequisite: _grpc.UnaryUnaryMultiCallable[_invoices_pb2.DisableRequisiteRequest, _invoices_pb2.DisableRequisiteResponse]
     """No new deals on it; open ones go on. Reason: REQUISITE_NOT_FOUND."""
     EnableRequisite: _grpc.UnaryUnaryMultiCallable[_invoices_pb2.EnableRequisiteRequest, _invoices_pb2.EnableRequisiteResponse]
-    """Reason: REQUISITE_NOT_FOUND."""
+    """Reasons: REQUISITE_NOT_FOUND, VALIDATION_ERROR when another one of the method is in use with the same account."""
     ListMerchantMethods: _grpc.UnaryUnaryMultiCallable[_invoices_pb2.ListMerchantMethodsRequest, _invoices_pb2.ListMerchantMethodsResponse]
     """Every payment method as this merchant's customers get it, and what keeps each from being offered. Reason:
     MERCHANT_NOT_FOUND.
@@ -411,7 +414,10 @@ class DealDeskServiceAsyncStub(DealDeskServiceStub):
     ResolveCase: _aio.UnaryUnaryMultiCallable[_invoices_pb2.ResolveCaseRequest, _invoices_pb2.ResolveCaseResponse]  # type: ignore[assignment]
     """Closes it with the answer for the customer. Reasons: CASE_NOT_FOUND, CASE_STATE_CONFLICT (already closed)."""
     AddRequisite: _aio.UnaryUnaryMultiCallable[_invoices_pb2.AddRequisiteRequest, _invoices_pb2.AddRequisiteResponse]  # type: ignore[assignment]
-    """An account that customers pay to."""
+    """An account that customers pay to. One that the method has already is refused (VALIDATION_ERROR, field account):
+    spaces, hyphens and capitals make no difference, and a disabled one without open deals does not count. An account of
+    free text and a telephone are told apart by their bank too, if both name one.
+    """
     AddRequisites: _aio.UnaryUnaryMultiCallable[_invoices_pb2.AddRequisitesRequest, _invoices_pb2.AddRequisitesResponse]  # type: ignore[assignment]
     """Several accounts of one method: all of them, or none when one is wrong, or is an account of the method already
     (VALIDATION_ERROR with its place, "requisites[2].account").
@@ -431,7 +437,7 @@ class DealDeskServiceAsyncStub(DealDeskServiceStub):
     DisableRequisite: _aio.UnaryUnaryMultiCallable[_invoices_pb2.DisableRequisiteRequest, _invoices_pb2.DisableRequisiteResponse]  # type: ignore[assignment]
     """No new deals on it; open ones go on. Reason: REQUISITE_NOT_FOUND."""
     EnableRequisite: _aio.UnaryUnaryMultiCallable[_invoices_pb2.EnableRequisiteRequest, _invoices_pb2.EnableRequisiteResponse]  # type: ignore[assignment]
-    """Reason: REQUISITE_NOT_FOUND."""
+    """Reasons: REQUISITE_NOT_FOUND, VALIDATION_ERROR when another one of the method is in use with the same account."""
     ListMerchantMethods: _aio.UnaryUnaryMultiCallable[_invoices_pb2.ListMerchantMethodsRequest, _invoices_pb2.ListMerchantMethodsResponse]  # type: ignore[assignment]
     """Every payment method as this merchant's customers get it, and what keeps each from being offered. Reason:
     MERCHANT_NOT_FOUND.
@@ -558,7 +564,10 @@ class DealDeskServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _invoices_pb2.AddRequisiteRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_invoices_pb2.AddRequisiteResponse, _abc.Awaitable[_invoices_pb2.AddRequisiteResponse]]:
-        """An account that customers pay to."""
+        """An account that customers pay to. One that the method has already is refused (VALIDATION_ERROR, field account):
+        spaces, hyphens and capitals make no difference, and a disabled one without open deals does not count. An account of
+        free text and a telephone are told apart by their bank too, if both name one.
+        """
 
     @_abc_1.abstractmethod
     def AddRequisites(
@@ -626,7 +635,7 @@ class DealDeskServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _invoices_pb2.EnableRequisiteRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_invoices_pb2.EnableRequisiteResponse, _abc.Awaitable[_invoices_pb2.EnableRequisiteResponse]]:
-        """Reason: REQUISITE_NOT_FOUND."""
+        """Reasons: REQUISITE_NOT_FOUND, VALIDATION_ERROR when another one of the method is in use with the same account."""
 
     @_abc_1.abstractmethod
     def ListMerchantMethods(

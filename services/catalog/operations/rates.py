@@ -12,7 +12,7 @@ from kit.audit import acts
 from kit.audit.approvals import WAS, Approval, Terms, close
 from kit.db.database import after_commit, retry_conflicts
 from kit.observe.log import get_logger
-from kit.rpc import approvals, deadline
+from kit.rpc import approvals, deadline, values
 from kit.rpc.errors import database_unavailable
 from services.catalog import errors
 from services.catalog.domain import (
@@ -158,21 +158,25 @@ def _to_compare_with(deps: Deps, tx: Session, code: str) -> list[Rate]:
     return accepted.to_compare_with(sourced, deps.clock.now(), deps.settings.rates_max_age)
 
 
-def accept_rate(deps: Deps, *, currency_code: str) -> RateInfo:
-    """Puts the held rate in force, with the time of its poll.
+def accept_rate(deps: Deps, *, currency_code: str, expected: str = "") -> RateInfo:
+    """Puts the held rate in force, with the time of its poll. `expected` is the held rate that the operator saw.
 
-    Raises VALIDATION_ERROR, CURRENCY_NOT_FOUND, RATE_NOT_HELD, APPROVAL_REQUIRED, APPROVAL_STATE_CONFLICT.
+    Raises VALIDATION_ERROR, CURRENCY_NOT_FOUND, RATE_NOT_HELD, EDIT_CONFLICT, APPROVAL_REQUIRED,
+    APPROVAL_STATE_CONFLICT.
     """
-    return approvals.done(_accept_rate(deps, fields.currency_code("currency_code", currency_code)))
+    seen = values.decimal("expected_source_rate", expected) if expected else None
+    return approvals.done(_accept_rate(deps, fields.currency_code("currency_code", currency_code), seen))
 
 
 @retry_conflicts
-def _accept_rate(deps: Deps, code: str) -> RateInfo | Approval:
+def _accept_rate(deps: Deps, code: str, expected: Decimal | None) -> RateInfo | Approval:
     with deps.db.transaction() as tx:
         currency = _locked(tx, code)
         held = rates.held_rate(tx, code)
         if held is None:
             raise errors.rate_not_held(code)
+        if expected not in (None, held.source_rate):
+            raise errors.edit_conflict("expected_source_rate", _shown(held.source_rate))
         if deps.settings.four_eyes:
             return approvals.request(tx, _accepting(code, held, _in_force(deps, tx, code)), deps)
         close(tx, f"currency:{code}", at=deps.clock.now(), note=f"{_shown(held.source_rate)} was accepted")

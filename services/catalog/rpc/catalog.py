@@ -182,5 +182,7 @@ class CatalogServicer(catalog_pb2_grpc.CatalogServiceServicer):
     def AcceptRate(
         self, request: pb.AcceptRateRequest, context: grpc.ServicerContext
     ) -> pb.AcceptRateResponse:
-        rate = rates.accept_rate(self._deps, currency_code=request.currency_code)
+        rate = rates.accept_rate(
+            self._deps, currency_code=request.currency_code, expected=request.expected_source_rate
+        )
         return pb.AcceptRateResponse(rate=rate_to_message(rate))

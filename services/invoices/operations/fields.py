@@ -7,11 +7,10 @@ from fiatgate.invoices.v1 import invoices_pb2 as pb
 from kit.base.codes import parse_code
 from kit.base.proto import most_of
 from kit.rpc import values
-from services.invoices import errors
+from services.invoices import account_forms, errors
 from services.invoices.account_forms import AccountKind, normal_form
 from services.invoices.domain.names import is_name
 from services.invoices.domain.states import SUB_STATUSES
-from services.invoices.store import deal_lists
 
 ACCOUNT_MAX_CHARACTERS = most_of(pb.AddRequisiteRequest, "account")
 SENDER_NAME_MAX_CHARACTERS = most_of(pb.MarkPaidRequest, "sender_name")
@@ -46,7 +45,7 @@ def account(value: str, kind: AccountKind) -> str:
 
 def account_key(value: str) -> str:
     """Returns an account as lists compare it, however it was typed."""
-    key = deal_lists.account_key(values.text("account", value, most=ACCOUNT_MAX_CHARACTERS))
+    key = account_forms.account_key(values.text("account", value, most=ACCOUNT_MAX_CHARACTERS))
     if not key:
         raise values.invalid("account", "An account has letters or digits")
     return key

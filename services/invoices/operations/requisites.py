@@ -1,5 +1,6 @@
 """The operator's calls on requisites: the accounts that customers pay to."""
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, time, timedelta
@@ -17,14 +18,13 @@ from kit.base.proto import most_of
 from kit.rpc import values
 from kit.rpc.errors import Refused
 from services.invoices import errors
-from services.invoices.account_forms import AccountKind
+from services.invoices.account_forms import AccountKind, account_key, same_account
 from services.invoices.domain.places import DEFAULT_MAX_DEALS
 from services.invoices.domain.states import DealStatus
 from services.invoices.models import Requisite
 from services.invoices.operations import fields
 from services.invoices.store import deal_lists, deals
 from services.invoices.store import requisites as store
-from services.invoices.store.deal_lists import account_key
 from services.invoices.store.requisites import (
     DayOfUse,
     DealsOfRequisite,
@@ -68,13 +68,17 @@ class CheckedRequisite:
 def add_requisite(
     deps: Deps, *, method_code: str, holder: str, account: str, bank: str | None, max_deals: int
 ) -> RequisiteView:
-    """Adds an account to a payment method and returns it. Raises VALIDATION_ERROR, also for an unknown method, and for
-    an account that has not the form of the method's kind.
+    """Adds an account to a payment method and returns it. Raises VALIDATION_ERROR, also for an unknown method, for an
+    account that has not the form of the method's kind, and for one that the method has already.
     """
     kind = _kind_of(deps, method_code)
     new = NewRequisite(holder=holder, account=account, bank=bank, max_deals=max_deals)
     row = _row(new, method_code, kind, deps.clock.now())
     with deps.db.transaction() as tx:
+        store.queue_to_add(tx, method_code)
+        (checked,) = _checked(deps, tx, method_code, kind, [new])
+        if checked.field:
+            raise values.invalid(checked.field, checked.problem)
         return _add(tx, row)
 
 
@@ -108,22 +112,26 @@ def check_requisites(
 def _checked(
     deps: Deps, tx: Session, method_code: str, kind: AccountKind, given: Sequence[NewRequisite]
 ) -> Sequence[CheckedRequisite]:
-    found: list[CheckedRequisite] = []
-    seen: set[str] = set()
-    for each in given:
-        checked = _checked_alone(each, method_code, kind, deps.clock.now())
-        key = account_key(checked.account)
-        if not checked.field and key and key in seen:
-            checked = replace(checked, field="account", problem="This account stands above already")
-        seen.add(key)
-        found.append(checked)
-    taken = store.accounts_taken(tx, method_code, {account_key(each.account) for each in found} - {""})
-    return [
-        replace(each, field="account", problem="The method has this account already")
-        if not each.field and account_key(each.account) in taken
-        else each
-        for each in found
-    ]
+    now = deps.clock.now()
+    found = [_checked_alone(each, method_code, kind, now) for each in given]
+    accounts = [(checked.account, each.bank) for checked, each in zip(found, given, strict=True)]
+    keys = [account_key(account) for account, _ in accounts]
+    there, above = defaultdict[str, list[RequisiteView]](list), defaultdict[str, list[int]](list)
+    for used in store.requisites_in_use(tx, method_code, set(keys) - {""}):
+        there[account_key(used.account)].append(used)
+    for number, (key, account) in enumerate(zip(keys, accounts, strict=True)):
+        taken = next(
+            (each for each in there[key] if same_account(kind, account, (each.account, each.bank))), None
+        )
+        problem = ""
+        if taken is not None:
+            problem = f"The method has this account already: requisite {taken.id}"
+        elif any(same_account(kind, account, accounts[each]) for each in above[key]):
+            problem = "This account stands above already"
+        if problem and not found[number].field:
+            found[number] = replace(found[number], field="account", problem=problem)
+        above[key].append(number)
+    return found
 
 
 def _checked_alone(new: NewRequisite, method_code: str, kind: AccountKind, now: datetime) -> CheckedRequisite:
@@ -312,12 +320,18 @@ def disable_requisite(deps: Deps, *, requisite_id: str) -> RequisiteView:
 
 
 def enable_requisite(deps: Deps, *, requisite_id: str) -> RequisiteView:
+    """Enables the requisite. Raises REQUISITE_NOT_FOUND, VALIDATION_ERROR when another one of the method is in use with
+    the same account.
+    """
     return _set_enabled(deps, requisite_id, enabled=True)
 
 
 def _set_enabled(deps: Deps, requisite_id: str, *, enabled: bool) -> RequisiteView:
     id = fields.requisite_id(requisite_id)
+    kinds = deps.catalog.catalog().account_kinds if enabled else {}
     with deps.db.transaction() as tx:
+        if enabled:
+            _require_alone(tx, _found(deals.requisite(tx, id)), kinds)
         before = _found(deals.requisite_to_change(tx, id))
         after = _found(deals.set_requisite_enabled(tx, id, enabled=enabled))
         acts.record(
@@ -328,6 +342,18 @@ def _set_enabled(deps: Deps, requisite_id: str, *, enabled: bool) -> RequisiteVi
             after={"enabled": after.enabled},
         )
     return after
+
+
+def _require_alone(tx: Session, requisite: RequisiteView, kinds: Mapping[str, AccountKind]) -> None:
+    """Raises VALIDATION_ERROR when another requisite in use has the account of this disabled one."""
+    if requisite.enabled:
+        return
+    code, account = requisite.method_code, (requisite.account, requisite.bank)
+    store.queue_to_add(tx, code)
+    for each in store.requisites_in_use(tx, code, {account_key(requisite.account)} - {""}):
+        same = same_account(kinds.get(code, AccountKind.FREE), account, (each.account, each.bank))
+        if same and each.id != requisite.id:
+            raise values.invalid("requisite_id", f"Requisite {each.id} of the method has the same account")
 
 
 def _found(row: RequisiteView | None) -> RequisiteView:

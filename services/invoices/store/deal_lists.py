@@ -140,11 +140,6 @@ def _listed(*columns: Any) -> ListedDeal:
     return ListedDeal(DEALS.make(*columns[:_CONTEXT_BEGINS]), *columns[_CONTEXT_BEGINS:])
 
 
-def account_key(text: str) -> str:
-    """Returns an account as `models.ACCOUNT_KEY` writes it, however it is spaced; empty for text without any."""
-    return "".join(each for each in text if each.isalnum()).upper()
-
-
 def has_reference(reference: str) -> ColumnElement[bool]:
     """Returns the condition that a deal has this payment reference. Not for the schema of the version before."""
     return literal_column("deals.reference", Text) == reference

@@ -9,9 +9,10 @@ from kit.base.codes import parse_code
 from kit.base.money import fiat_text, has_decimals, parse_decimal
 from kit.db.database import if_known
 from kit.db.finding import Found, Ids, Search, begins_like
+from services.invoices.account_forms import account_key
 from services.invoices.domain.names import words_of_name
 from services.invoices.models import ACCOUNT_KEY, DEAL_IS_OPEN, Case, Deal, Invoice, Requisite
-from services.invoices.store.deal_lists import account_key, has_reference, has_sender_like
+from services.invoices.store.deal_lists import has_reference, has_sender_like
 from services.invoices.store.invoice_lists import of_each_merchant
 from services.invoices.store.shares import REFERENCE
 

@@ -93,7 +93,7 @@ WITH accounts AS (
 ), fresh AS (
     {_FRESH_REFERENCE if known else "SELECT"}
 ), taken AS (
-    UPDATE requisites SET open_deals = open_deals + 1, last_used_at = :created_at
+    UPDATE requisites SET open_deals = open_deals + 1, last_used_at = greatest(last_used_at, :created_at)
     WHERE id = (
         SELECT id FROM accounts
         WHERE free > 0 AND holder IS NULL AND {may_have_place("accounts", ":method_code")}

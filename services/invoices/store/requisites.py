@@ -27,9 +27,10 @@ from sqlalchemy.orm import Session
 
 from kit.db.database import table_of
 from kit.db.rows import Rows
+from services.invoices.account_forms import account_key
 from services.invoices.domain.states import OPEN_DEAL_STATUSES, DealStatus
 from services.invoices.models import ACCOUNT_KEY, DEAL_IS_OPEN, Deal, Requisite
-from services.invoices.store.deal_lists import ListedDeal, account_key, listed_deals
+from services.invoices.store.deal_lists import ListedDeal, listed_deals
 from services.invoices.store.views import RequisiteView
 
 DEALS_COUNTED_MOST: Final = 200_000
@@ -80,17 +81,20 @@ def _holds(words: str) -> ColumnElement[bool]:
     return or_(named, _ACCOUNT_KEY.contains(key, autoescape=True)) if key else named
 
 
-def accounts_taken(tx: Session, method_code: str, keys: Collection[str]) -> set[str]:
-    """Returns those of the keys of accounts that the method has already."""
-    query = select(_ACCOUNT_KEY).where(Requisite.method_code == method_code, _ACCOUNT_KEY.in_(keys))
-    return set(tx.execute(query).scalars())
+def requisites_in_use(tx: Session, method_code: str, keys: Collection[str]) -> Sequence[RequisiteView]:
+    """Returns the requisites of the method that are enabled or have open deals, and whose accounts have one of these
+    keys (`account_key`), oldest first.
+    """
+    in_use = or_(Requisite.enabled, Requisite.open_deals > 0)
+    query = _ALL.where(Requisite.method_code == method_code, _ACCOUNT_KEY.in_(keys), in_use)
+    return _REQUISITES.all(tx.execute(query.order_by(Requisite.created_at, Requisite.id)))
 
 
 _QUEUE: Final = text("SELECT pg_advisory_xact_lock(hashtextextended('requisites added:' || :method_code, 0))")
 
 
 def queue_to_add(tx: Session, method_code: str) -> None:
-    """Lets the additions of several accounts to one method run one after the other. Customers' choices go on."""
+    """Lets the additions of accounts to one method run one after the other. Customers' choices go on."""
     tx.execute(_QUEUE, {"method_code": method_code})
 
 
