@@ -10,11 +10,13 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
+from sqlalchemy import event
 
 from fiatgate.withdrawals.v1 import withdrawals_pb2 as pb
 from kit.base.ids import new_id
 from kit.base.money import usdt_text
 from kit.base.proto import datetime_from, timestamp_from
+from services.withdrawals.operations import days, ledger
 from tests.withdrawals.conftest import House
 from tests.withdrawals.test_rpc import refusal
 
@@ -185,3 +187,78 @@ def test_a_list_of_transfers_names_the_field_that_is_wrong(
     house: House, values: dict[str, Any], field: str
 ) -> None:
     assert refusal(transfers, house, **values) == ("VALIDATION_ERROR", {"field": field})
+
+
+def test_a_statement_has_no_more_time_than_other_calls_of_people(house: House, merchant: str) -> None:
+    """Payouts take turns with it; the check of the whole ledger may take longer."""
+    limits: list[str] = []
+
+    def note(connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
+        if statement.startswith("SET"):
+            limits.append(statement)
+
+    engine = house.deps.db._engine
+    event.listen(engine, "before_cursor_execute", note)
+    try:
+        statement(house, merchant, MONTHS[1], MONTHS[2])
+        transfers(house, merchant_id=merchant, with_balances=True)
+        assert limits == []
+        ledger.check_ledger(house.deps)
+        assert limits == ["SET LOCAL statement_timeout = '60s'"]
+    finally:
+        event.remove(engine, "before_cursor_execute", note)
+
+
+def closed(house: House) -> int:
+    """Closes all days that are over; returns how many the ledger has."""
+    at = days.Pass()
+    for _ in range(1000):
+        if not days.close_days(house.deps, at):
+            return int(house.execute("SELECT count(*) FROM daily_balances")[0][0])
+    raise AssertionError("there are always more days")
+
+
+def test_balances_at_the_end_of_days_change_no_statement(
+    house: House, merchant: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(days, "ACCOUNTS", 3)
+    invoice = new_id()
+    house.clock.set(MONTHS[1] + timedelta(days=4, hours=7))
+    house.credit("9.5", merchant, invoice_id=invoice)
+    house.clock.set(MONTHS[3] + timedelta(hours=12))
+    house.credit("2", merchant)
+
+    whole: dict[str, Any] = {"merchant_id": merchant, "with_balances": True, "limit": 1000}
+
+    def seen() -> list[Any]:
+        moments = [None, *MONTHS, MONTHS[1] + timedelta(days=4, hours=7), MONTHS[3] + timedelta(hours=12)]
+        return [
+            transfers(house, **whole),
+            transfers(house, invoice_id=str(invoice), with_balances=True),
+            [transfers(house, created_from=timestamp_from(at), **whole)[:1] for at in moments],
+            [statement(house, merchant, since, until) for since in moments for until in moments],
+        ]
+
+    house.execute("DELETE FROM daily_balances", url=house.admin_url)
+    before = seen()
+    of_ledger = closed(house)
+    assert of_ledger > 20
+    assert seen() == before
+    # The day that is not over has none; a transfer of it counts, and the next day adds it.
+    house.clock.advance(days=1)
+    assert seen() == before
+    assert closed(house) > of_ledger
+    assert seen() == before
+    assert house.check().problems == []
+
+    change = (
+        "UPDATE daily_balances SET balance = daily_balances.balance {} 1 FROM accounts"
+        " WHERE accounts.id = account AND merchant_id = %s RETURNING account"
+    )
+    house.execute(change.format("+"), merchant, url=house.admin_url)
+    assert seen() != before, "they are read"
+    (problem, *_) = house.check().problems
+    assert f"of merchant {merchant}) held" in problem
+    assert "its transfers up to then add up to" in problem
+    house.execute(change.format("-"), merchant, url=house.admin_url)
+    assert house.check().problems == []

@@ -14,6 +14,7 @@ RIGHTS: Mapping[str, str] = {
     "withdrawal_methods": "SELECT, INSERT, UPDATE",
     "withdrawals": "SELECT, INSERT, UPDATE (status, substatus, external_tx_id, updated_at, processed_at)",
     "records": "SELECT",
+    "daily_balances": "SELECT, INSERT",
     "inbox": "SELECT, INSERT, DELETE",
     "parked": "SELECT, INSERT, UPDATE, DELETE",
     "approvals": approvals.RIGHTS,

@@ -71,10 +71,12 @@ def check_ledger(deps: Deps) -> Report:
     """Checks the whole ledger and all withdrawals at one moment. Each problem is a sentence; at most 100 are listed."""
     with deps.db.transaction() as tx:
         checks.begin_snapshot(tx)
+        checks.allow_long_statements(tx)
         totals = checks.totals(tx)
         problems = [
             *_sum_problems(totals.sum),
             *_balance_problems(tx),
+            *_day_problems(tx),
             *_credit_problems(tx),
             *_withdrawal_problems(tx),
         ]
@@ -90,6 +92,14 @@ def _balance_problems(tx: Session) -> list[str]:
         f"Account {row.id} ({row.kind} of merchant {row.merchant_id}) holds {usdt_text(row.balance)},"
         f" its transfers add up to {usdt_text(row.moved)}."
         for row in checks.wrong_balances(tx, limit=MAX_PROBLEMS)
+    ]
+
+
+def _day_problems(tx: Session) -> list[str]:
+    return [
+        f"Account {row.id} ({row.kind} of merchant {row.merchant_id}) held {usdt_text(row.balance)} at the end of"
+        f" {row.day}, its transfers up to then add up to {usdt_text(row.moved)}."
+        for row in checks.wrong_days(tx, limit=MAX_PROBLEMS)
     ]
 
 

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
-from services.withdrawals.store.views import Totals, WrongBalance, WrongCredit, WrongWithdrawal
+from services.withdrawals.store import daily
+from services.withdrawals.store.views import Totals, WrongBalance, WrongCredit, WrongDay, WrongWithdrawal
 
 # These queries read the whole ledger. They may take longer than any other statement, but not without a limit.
 STATEMENT_TIMEOUT_SECONDS = 60
@@ -17,6 +18,12 @@ STATEMENT_TIMEOUT_SECONDS = 60
 def begin_snapshot(tx: Session) -> None:
     """Makes the whole transaction see the database at one moment. Call it first."""
     tx.connection(execution_options={"isolation_level": "REPEATABLE READ"})
+
+
+def allow_long_statements(tx: Session) -> None:
+    """For the check of the whole ledger only: calls of people keep the usual limit, because payouts take turns with
+    them.
+    """
     tx.execute(text(f"SET LOCAL statement_timeout = '{STATEMENT_TIMEOUT_SECONDS}s'"))
 
 
@@ -53,6 +60,29 @@ ORDER BY accounts.id LIMIT :limit
 
 def wrong_balances(tx: Session, *, limit: int) -> Sequence[WrongBalance]:
     return [WrongBalance(*row) for row in tx.execute(_WRONG_BALANCES, {"limit": limit})]
+
+
+_WRONG_DAYS = text("""
+WITH moved AS (
+  SELECT account, day, sum(amount) AS amount
+  FROM (SELECT credit_account AS account, CAST(created_at AT TIME ZONE 'UTC' AS date) AS day, amount FROM transfers
+        UNION ALL
+        SELECT debit_account, CAST(created_at AT TIME ZONE 'UTC' AS date), -amount FROM transfers) AS legs
+  GROUP BY account, day
+), due AS (
+  SELECT account, day, sum(amount) OVER (PARTITION BY account ORDER BY day) AS balance FROM moved
+)
+SELECT accounts.id, kind, merchant_id, day, ends.balance, coalesce(due.balance, 0)
+FROM daily_balances AS ends LEFT JOIN due USING (account, day) JOIN accounts ON accounts.id = account
+WHERE ends.balance IS DISTINCT FROM due.balance
+ORDER BY accounts.id, day LIMIT :limit
+""")
+
+
+def wrong_days(tx: Session, *, limit: int) -> Sequence[WrongDay]:
+    if not daily.TABLE.is_usable(tx):
+        return []
+    return [WrongDay(*row) for row in tx.execute(_WRONG_DAYS, {"limit": limit})]
 
 
 _WRONG_CREDITS = text("""

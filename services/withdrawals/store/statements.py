@@ -1,12 +1,13 @@
 """Transfers of one merchant, invoice or withdrawal in the order of time, and sums of them.
 
-Sums read the two indexes by account only. A balance of the past is the balance of this moment without the transfers
-since, so call these functions in one snapshot (`begin_snapshot` of `checks`).
+Sums read the two indexes by account only. A balance of the past is that of the end of a day with the transfers since,
+or that of this moment without the transfers since, so call these functions in one snapshot (`begin_snapshot` of
+`checks`).
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any, Final
 from uuid import UUID
@@ -26,6 +27,8 @@ from sqlalchemy.orm import Session, aliased
 
 from services.withdrawals.domain import AccountKind, Held, TransferKind
 from services.withdrawals.models import Account, Transfer
+from services.withdrawals.store import daily
+from services.withdrawals.store.daily import DayEnd
 from services.withdrawals.store.views import TransferSum, TransferView
 
 _NOTHING: Final = Decimal(0)
@@ -52,10 +55,11 @@ class Place:
 
 @dataclass(frozen=True)
 class Span:
-    """The transfers after one place and before another; a null one is no bound."""
+    """The transfers after one place, before another, and up to and with the one at a third; a null one is no bound."""
 
     after: Place | None = None
     before: Place | None = None
+    through: Place | None = None
 
     def conditions(self) -> list[ColumnElement[bool]]:
         place: Any = tuple_(Transfer.created_at, Transfer.id)
@@ -64,6 +68,8 @@ class Span:
             found.append(place > tuple_(literal(self.after.at), literal(self.after.id)))
         if self.before is not None:
             found.append(place < tuple_(literal(self.before.at), literal(self.before.id)))
+        if self.through is not None:
+            found.append(place <= tuple_(literal(self.through.at), literal(self.through.id)))
         return found
 
 
@@ -158,20 +164,32 @@ def _transfer(
 
 def held_after(tx: Session, accounts: MerchantAccounts, place: Place) -> Held:
     """Returns the merchant's money after the transfers up to this place."""
-    since = Span(after=place)
-    sums = [
-        expression
-        for account in (accounts.available, accounts.reserved)
-        for expression in (
-            _sum(Transfer.credit_account == account, span=since),
-            _sum(Transfer.debit_account == account, _OF_WITHDRAWALS, span=since),
-        )
-    ]
-    into_available, out_of_available, into_reserved, out_of_reserved = tx.execute(select(*sums)).one()
-    return Held(
-        accounts.held.available - into_available + out_of_available,
-        accounts.held.reserved - into_reserved + out_of_reserved,
-    )
+    both = (accounts.available, accounts.reserved)
+    ends = daily.ends_before(tx, both, place.at)
+    if ends is None:
+        later = _moved(tx, [_net(account, Span(after=place)) for account in both])
+        return Held(accounts.held.available - later[0], accounts.held.reserved - later[1])
+    since = [Span(after=_day_after(ends.get(account)), through=place) for account in both]
+    moved = _moved(tx, [_net(*each) for each in zip(both, since, strict=True)])
+    return Held(*(_balance(ends.get(account)) + amount for account, amount in zip(both, moved, strict=True)))
+
+
+def _moved(tx: Session, sums: Sequence[ColumnElement[Decimal]]) -> Sequence[Decimal]:
+    return tuple(tx.execute(select(*sums)).one())
+
+
+def _day_after(end: DayEnd | None) -> Place | None:
+    return None if end is None else Place(datetime.combine(end.day + timedelta(days=1), time(), UTC))
+
+
+def _balance(end: DayEnd | None) -> Decimal:
+    return _NOTHING if end is None else end.balance
+
+
+def _net(account: int, span: Span) -> ColumnElement[Decimal]:
+    """Returns what the transfers in the span added to the account."""
+    into = _sum(Transfer.credit_account == account, span=span)
+    return into - _sum(Transfer.debit_account == account, _OF_WITHDRAWALS, span=span)
 
 
 def _sum(*conditions: ColumnElement[bool], span: Span) -> ScalarSelect[Any]:

@@ -1,7 +1,7 @@
 """The results of queries, as operations and messages see them: values, which change nothing in the database."""
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 from decimal import Decimal
 from uuid import UUID
 
@@ -85,6 +85,18 @@ class Totals:
     transfers: int
     accounts: int
     sum: Decimal
+
+
+@dataclass(frozen=True, slots=True)
+class WrongDay:
+    """A balance at the end of a day that is not what the transfers up to then add up to."""
+
+    id: int
+    kind: str
+    merchant_id: UUID
+    day: date
+    balance: Decimal
+    moved: Decimal
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,98 @@
+"""Balances at the end of days (UTC): the balance at a moment of the past is the one of the day before and the transfers
+since. A day on which an account had no transfer has none.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from typing import Final
+
+from sqlalchemy import text
+from sqlalchemy.orm import Session
+
+from kit.db.schema import NewTable
+
+TABLE: Final = NewTable("daily_balances")
+
+_LOCK: Final = text("SELECT pg_try_advisory_xact_lock(hashtextextended('daily_balances', 0))")
+_CLOSE: Final = text("""
+WITH page AS MATERIALIZED (
+  SELECT accounts.id, coalesce(last.balance, 0) AS balance,
+         coalesce(CAST(last.day + 1 AS timestamp) AT TIME ZONE 'UTC', '-infinity') AS since
+  FROM accounts LEFT JOIN LATERAL (
+    SELECT day, balance FROM daily_balances WHERE account = accounts.id ORDER BY day DESC LIMIT 1
+  ) AS last ON true
+  WHERE accounts.balance IS NOT NULL AND accounts.id > :after ORDER BY accounts.id LIMIT :page
+), started AS MATERIALIZED (
+  SELECT id, balance, least(
+    (SELECT created_at FROM transfers WHERE credit_account = page.id AND created_at >= since
+     ORDER BY created_at, id LIMIT 1),
+    (SELECT created_at FROM transfers WHERE debit_account = page.id AND reference >= 'withdrawal:'
+       AND created_at >= since ORDER BY created_at, id LIMIT 1)
+  ) AS begin FROM page
+), spans AS MATERIALIZED (
+  SELECT id, balance, begin, least(
+    :until, (date_trunc('day', begin AT TIME ZONE 'UTC') + make_interval(days => :days)) AT TIME ZONE 'UTC'
+  ) AS until FROM started WHERE begin < :until
+), moved AS (
+  SELECT spans.id, spans.balance, CAST(legs.created_at AT TIME ZONE 'UTC' AS date) AS day, sum(legs.amount) AS amount
+  FROM spans CROSS JOIN LATERAL (
+    SELECT created_at, amount FROM transfers
+    WHERE credit_account = spans.id AND created_at >= begin AND created_at < spans.until
+    UNION ALL
+    SELECT created_at, -amount FROM transfers
+    WHERE debit_account = spans.id AND reference >= 'withdrawal:' AND created_at >= begin AND created_at < spans.until
+  ) AS legs GROUP BY 1, 2, 3
+), closed AS (
+  INSERT INTO daily_balances (account, day, balance)
+  SELECT id, day, balance + sum(amount) OVER (PARTITION BY id ORDER BY day) FROM moved RETURNING account
+)
+SELECT (SELECT count(*) FROM page), (SELECT coalesce(max(id), 0) FROM page), (SELECT count(*) FROM closed)
+""")
+
+
+@dataclass(frozen=True)
+class Closed:
+    """The accounts that were read, the last of them, and the days that were added to them."""
+
+    accounts: int
+    last_account: int
+    days: int
+
+
+def close_next(tx: Session, *, after: int, until: datetime, page: int, days: int) -> Closed | None:
+    """Adds to each of the `page` next accounts after the account `after` its next days that ended by `until`: those of
+    a span of `days`. Returns None while another process does it.
+    """
+    if not tx.scalar(_LOCK):
+        return None
+    values = {"after": after, "until": until, "page": page, "days": days}
+    return Closed(*tx.execute(_CLOSE, values).one())
+
+
+@dataclass(frozen=True)
+class DayEnd:
+    """The balance of an account at the end of a day."""
+
+    day: date
+    balance: Decimal
+
+
+_BEFORE: Final = text("""
+SELECT account, day, balance FROM unnest(CAST(:accounts AS integer[])) AS account CROSS JOIN LATERAL (
+  SELECT day, balance FROM daily_balances
+  WHERE daily_balances.account = account.account AND day < :day ORDER BY day DESC LIMIT 1
+) AS last
+""")
+_HAS_ANY: Final = text("SELECT EXISTS (SELECT FROM daily_balances WHERE account = :account)")
+
+
+def ends_before(tx: Session, accounts: tuple[int, int], at: datetime) -> Mapping[int, DayEnd] | None:
+    """Returns the newest balances of these accounts from before the day of this time; for an account without one all of
+    its transfers count. None when no day of the first account is closed yet.
+    """
+    if not TABLE.is_usable(tx) or not tx.scalar(_HAS_ANY, {"account": accounts[0]}):
+        return None
+    rows = tx.execute(_BEFORE, {"accounts": list(accounts), "day": at.astimezone(UTC).date()})
+    return {account: DayEnd(day, balance) for account, day, balance in rows}
