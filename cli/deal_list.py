@@ -78,9 +78,16 @@ class DealFilter:
         return self != DealFilter()
 
 
-def found(
-    wanted: DealFilter, limit: int, *, oldest_first: bool = False, after_deal_id: str = ""
-) -> Sequence[Listed]:
+@dataclass(frozen=True)
+class DealList:
+    """Deals; and the last one that was read, with its time, if the service stopped before it had as many as it may."""
+
+    deals: Sequence[Listed]
+    reached_deal_id: str
+    reached_at: datetime
+
+
+def found(wanted: DealFilter, limit: int, *, oldest_first: bool = False, after_deal_id: str = "") -> DealList:
     """Returns the deals that match, newest first unless `oldest_first`."""
     request = pb.ListDealsRequest(
         limit=limit,
@@ -105,7 +112,8 @@ def found(
     answer = connection.desk().ListDeals(request)
     require_wanted(answer.deals, wanted, oldest_first=oldest_first)
     contexts = answer.contexts or [pb.DealContext()] * len(answer.deals)
-    return [Listed(deal, context) for deal, context in zip(answer.deals, contexts, strict=True)]
+    deals = [Listed(deal, context) for deal, context in zip(answer.deals, contexts, strict=True)]
+    return DealList(deals, answer.reached_deal_id, datetime_from(answer.reached_at))
 
 
 def require_wanted(deals: Sequence[pb.Deal], wanted: DealFilter, *, oldest_first: bool = False) -> None:
@@ -138,7 +146,7 @@ def found_open(wanted: DealFilter, limit: int) -> Sequence[Listed]:
     deals = [
         listed
         for status in statuses
-        for listed in found(replace(wanted, status=status), limit, oldest_first=True)
+        for listed in found(replace(wanted, status=status), limit, oldest_first=True).deals
     ]
     return sorted(deals, key=lambda listed: datetime_from(listed.deal.created_at))[:limit]
 

@@ -87,14 +87,19 @@ def list_all(
     wanted = replace(wanted, account=account, amount_from=amount, amount_to=amount, marked_paid=queue)
     wanted = replace(wanted, external_id=order, customer_id=customer)
     found = deal_list.found(wanted, paging.asked(limit), after_deal_id=after)
-    page = paging.page(found, limit)
+    page = paging.page(found.deals, limit)
     if not as_json:
-        more = paging.is_cut(found, limit)
+        more = paging.is_cut(found.deals, limit)
         deals = [listed.deal for listed in page]
         output.overview(deal_list.summary(deals, more=more and not queue), *_next_of_list(deals))
     deal_list.print_rows(page, as_json=as_json)
-    if paging.is_cut(found, limit):
+    if paging.is_cut(found.deals, limit):
         paging.print_more(page[-1].deal.deal_id)
+    elif found.reached_deal_id:
+        output.note(
+            f"Searched back to {found.reached_at:%Y-%m-%d %H:%M} UTC. Give --since and --until for less."
+        )
+        paging.print_more(found.reached_deal_id)
 
 
 def _next_of_list(deals: Sequence[pb.Deal]) -> list[str]:

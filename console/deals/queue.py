@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import Any, Final
 
 from console.deals.evidence import evidence_of
@@ -17,9 +16,8 @@ from console.ui.filters import DAYS, SINCE, UNTIL, Amount, Choice, Merchant, Tab
 from console.ui.values import iso, queried
 from fiatgate.catalog.v1 import catalog_pb2
 from fiatgate.invoices.v1 import invoices_pb2 as pb
-from kit.base.clock import SystemClock
 from kit.base.codes import in_groups
-from kit.rpc.errors import Refused, invalid
+from kit.rpc.errors import Refused
 
 MARKED: Final = "marked"
 ALL: Final = "all"
@@ -38,18 +36,6 @@ STATES: Final[Mapping[str, tuple[pb.DealStatus.ValueType, str]]] = {
     ALL: (pb.DEAL_STATUS_UNSPECIFIED, ""),
 }
 """The status and sub_status of the deals of each tab."""
-WITHOUT_INDEX: Final = (
-    "account",
-    "order",
-    "customer",
-    "merchant",
-    "method",
-    "currency",
-    "amount_from",
-    "amount_to",
-)
-"""Filters for which ended deals have no index: with them alone a list would read all deals there ever were."""
-DAYS_MOST: Final = 31
 
 
 @dataclass(frozen=True)
@@ -111,8 +97,6 @@ class DealsPage(ListPage):
     )
 
     async def rows(self, req: Request, asked: Asked) -> Found:
-        if asked["state"] == ALL:
-            _require_bounds(asked)
         status, sub_status = STATES[asked["state"]]
         request = pb.ListDealsRequest(
             status=status,
@@ -139,6 +123,9 @@ class DealsPage(ListPage):
         answer = await self.deps.deals.ListDeals(request)
         listed = [Listed(*each) for each in zip(answer.deals, answer.contexts, strict=True)]
         names = await self.names(*(each.deal.merchant_id for each in listed))
+        if answer.reached_deal_id:
+            values = {"names": names, "reached_at": answer.reached_at}
+            return Found(listed, answer.reached_deal_id, values=values)
         return asked.found(listed, after=lambda row: row.deal.deal_id, names=names)
 
     def cells(self, row: Listed, found: Found) -> Sequence[str]:
@@ -191,16 +178,3 @@ class DealsPage(ListPage):
         """Returns the address of this page of the list, without the selected deal."""
         given = {each.name: req.get_param(each.name) or "" for each in self.filters}
         return queried("/deals", given | {"after": self._after(req)} | self._limit_given(req))
-
-
-def _require_bounds(asked: Asked) -> None:
-    """Raises VALIDATION_ERROR for a filter over ended deals that would read too many of them."""
-    exact = asked["amount_from"] and asked["amount_from"] == asked["amount_to"]
-    if asked["reference"] or asked["sender"] or exact:
-        return
-    named = [name for name in WITHOUT_INDEX if asked[name]]
-    begin = SINCE.begin(asked["since"])
-    end = UNTIL.end(asked["until"]) or SystemClock().now()
-    if named and (begin is None or end - begin > timedelta(days=DAYS_MOST + 1)):
-        message = f"give a day from which to search, at most {DAYS_MOST} days before the last one"
-        raise invalid("VALIDATION_ERROR", message, field="since")

@@ -24,7 +24,7 @@ def marked(world: World, *, sender: str = "", **changes: Any) -> Deal:
 
 
 def queue(world: World, **wanted: Any) -> list[Any]:
-    return [row.deal.id for row in desk.list_deals(world.deps, limit=50, marked_paid=True, **wanted)]
+    return [row.deal.id for row in desk.list_deals(world.deps, limit=50, marked_paid=True, **wanted).deals]
 
 
 def test_the_queue_has_the_deals_marked_paid_and_the_longest_waiting_first(world: World) -> None:

@@ -424,7 +424,7 @@ def test_deals_are_found_by_state_merchant_method_and_age(world: World) -> None:
     other = world.newest_deal(other.invoice_id)
 
     def ids(**wanted: Any) -> list[Any]:
-        return [row.deal.id for row in desk.list_deals(world.deps, limit=0, **wanted)]
+        return [row.deal.id for row in desk.list_deals(world.deps, limit=0, **wanted).deals]
 
     assert ids(sub_status="confirmation_overdue") == [old.id]
     assert ids(created_before=young.created_at) == [old.id]
@@ -435,7 +435,7 @@ def test_deals_are_found_by_state_merchant_method_and_age(world: World) -> None:
     assert (
         refusal(desk.list_deals, world.deps, limit=0, after_deal_id=str(new_id())).reason == "DEAL_NOT_FOUND"
     )
-    (listed,) = desk.list_deals(world.deps, limit=1, after_deal_id=str(newest_first[-2]))
+    (listed,) = desk.list_deals(world.deps, limit=1, after_deal_id=str(newest_first[-2])).deals
     invoice = reading.get_invoice(
         world.deps, merchant_id=str(listed.deal.merchant_id), invoice_ref=str(listed.deal.invoice_id)
     )

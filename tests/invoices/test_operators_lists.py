@@ -5,14 +5,17 @@ from __future__ import annotations
 from contextlib import closing
 from datetime import timedelta
 from decimal import Decimal
+from hashlib import md5
 from typing import Any, Final
+from uuid import UUID
 
 import psycopg2
 import pytest
 
-from services.invoices.domain.states import InvoiceStatus
+from services.invoices.domain.states import DealStatus, InvoiceStatus
 from services.invoices.operations import reading
 from services.invoices.store import finding
+from services.invoices.store.deal_lists import DealFilter, deals
 from services.invoices.store.invoice_lists import InvoiceFilter, InvoiceList, Place, newest_invoices
 from tests.invoices.conftest import World
 from tests.support.databases import past_all_rules
@@ -107,3 +110,56 @@ def test_a_list_reads_a_bounded_number_of_invoices_and_goes_on_where_it_stopped(
         "old-10077",
         "old-15077",
     ]
+
+
+def test_the_invoices_of_a_customer_of_many_merchants_are_one_list_of_which_a_call_reads_some(
+    crowd: World,
+) -> None:
+    url = past_all_rules(crowd.deps.settings.database_url)
+    with closing(psycopg2.connect(url)) as past_rules, past_rules, past_rules.cursor() as cursor:
+        cursor.execute("UPDATE invoices SET customer_id = 'guest' WHERE amount < 40 AND status = 'success'")
+        guests = cursor.rowcount
+    found: list[Any] = []
+    after: Place | None = None
+    for _ in range(guests):
+        with crowd.deps.db.autocommit() as connection:
+            wanted = InvoiceFilter(customer_id="guest", after=after)
+            page = newest_invoices(connection, wanted, 50, of_each_most=3)
+        found += page.invoices
+        assert len(page.invoices) <= 3 * MERCHANTS
+        after = page.reached
+        if after is None:
+            break
+    assert len({each.id for each in found}) == len(found) == guests
+    assert found == sorted(found, key=lambda each: (each.created_at, each.id), reverse=True)
+
+
+def test_a_list_of_ended_deals_reads_a_bounded_number_and_goes_on_where_it_stopped(crowd: World) -> None:
+    def orders(wanted: DealFilter, **options: Any) -> tuple[list[str], Place | None]:
+        with crowd.deps.db.autocommit() as connection:
+            found = deals(connection, wanted, 10, **options)
+        return [each.external_id for each in found.deals], found.reached
+
+    rare = ["old-4000", "old-9000", "old-14000", "old-19000"]
+    amounts: dict[str, Any] = {"amount_from": Decimal("4000"), "amount_to": Decimal("4000.90")}
+    for oldest_first in (False, True):
+        seen: list[str] = []
+        calls, after = 0, None
+        while calls == 0 or after is not None:
+            wanted = DealFilter(after=after, **amounts)
+            more, after = orders(wanted, oldest_first=oldest_first, read_most=700)
+            seen, calls = seen + more, calls + 1
+        assert seen == (rare[::-1] if oldest_first else rare)
+        assert calls == ROWS // 700 + 1
+    assert orders(DealFilter(amount_from=Decimal("4000.75"), amount_to=Decimal("4000.75"))) == (rare, None)
+    newest = [f"old-{n}" for n in range(77, 5000, 500)]
+    assert orders(DealFilter(customer_id="c-77"))[0] == newest
+    assert orders(DealFilter(status=DealStatus.COMPLETED, external_id="old-77"), read_most=80) == (
+        ["old-77"],
+        (crowd.clock.now() - timedelta(minutes=80), UUID(md5(b"d80", usedforsecurity=False).hexdigest())),
+    )
+    # Open deals are all read, however old: their index is short.
+    assert orders(DealFilter(status=DealStatus.PENDING, external_id="old-19000"), read_most=80) == (
+        ["old-19000"],
+        None,
+    )

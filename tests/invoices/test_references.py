@@ -67,7 +67,7 @@ def chosen(world: World, method: str = "card_eur", **changes: Any) -> DealView:
 
 
 def listed(world: World, **wanted: Any) -> list[DealView]:
-    return [each.deal for each in desk.list_deals(world.deps, limit=0, **wanted)]
+    return [each.deal for each in desk.list_deals(world.deps, limit=0, **wanted).deals]
 
 
 # -- sharing accounts
@@ -83,7 +83,7 @@ def test_four_customers_at_one_price_on_two_accounts_are_all_served(sharing: Wor
     with ThreadPoolExecutor(4) as threads:
         deals = [deal for deal in threads.map(choose, ids) if deal is not None]
     assert Counter(Counter(deal.requisite_id for deal in deals).values()) == {2: 2}, "spread evenly"
-    rows = desk.list_deals(sharing.deps, limit=0)
+    rows = desk.list_deals(sharing.deps, limit=0).deals
     assert {row.deal.amount_fiat for row in rows} == {Decimal("51.15")}
     assert len({(row.account, row.deal.amount_fiat) for row in rows}) == 2
     assert len({(row.account, row.deal.amount_fiat, row.deal.reference) for row in rows}) == 4

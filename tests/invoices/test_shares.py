@@ -16,7 +16,7 @@ from fiatgate.merchants.v1 import merchants_pb2
 from kit.rpc.errors import Refused
 from services.invoices import workers
 from services.invoices.models import Deal
-from services.invoices.operations import checkout, desk, requisites, scarcity, timers
+from services.invoices.operations import checkout, desk, merchant_methods, requisites, timers
 from services.invoices.store.opening import queue_for_requisites
 from tests.invoices.conftest import ACCOUNTS, World, make_merchant, waiting_for_a_lock, with_settings
 from tests.invoices.test_creating import merchant_like, refusal
@@ -309,7 +309,7 @@ def test_an_amount_is_free_again_once_its_deal_has_ended(world: World) -> None:
 
 def test_operators_are_shown_why_a_method_has_no_place_for_a_merchant(world: World) -> None:
     def shown() -> tuple[Sequence[str], dict[str, str], str]:
-        found = scarcity.list_merchant_methods(world.deps, merchant_id=world.merchant.merchant_id)
+        found = merchant_methods.list_merchant_methods(world.deps, merchant_id=world.merchant.merchant_id)
         offered = [each.method.method_code for each in found.methods if not each.obstacles]
         return offered, dict(found.no_place), found.refused
 

@@ -1581,23 +1581,37 @@ class ListDealsResponse(_message.Message):
 
     DEALS_FIELD_NUMBER: _builtins.int
     CONTEXTS_FIELD_NUMBER: _builtins.int
+    REACHED_DEAL_ID_FIELD_NUMBER: _builtins.int
+    REACHED_AT_FIELD_NUMBER: _builtins.int
+    reached_deal_id: _builtins.str
+    """The call read as many ended deals as it may before it found `limit` of them. This is the last one that it read: a call
+    with it as after_deal_id goes on there. Empty: no others match, or the answer has `limit` deals.
+    """
     @_builtins.property
     def deals(self) -> _containers.RepeatedCompositeFieldContainer[Global___Deal]: ...
     @_builtins.property
     def contexts(self) -> _containers.RepeatedCompositeFieldContainer[Global___DealContext]:
         """One for each deal, in the same order: the things that an operator compares."""
 
+    @_builtins.property
+    def reached_at(self) -> _timestamp_pb2.Timestamp:
+        """The time at which that one was opened. Null: as above."""
+
     def __init__(
         self,
         *,
         deals: _abc.Iterable[Global___Deal] | None = ...,
         contexts: _abc.Iterable[Global___DealContext] | None = ...,
+        reached_deal_id: _builtins.str = ...,
+        reached_at: _timestamp_pb2.Timestamp | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_reached_at", b"_reached_at", "reached_at", b"reached_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["contexts", b"contexts", "deals", b"deals"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_reached_at", b"_reached_at", "contexts", b"contexts", "deals", b"deals", "reached_at", b"reached_at", "reached_deal_id", b"reached_deal_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__reached_at: _TypeAlias = _typing.Literal["reached_at"]  # noqa: Y015
+    _WhichOneofArgType__reached_at: _TypeAlias = _typing.Literal["_reached_at", b"_reached_at"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__reached_at) -> _WhichOneofReturnType__reached_at | None: ...
 
 Global___ListDealsResponse: _TypeAlias = ListDealsResponse  # noqa: Y015
 
@@ -2725,7 +2739,7 @@ class ListRequisitesRequest(_message.Message):
     after_requisite_id: _builtins.str
     """Only accounts that stand after this one in the list. Empty: from the start. REQUISITE_NOT_FOUND for an unknown one."""
     with_use: _builtins.bool
-    """Whether to count the deals of today (UTC) too."""
+    """Whether to count the deals of today (UTC) too. The count is at most three seconds old."""
     def __init__(
         self,
         *,

@@ -840,7 +840,7 @@ class DealDeskServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ListDeals(self, request, context):
-        """Newest first.
+        """Newest first. A call over ended deals reads a bounded number of them.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -319,7 +319,7 @@ class DealDeskServiceStub:
     GetInvoiceStory: _grpc.UnaryUnaryMultiCallable[_invoices_pb2.GetInvoiceStoryRequest, _invoices_pb2.GetInvoiceStoryResponse]
     """Everything that this service knows of one invoice, whichever merchant's. Reason: INVOICE_NOT_FOUND."""
     ListDeals: _grpc.UnaryUnaryMultiCallable[_invoices_pb2.ListDealsRequest, _invoices_pb2.ListDealsResponse]
-    """Newest first."""
+    """Newest first. A call over ended deals reads a bounded number of them."""
     ListDealStates: _grpc.UnaryUnaryMultiCallable[_invoices_pb2.ListDealStatesRequest, _invoices_pb2.ListDealStatesResponse]
     """The present states of deals that a page shows, each with its newest step: which ones no longer wait, and who decided.
     Unknown ones are left out.
@@ -388,7 +388,7 @@ class DealDeskServiceAsyncStub(DealDeskServiceStub):
     GetInvoiceStory: _aio.UnaryUnaryMultiCallable[_invoices_pb2.GetInvoiceStoryRequest, _invoices_pb2.GetInvoiceStoryResponse]  # type: ignore[assignment]
     """Everything that this service knows of one invoice, whichever merchant's. Reason: INVOICE_NOT_FOUND."""
     ListDeals: _aio.UnaryUnaryMultiCallable[_invoices_pb2.ListDealsRequest, _invoices_pb2.ListDealsResponse]  # type: ignore[assignment]
-    """Newest first."""
+    """Newest first. A call over ended deals reads a bounded number of them."""
     ListDealStates: _aio.UnaryUnaryMultiCallable[_invoices_pb2.ListDealStatesRequest, _invoices_pb2.ListDealStatesResponse]  # type: ignore[assignment]
     """The present states of deals that a page shows, each with its newest step: which ones no longer wait, and who decided.
     Unknown ones are left out.
@@ -472,7 +472,7 @@ class DealDeskServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _invoices_pb2.ListDealsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_invoices_pb2.ListDealsResponse, _abc.Awaitable[_invoices_pb2.ListDealsResponse]]:
-        """Newest first."""
+        """Newest first. A call over ended deals reads a bounded number of them."""
 
     @_abc_1.abstractmethod
     def ListDealStates(

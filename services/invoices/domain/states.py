@@ -121,10 +121,12 @@ TRANSITIONS: Mapping[tuple[DealState, Trigger], Transition] = {
     (source, trigger): transition for trigger, sources, transition in _RULES for source in sources
 }
 
-SUB_STATUSES = frozenset(
-    state.sub_status for (source, _), step in TRANSITIONS.items() for state in (source, step.target)
-)
-"""Every `sub_status` that a deal can have."""
+SUB_STATUSES = {
+    state.sub_status: state.status
+    for (source, _), step in TRANSITIONS.items()
+    for state in (source, step.target)
+}
+"""Every `sub_status` that a deal can have, with its status."""
 
 
 def transition(state: DealState, trigger: Trigger) -> Transition | None:

@@ -20,11 +20,11 @@ from kit.rpc import approvals, values
 from services.invoices import errors
 from services.invoices.domain import money
 from services.invoices.domain.names import words_of_name
-from services.invoices.domain.states import DealStatus, Trigger
+from services.invoices.domain.states import SUB_STATUSES, DealStatus, Trigger
 from services.invoices.models import Deal, Invoice
 from services.invoices.operations import checkout, fields, lifecycle
 from services.invoices.store import cases, deal_lists, deals
-from services.invoices.store.deal_lists import ListedDeal, StateOfDeal
+from services.invoices.store.deal_lists import DealList, ListedDeal, StateOfDeal
 from services.invoices.store.views import (
     DealView,
     InvoiceView,
@@ -88,7 +88,7 @@ def list_deals(
     external_id: str = "",
     marked_paid: bool = False,
     deal_ids: Sequence[str] = (),
-) -> Sequence[ListedDeal]:
+) -> DealList:
     """Returns deals that match the filter, newest first unless `oldest_first`. An empty filter matches all.
 
     With `marked_paid` these are the operator's queue, in its order; status and sub_status do not count then.
@@ -97,7 +97,7 @@ def list_deals(
     `after_deal_id`.
     """
     wanted = deal_lists.DealFilter(
-        status=None if marked_paid else status,
+        status=None if marked_paid else status or SUB_STATUSES.get(sub_status),
         sub_status="" if marked_paid else fields.sub_status(sub_status),
         merchant_id=values.uuid("merchant_id", merchant_id) if merchant_id else None,
         method_code=values.text("payment_method_code", method_code, least=0, most=64),

@@ -6,7 +6,7 @@ from fiatgate.invoices.v1 import invoices_pb2 as pb
 from fiatgate.invoices.v1 import invoices_pb2_grpc as pb_grpc
 from kit.base.proto import optional_datetime, timestamp_from
 from kit.rpc import values
-from services.invoices.operations import cases, desk, reading, scarcity
+from services.invoices.operations import cases, desk, merchant_methods, reading
 from services.invoices.rpc.converters import (
     case_to_message,
     deal_context_to_message,
@@ -66,7 +66,7 @@ class DealDeskServicer(RequisiteCalls, pb_grpc.DealDeskServiceServicer):
         return story_to_message(story, self._deps.settings.service)
 
     def ListDeals(self, request: pb.ListDealsRequest, context: Context) -> pb.ListDealsResponse:
-        rows = desk.list_deals(
+        found = desk.list_deals(
             self._deps,
             limit=request.limit,
             status=deal_status_from_message(request.status),
@@ -88,9 +88,12 @@ class DealDeskServicer(RequisiteCalls, pb_grpc.DealDeskServiceServicer):
             marked_paid=request.marked_paid,
             deal_ids=request.deal_ids,
         )
+        reached_at, reached_id = found.reached or (None, "")
         return pb.ListDealsResponse(
-            deals=[deal_to_message(row.deal) for row in rows],
-            contexts=[deal_context_to_message(row) for row in rows],
+            deals=[deal_to_message(row.deal) for row in found.deals],
+            contexts=[deal_context_to_message(row) for row in found.deals],
+            reached_deal_id=str(reached_id),
+            reached_at=timestamp_from(reached_at),
         )
 
     def ListDealStates(
@@ -182,7 +185,7 @@ class DealDeskServicer(RequisiteCalls, pb_grpc.DealDeskServiceServicer):
     def ListMerchantMethods(
         self, request: pb.ListMerchantMethodsRequest, context: Context
     ) -> pb.ListMerchantMethodsResponse:
-        found = scarcity.list_merchant_methods(self._deps, merchant_id=request.merchant_id)
+        found = merchant_methods.list_merchant_methods(self._deps, merchant_id=request.merchant_id)
         methods = [
             pb.OfferedMethod(method=each, no_place=found.no_place.get(each.method.method_code, ""))
             for each in found.methods

@@ -1,10 +1,15 @@
-"""Deals as operators list them: the queue, lists with filters, and the states of deals that a page shows."""
+"""Deals as operators list them: the queue, lists with filters, and the states of deals that a page shows.
+
+An index finds the open deals, those of a reference and of a sender, and those with given ids. Any other list reads at
+most `READ_MOST` deals in its order, by status, amount and time, picks those that fit, and returns the place where it
+stopped: the next call goes on there. So a purchase pays for no further index.
+"""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
 from sqlalchemy import (
@@ -13,20 +18,28 @@ from sqlalchemy import (
     Text,
     Uuid,
     bindparam,
+    exists,
     false,
     literal_column,
     select,
     text,
 )
 from sqlalchemy.dialects import postgresql
+from sqlalchemy.orm import aliased
 
 from kit.db.finding import has_words_like
 from kit.db.lists import in_span, stands_after
-from services.invoices.domain.states import DealStatus
+from services.invoices.domain.states import OPEN_DEAL_STATUSES, DealStatus
 from services.invoices.models import ACCOUNT_KEY, DEAL_IS_OPEN, Deal, Invoice, Requisite
 from services.invoices.store.deals import DEALS
 from services.invoices.store.shares import REFERENCE
 from services.invoices.store.views import DealView
+
+READ_MOST: Final = 10_000
+"""The most deals that one list reads, as for invoices."""
+
+Place = tuple[datetime, UUID]
+"""The place of a deal in a list: its time there, and its id."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +57,7 @@ class DealFilter:
     method_code: str = ""
     created_from: datetime | None = None
     created_before: datetime | None = None
-    after: tuple[datetime, UUID] | None = None
+    after: Place | None = None
     reference: str = ""
     sender_words: str = ""
     marked_paid: bool = False
@@ -55,6 +68,16 @@ class DealFilter:
     customer_id: str = ""
     external_id: str = ""
     ids: Sequence[UUID] = ()
+
+
+@dataclass(frozen=True)
+class DealList:
+    """Deals in their order. `reached` is the place of the last one that was read when the list had to stop before it
+    had as many as it may return; else None.
+    """
+
+    deals: Sequence["ListedDeal"]
+    reached: Place | None = None
 
 
 @dataclass(frozen=True)
@@ -73,7 +96,21 @@ _LISTED = (
     .join_from(Deal, Requisite, Requisite.id == Deal.requisite_id)
     .join(Invoice, Invoice.id == Deal.invoice_id)
 )
+_ITS: Final = aliased(Invoice)
+"""The invoice of a deal in a condition."""
 _CONTEXT_BEGINS = len(DEALS.columns)
+_COLUMNS: Final[Sequence[Any]] = (
+    Deal.id,
+    Deal.created_at,
+    Deal.status,
+    Deal.sub_status,
+    Deal.merchant_id,
+    Deal.method_code,
+    Deal.currency_code,
+    Deal.amount_fiat,
+    Deal.invoice_id,
+    Deal.requisite_id,
+)
 
 
 _IS_MARKED: ColumnElement[bool] = literal_column("deals.sub_status = 'awaiting_confirmation'")
@@ -81,45 +118,87 @@ _IS_MARKED: ColumnElement[bool] = literal_column("deals.sub_status = 'awaiting_c
 
 
 def deals(
-    connection: Connection, wanted: DealFilter, limit: int, *, oldest_first: bool = False
-) -> Sequence[ListedDeal]:
+    connection: Connection,
+    wanted: DealFilter,
+    limit: int,
+    *,
+    oldest_first: bool = False,
+    read_most: int = READ_MOST,
+) -> DealList:
     """Returns deals, newest first unless `oldest_first`; those of the queue in its order."""
     if (wanted.reference or wanted.sender_words) and not REFERENCE.is_there(connection):
-        return []
-    query = _LISTED.where(*_conditions(wanted))
+        return DealList([])
     at: Any = Deal.confirm_before if wanted.marked_paid else Deal.created_at
     oldest_first = oldest_first or wanted.marked_paid
-    if wanted.after is not None:
-        query = query.where(stands_after(at, Deal.id, wanted.after, oldest_first=oldest_first))
     order = (at, Deal.id) if oldest_first else (at.desc(), Deal.id.desc())
-    rows = connection.execute(query.order_by(*order).limit(limit))
-    return [_listed(*row) for row in rows]
+    after = (
+        [] if wanted.after is None else [stands_after(at, Deal.id, wanted.after, oldest_first=oldest_first)]
+    )
+    if _has_index(wanted):
+        query = _LISTED.where(*_conditions(wanted, Deal), *_conditions_of_index(wanted), *after)
+        rows = connection.execute(query.order_by(*order).limit(limit))
+        return DealList([_listed(*row) for row in rows])
+    first = select(*_COLUMNS).where(*_of_index(wanted), *after).order_by(*order).limit(read_most)
+    read = first.subquery("read")
+    order_of_read = (
+        (read.c.created_at, read.c.id) if oldest_first else (read.c.created_at.desc(), read.c.id.desc())
+    )
+    fits = select(read.c.id).where(*_conditions(wanted, read.c)).order_by(*order_of_read).limit(limit)
+    rows = connection.execute(_LISTED.where(Deal.id.in_(fits)).order_by(*order))
+    found = [_listed(*row) for row in rows]
+    if len(found) == limit:
+        return DealList(found)
+    last = connection.execute(first.limit(1).offset(read_most - 1)).one_or_none()
+    return DealList(found, None if last is None else (last.created_at, last.id))
 
 
-def _conditions(wanted: DealFilter) -> Iterator[ColumnElement[bool]]:
+def _has_index(wanted: DealFilter) -> bool:
+    """Returns whether an index leads to few deals: see above."""
+    is_open = wanted.marked_paid or wanted.status in OPEN_DEAL_STATUSES
+    return bool(is_open or wanted.ids or wanted.reference or wanted.sender_words)
+
+
+def _of_index(wanted: DealFilter) -> Iterator[ColumnElement[bool]]:
+    """Yields the conditions under which an index has the deals in the order of time."""
+    yield from in_span(Deal.created_at, wanted.created_from, wanted.created_before)
+    if wanted.amount_from is not None and wanted.amount_from == wanted.amount_to:
+        yield Deal.amount_fiat == wanted.amount_from
+    elif wanted.status:
+        yield Deal.status == wanted.status
+
+
+def _conditions(wanted: DealFilter, of: Any) -> Iterator[ColumnElement[bool]]:
+    """Yields the conditions on `of`: on deals, or on those that were read."""
     for column, value in (
-        (Deal.status, wanted.status),
-        (Deal.sub_status, wanted.sub_status),
-        (Deal.merchant_id, wanted.merchant_id),
-        (Deal.method_code, wanted.method_code),
-        (Deal.currency_code, wanted.currency_code),
-        (Invoice.customer_id, wanted.customer_id),
-        (Invoice.external_id, wanted.external_id),
+        (of.status, wanted.status),
+        (of.sub_status, wanted.sub_status),
+        (of.merchant_id, wanted.merchant_id),
+        (of.method_code, wanted.method_code),
+        (of.currency_code, wanted.currency_code),
     ):
         if value:
             yield column == value
+    for column, value in (
+        (_ITS.customer_id, wanted.customer_id),
+        (_ITS.external_id, wanted.external_id),
+    ):
+        if value:
+            yield exists(select(_ITS.id).where(_ITS.id == of.invoice_id, column == value))
+    if wanted.account_key:
+        has_account = literal_column(ACCOUNT_KEY) == wanted.account_key
+        yield of.requisite_id.in_(select(Requisite.id).where(has_account))
+    if wanted.amount_from is not None:
+        yield of.amount_fiat >= wanted.amount_from
+    if wanted.amount_to is not None:
+        yield of.amount_fiat <= wanted.amount_to
+    yield from in_span(of.created_at, wanted.created_from, wanted.created_before)
+
+
+def _conditions_of_index(wanted: DealFilter) -> Iterator[ColumnElement[bool]]:
     if wanted.ids:
         yield Deal.id.in_(wanted.ids)
     if wanted.marked_paid:
         yield _IS_MARKED
-    if wanted.account_key:
-        has_account = literal_column(ACCOUNT_KEY) == wanted.account_key
-        yield Deal.requisite_id.in_(select(Requisite.id).where(has_account))
-    if wanted.amount_from is not None:
-        yield Deal.amount_fiat >= wanted.amount_from
-    if wanted.amount_to is not None:
-        yield Deal.amount_fiat <= wanted.amount_to
-    yield from in_span(Deal.created_at, wanted.created_from, wanted.created_before)
     if wanted.reference:
         yield has_reference(wanted.reference)
     if wanted.sender_words:

@@ -7,8 +7,9 @@ Each filter is read from an index or filters what another one reads:
 - one amount: the index of amounts
 - else the index of all invoices by time
 
-A new invoice pays for no further index. Instead a list reads at most `READ_MOST` invoices, newest first, and returns
-the place where it stopped: the next call goes on there.
+A new invoice pays for no further index. Instead a list reads at most `READ_MOST` invoices, or `OF_EACH_MOST` of each
+merchant that has the order or the customer, newest first, and returns the place where it stopped: the next call goes on
+there.
 """
 
 from collections.abc import Iterator, Sequence
@@ -27,6 +28,7 @@ from sqlalchemy import (
     select,
     text,
     true,
+    tuple_,
 )
 
 from kit.db.lists import in_span, stands_after
@@ -37,6 +39,9 @@ from services.invoices.store.views import InvoiceView
 
 READ_MOST: Final = 10_000
 """The most invoices that one list reads: some 50 ms when PostgreSQL has them in memory."""
+
+OF_EACH_MOST: Final = 200
+"""The most invoices of one order or customer that one list reads of each merchant, if it reads those of all."""
 
 Place = tuple[datetime, UUID]
 """The place of an invoice in the list: its time, and its id."""
@@ -80,10 +85,18 @@ class InvoiceList:
 
 
 def newest_invoices(
-    connection: Connection, wanted: InvoiceFilter, limit: int, *, read_most: int = READ_MOST
+    connection: Connection,
+    wanted: InvoiceFilter,
+    limit: int,
+    *,
+    read_most: int = READ_MOST,
+    of_each_most: int = OF_EACH_MOST,
 ) -> InvoiceList:
     """Returns invoices of all merchants, newest first."""
-    read = _read(wanted).order_by(text("created_at DESC, id DESC")).limit(read_most).subquery("read")
+    edge = None
+    if wanted.merchant_id is None and (texts := _texts(wanted)):
+        edge = _edge(connection, [*texts, *_spans(wanted)], of_each_most)
+    read = _read(wanted, edge).order_by(text("created_at DESC, id DESC")).limit(read_most).subquery("read")
     order = (read.c.created_at.desc(), read.c.id.desc())
     found = select(read.c.id).where(*_filters(wanted, read)).order_by(*order).limit(limit)
     page = VIEW.where(Invoice.id.in_(found)).order_by(*_NEWEST_FIRST)
@@ -92,17 +105,42 @@ def newest_invoices(
         return InvoiceList(invoices, None)
     last = select(read.c.created_at, read.c.id).order_by(*order).offset(read_most - 1)
     row = connection.execute(last).one_or_none()
-    return InvoiceList(invoices, None if row is None else (row.created_at, row.id))
+    return InvoiceList(invoices, edge if row is None else (row.created_at, row.id))
 
 
-def _read(wanted: InvoiceFilter) -> Select[Any]:
-    """Returns the invoices that are read: those under the conditions that an index answers in the order of time."""
-    spans = tuple(in_span(Invoice.created_at, wanted.created_from, wanted.created_before))
+def _spans(wanted: InvoiceFilter) -> list[ColumnElement[bool]]:
+    spans = list(in_span(Invoice.created_at, wanted.created_from, wanted.created_before))
     if wanted.after is not None:
-        spans += (stands_after(Invoice.created_at, Invoice.id, wanted.after),)
+        spans.append(stands_after(Invoice.created_at, Invoice.id, wanted.after))
+    return spans
+
+
+def _texts(wanted: InvoiceFilter) -> list[ColumnElement[bool]]:
     texts = {Invoice.external_id: wanted.external_id, Invoice.customer_id: wanted.customer_id}
-    if given := [column == value for column, value in texts.items() if value]:
-        return of_each_merchant(*given, *spans, merchant_id=wanted.merchant_id, limit=READ_MOST)
+    return [column == value for column, value in texts.items() if value]
+
+
+def _edge(
+    connection: Connection, conditions: Sequence[ColumnElement[bool]], of_each_most: int
+) -> Place | None:
+    """Returns the place up to which all invoices under the conditions are read when `of_each_most` are read of each
+    merchant; None when no merchant has more.
+    """
+    last = of_each_merchant(*conditions, limit=1, offset=of_each_most - 1).subquery()
+    newest = select(last.c.created_at, last.c.id).order_by(last.c.created_at.desc(), last.c.id.desc())
+    row = connection.execute(newest.limit(1)).one_or_none()
+    return None if row is None else (row.created_at, row.id)
+
+
+def _read(wanted: InvoiceFilter, edge: Place | None) -> Select[Any]:
+    """Returns the invoices that are read: those under the conditions that an index answers in the order of time, up to
+    the edge.
+    """
+    spans = _spans(wanted)
+    if texts := _texts(wanted):
+        if edge is not None:
+            texts.append(tuple_(Invoice.created_at, Invoice.id) >= tuple_(*edge))
+        return of_each_merchant(*texts, *spans, merchant_id=wanted.merchant_id, limit=READ_MOST)
     query = select(*_COLUMNS).where(*spans)
     if wanted.merchant_id is not None:
         query = query.where(Invoice.merchant_id == wanted.merchant_id)
@@ -140,14 +178,14 @@ def place_of_invoice(connection: Connection, invoice_id: UUID) -> Place | None:
 
 
 def of_each_merchant(
-    *conditions: ColumnElement[bool], merchant_id: UUID | None = None, limit: int
+    *conditions: ColumnElement[bool], merchant_id: UUID | None = None, limit: int, offset: int = 0
 ) -> Select[Any]:
     """Returns the query for the newest invoices under conditions on order or customer, of each merchant or of one: at
-    most `limit` of each, in no order.
+    most `limit` of each after the first `offset`, in no order.
     """
     merchants = _merchants() if merchant_id is None else select(literal(merchant_id).label("id")).cte()
     of_one = select(*_COLUMNS).where(Invoice.merchant_id == merchants.c.id, *conditions)
-    newest = of_one.order_by(*_NEWEST_FIRST).limit(limit).lateral("newest")
+    newest = of_one.order_by(*_NEWEST_FIRST).limit(limit).offset(offset).lateral("newest")
     return select(newest).select_from(merchants.join(newest, true()))
 
 
