@@ -8,6 +8,7 @@ mistake there is not repeated here.
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import date
 from typing import Any, Final
 
 from sqlalchemy import text
@@ -24,16 +25,18 @@ STATEMENT_TIMEOUT_SECONDS: Final = 50
 _ENDS: Final = {
     "uuid": ("00000000-0000-0000-0000-000000000000", "ffffffff-ffff-ffff-ffff-ffffffffffff"),
     "bigint": ("-1", str(2**63 - 1)),
+    "date": ("0001-01-01", "9999-12-31"),
 }
 
 
 @dataclass(frozen=True)
 class Part:
-    """One table, or the rows that belong to its rows, in the order of a uuid or a number.
+    """One table, or the rows that belong to its rows, in the order of a uuid, a number or a day.
 
     name        the name for operators: "deals"
     one         the name of one row in a problem, before its id: "deal"
-    table       has the column `key` of type `key_type`, uuid or bigint, which orders the pages
+    table       has the column `key` of type `key_type`, uuid, bigint or date, which orders the pages
+    page_most   the most keys of one page; 0: as many as the caller wants
     kind        the kind of its records; empty: it has none
     subject     the column that its records refer to; empty: `key`
     row         the column that distinguishes the rows of one subject, if there are several
@@ -47,6 +50,7 @@ class Part:
     table: str
     key: str = "id"
     key_type: str = "uuid"
+    page_most: int = 0
     kind: str = ""
     subject: str = ""
     row: str = ""
@@ -78,7 +82,19 @@ class Page:
 
 def is_key(part: Part, text: str) -> bool:
     """Returns whether the text can be a key of this part."""
-    return parse_id(text) is not None if part.key_type == "uuid" else text.isdecimal() and len(text) < 19
+    if part.key_type == "uuid":
+        return parse_id(text) is not None
+    if part.key_type == "date":
+        return _is_day(text)
+    return text.isdecimal() and len(text) < 19
+
+
+def _is_day(text: str) -> bool:
+    try:
+        date.fromisoformat(text)
+    except ValueError:
+        return False
+    return True
 
 
 def check_page(db: Database, part: Part, *, after: str, limit: int) -> Page:
@@ -89,7 +105,7 @@ def check_page(db: Database, part: Part, *, after: str, limit: int) -> Page:
         start, end = _ENDS[part.key_type]
         if part.table.isidentifier() and not _exists(tx, part.table):  # a query reads tables that are there
             return Page(0, 0, (), end, more=False)
-        first = after or start
+        first, limit = after or start, min(limit, part.page_most or limit)
         keys = _keys(tx, part, first, limit)
         more = len(keys) == limit
         last = keys[-1] if more else end

@@ -1,6 +1,7 @@
 """The one place that builds the service from its parts."""
 
 from dataclasses import dataclass
+from datetime import timedelta
 from uuid import UUID
 
 from kit.base.clock import Clock, SystemClock
@@ -10,11 +11,15 @@ from kit.events.bus.stream import OwnStream
 from kit.events.outbox import Announced
 from kit.events.proof import Verifier
 from kit.events.signing import Signer
+from kit.work.recent import Recent
 from kit.work.set_aside import SetAside
 from services.invoices.clients import CATALOG_CHANGED, CatalogClient, MerchantsClient, Storefronts
 from services.invoices.config import InvoicesSettings
 from services.invoices.events import CONSUMERS
+from services.invoices.store.requisites import Use
 
+USES_KEPT = timedelta(seconds=3)
+"""A page of requisites, or each thousand rows of their file, would else count all deals of the day."""
 HINT_SECONDS = 0.1
 """The least time between two reactions to hints of a changed catalog: each one loads all of it."""
 
@@ -25,6 +30,7 @@ class Deps:
 
     announced  the facts that this process committed to the outbox
     set_aside  the invoices that the timers failed at
+    uses       the use of all requisites today, which calls share
     verifier   knows the facts that this service has signed, also with its earlier keys
     """
 
@@ -37,6 +43,7 @@ class Deps:
     storefronts: Storefronts
     announced: Announced
     set_aside: SetAside[UUID]
+    uses: Recent[Use]
     signer: Signer
     verifier: Verifier
 
@@ -65,6 +72,7 @@ def wire(settings: InvoicesSettings, *, clock: Clock | None = None) -> Deps:
         storefronts=storefronts,
         announced=Announced(),
         set_aside=SetAside(),
+        uses=Recent(USES_KEPT, clock),
         signer=signer,
         verifier=Verifier((signer.public_key, *settings.fact_public_keys), unsigned_until=None, clock=clock),
     )

@@ -8,7 +8,7 @@ from kit.rpc.status import Gauge
 from kit.work.worker import Loop, Worker
 from services.invoices.models import BusState, Outbox
 from services.invoices.operations import reports, timers
-from services.invoices.store import cases, deals, invoices
+from services.invoices.store import cases, daily, deals, invoices
 from services.invoices.wiring import Deps
 
 # How late a time-out may be noticed. A customer's own steps check the time themselves.
@@ -57,6 +57,7 @@ def gauges(deps: Deps) -> Sequence[Gauge]:
         counts = deals.open_deal_counts(connection, now)
         open_cases = cases.open_case_count(connection)
         loads = deals.method_loads(connection, METHODS_SHOWN)
+        behind = daily.time_behind(connection, now)
     return [
         Gauge(
             "invoices_set_aside",
@@ -89,6 +90,11 @@ def gauges(deps: Deps) -> Sequence[Gauge]:
             "methods_crowded",
             sum(load.is_crowded(CROWDED_PERCENT, share_percent=share_percent) for load in loads),
             "Payment methods of more than one place where four fifths are taken or one merchant holds its share",
+        ),
+        Gauge(
+            "daily_sums_behind_seconds",
+            behind.total_seconds(),
+            "Age of the oldest event that is not summed into its day yet; usually five minutes",
         ),
         *(gauge for load in loads for gauge in _gauges_of_method(load)),
         *approvals.gauges(deps),

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import Any
@@ -16,6 +18,7 @@ from kit.rpc.errors import Refused
 from services.invoices.domain import spans
 from services.invoices.operations import checkout, desk, reports
 from services.invoices.operations.reports import Report
+from services.invoices.store import daily
 from services.invoices.store.books import PARTS
 from services.invoices.store.daily import By, Sums
 from services.invoices.wiring import Deps
@@ -57,8 +60,15 @@ def sum_all(deps: Deps) -> None:
 
 
 def differences(deps: Deps) -> list[str]:
-    page = books.check_page(deps.db, PART, after="", limit=1000)
-    return [f"{each.field}: {each.found}, due {each.due}" for each in page.problems]
+    found, after = list[str](), ""
+    for _ in range(100):
+        page = books.check_page(deps.db, PART, after=after, limit=1000)
+        found += [f"{each.field}: {each.found}, due {each.due}" for each in page.problems]
+        if not page.more:
+            return found
+        assert books.is_key(PART, page.last)
+        after = page.last
+    raise AssertionError("there are always more pages")
 
 
 def counts(row: Sums) -> tuple[int, ...]:
@@ -200,6 +210,70 @@ def test_verify_finds_sums_that_are_not_those_of_the_rows(shop: World) -> None:
     assert [each.split(":")[0] for each in found if "turnover:" in each] == [
         f"{evening} EUR card_eur turnover"
     ]
+
+
+def test_verify_compares_each_day_once_a_few_days_at_a_time(
+    shop: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    days = []
+    for _ in range(5):
+        days.append(day_of(shop.clock.now()))
+        shop.with_deal()
+        shop.clock.advance(days=1)
+    sum_all(shop.deps)
+    monkeypatch.setattr(sys.modules[__name__], "PART", replace(PART, page_most=2))
+    assert differences(shop.deps) == []
+    url = past_all_rules(shop.deps.settings.database_url)
+    with closing(psycopg2.connect(url)) as connection, connection, connection.cursor() as cursor:
+        cursor.execute("DELETE FROM daily_sums WHERE day = %s", (days[2],))
+        cursor.execute("UPDATE daily_sums SET created = 3 WHERE day IN (%s, %s)", (days[0], days[4]))
+    assert [each.partition(" ")[0] for each in differences(shop.deps) if "created" in each] == [
+        days[0],
+        days[0],
+        days[2],
+        days[4],
+        days[4],
+    ]
+    assert not books.is_key(PART, "2026-13-01")
+
+
+def test_verify_waits_until_no_event_of_a_day_can_come_late(shop: World) -> None:
+    evening = shop.clock.now()
+    shop.with_deal()
+    midnight = evening.replace(hour=0) + timedelta(days=1)
+    shop.clock.set(midnight + reports.LATE + timedelta(seconds=1))
+    sum_all(shop.deps)
+    url = past_all_rules(shop.deps.settings.database_url)
+    with closing(psycopg2.connect(url)) as connection, connection, connection.cursor() as cursor:
+        cursor.execute("TRUNCATE daily_sums")
+    assert differences(shop.deps) == []
+    shop.clock.set(midnight + 2 * reports.LATE)
+    sum_all(shop.deps)
+    assert f"{day_of(evening)} EUR created: 0, due 1" in differences(shop.deps)
+
+
+def behind(world: World) -> float:
+    with world.deps.db.autocommit() as connection:
+        return daily.time_behind(connection, world.clock.now()).total_seconds()
+
+
+def test_a_gauge_shows_how_far_the_sums_are_behind_also_when_an_event_of_the_future_stops_them(
+    shop: World,
+) -> None:
+    assert behind(shop) == 0
+    shop.create()
+    shop.clock.advance(seconds=90)
+    assert behind(shop) == 90
+    shop.clock.advance(hours=1)
+    sum_all(shop.deps)
+    assert behind(shop) == 0
+    shop.clock.advance(hours=2)
+    shop.with_deal()
+    shop.clock.advance(hours=-2)
+    shop.with_deal()
+    shop.clock.advance(hours=1)
+    sum_all(shop.deps)
+    assert behind(shop) == 3600
 
 
 def test_a_time_is_right_to_a_twentieth() -> None:

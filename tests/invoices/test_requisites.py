@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 from typing import Any, Final
@@ -12,6 +13,7 @@ from typing import Any, Final
 import pytest
 
 from kit.rpc.errors import Refused
+from kit.work.recent import Recent
 from services.invoices.account_forms import AccountKind, same_account
 from services.invoices.domain.states import DealStatus
 from services.invoices.operations import desk, requisites
@@ -20,6 +22,7 @@ from services.invoices.store import requisites as store
 from services.invoices.store.deal_lists import ListedDeal
 from services.invoices.store.requisites import DealsOfRequisite
 from services.invoices.store.views import RequisiteView
+from services.invoices.wiring import USES_KEPT
 from tests.invoices.conftest import World
 from tests.support.acting import ANN, BEN, acting
 
@@ -45,7 +48,9 @@ def only(world: World, requisite: RequisiteView) -> None:
 
 
 def use(world: World, requisite: RequisiteView) -> requisites.UseToday:
-    return requisites.use_today(world.deps, [requisite])[0][requisite.id]
+    """Of this moment: as a process that has not counted yet."""
+    deps = replace(world.deps, uses=Recent(DAY, world.clock))
+    return requisites.use_today(deps, [requisite])[0][requisite.id]
 
 
 def test_the_use_of_an_account_is_counted_by_the_day_on_which_its_deals_were_opened(world: World) -> None:
@@ -68,6 +73,24 @@ def test_the_use_of_an_account_is_counted_by_the_day_on_which_its_deals_were_ope
     assert days == [(2, 1, today.amount_fiat), (1, 1, yesterday.amount_fiat)]
     assert story.days[0].day - story.days[1].day == DAY
     assert story.since == (world.clock.now() - 13 * DAY).replace(hour=0, minute=0, second=0, microsecond=0)
+
+
+def test_the_use_of_today_is_counted_once_for_the_calls_of_some_seconds(world: World) -> None:
+    first, second = requisites.list_requisites(world.deps, method_code="card_eur")[:2]
+    deps = replace(world.deps, uses=Recent(USES_KEPT, world.clock))
+
+    def opened(of: RequisiteView) -> int:
+        return requisites.use_today(deps, [of])[0][of.id].opened
+
+    only(world, first)
+    world.with_deal()
+    assert opened(first) == 1
+    with ThreadPoolExecutor(4) as threads:
+        only(world, second)
+        world.with_deal()
+        assert list(threads.map(opened, [first, second] * 4)) == [1, 0] * 4
+    world.clock.advance(seconds=USES_KEPT.total_seconds())
+    assert (opened(first), opened(second)) == (1, 1)
 
 
 def test_the_story_of_an_account_names_the_authors_of_its_changes(world: World) -> None:
@@ -283,16 +306,7 @@ def test_the_deals_of_an_account_end_with_the_newest_whichever_clock_wrote_last(
     ahead = world.with_deal(amount="100.00")
     world.clock.advance(minutes=-2)
     behind = world.with_deal(amount="200.00")
-    found = requisites.list_requisite_deals(
-        world.deps,
-        requisite_id=str(account.id),
-        status=None,
-        created_from=None,
-        created_before=None,
-        after_deal_id="",
-        limit=50,
-    )
-    assert [each.deal.id for each in found.deals] == [ahead.id, behind.id]
+    assert of(world, account) == [str(ahead.id), str(behind.id)]
 
 
 def test_accounts_of_a_kind_are_checked_and_shown_as_they_will_be_stored(world: World) -> None:

@@ -107,6 +107,7 @@ def test_the_gauges_tell_what_waits(running: World, world: World) -> None:
         "cases_open",
         "invoices_set_aside",
         "methods_crowded",
+        "daily_sums_behind_seconds",
         "approvals_pending",
         "approvals_oldest_seconds",
     }

@@ -96,6 +96,9 @@ SELECT {_id("u")}, 'withdrawal:' || {_id("w")} || ':reserve', available.id, rese
 FROM generate_series(1, {ROWS // 10}) AS n
 JOIN accounts AS available ON available.merchant_id = {_MERCHANT} AND available.kind = 'merchant_available'
 JOIN accounts AS reserved ON reserved.merchant_id = {_MERCHANT} AND reserved.kind = 'merchant_reserved';
+INSERT INTO daily_balances (account, day, balance)
+SELECT id, CAST(%(now)s - n * interval '1 day' AS date), 5 FROM accounts CROSS JOIN generate_series(1, 40) AS n
+WHERE balance IS NOT NULL;
 """
 _WEBHOOKS: Final = f"""
 INSERT INTO events (payload_event_id, invoice_id, merchant_id, key_id, event_type, status, callback_url, destination,
@@ -130,7 +133,7 @@ FROM generate_series(1, {ROWS}) AS n;
 
 FILLS: Final = {
     "invoices": (_INVOICES + _APPROVALS, ("invoices", "deals", "deal_transitions", "approvals")),
-    "withdrawals": (_WITHDRAWALS, ("withdrawals", "transfers")),
+    "withdrawals": (_WITHDRAWALS, ("withdrawals", "transfers", "daily_balances")),
     "webhooks": (_WEBHOOKS, ("events", "attempts")),
     "merchants": (_MERCHANTS, ("owners", "merchants")),
 }

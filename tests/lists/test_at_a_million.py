@@ -6,23 +6,23 @@ A new list is one line in `LISTS`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any, Final
 from uuid import UUID
 
 import pytest
-from sqlalchemy import event
 
 from kit.audit import approval_lists
 from kit.audit.approvals import State
 from kit.audit.listing import Filter, list_acts
+from kit.db import books
 from kit.db.queues import waiting
 from services.invoices.config import InvoicesSettings
 from services.invoices.domain.states import DealStatus, InvoiceStatus
 from services.invoices.operations import cases, desk, reading, reports, requisites
 from services.invoices.store import finding as invoices_finding
 from services.invoices.store import queues as invoices_queues
+from services.invoices.store.books import PARTS
 from services.invoices.store.daily import By
 from services.invoices.wiring import wire as wire_invoices
 from services.merchants import store as merchants_store
@@ -40,21 +40,16 @@ from services.webhooks.store.lists import EventFilter
 from services.webhooks.wiring import wire as wire_webhooks
 from services.withdrawals.config import WithdrawalsSettings
 from services.withdrawals.domain import Stage, WithdrawalStatus
-from services.withdrawals.operations import ledger, statements
+from services.withdrawals.operations import days, ledger, statements
 from services.withdrawals.operations import reading as withdrawals_reading
 from services.withdrawals.operations.reading import Wanted
 from services.withdrawals.store import finding as withdrawals_finding
 from services.withdrawals.store import queues as withdrawals_queues
 from services.withdrawals.wiring import wire as wire_withdrawals
 from tests.lists.crowds import FILLS, NOW, fill, id_of
+from tests.lists.plans import List, faults_of, nodes, plans_of
 from tests.support.serving import TEST_MASTER_KEY
 from tests.support.signing import SIGNING_KEY
-
-SORTED_MOST: Final = 20_000
-"""Rows that a statement may gather before it returns the first one."""
-GATHERS: Final = frozenset(
-    {"Sort", "Incremental Sort", "Hash", "Aggregate", "Materialize", "WindowAgg", "Unique"}
-)
 
 M: Final = id_of("m", 7)
 DAYS: Final[dict[str, Any]] = {
@@ -82,8 +77,6 @@ TRANSFERS: Final[dict[str, Any]] = {
 }
 OPEN_DEALS: Final[dict[str, Any]] = {"marked_paid": True, "limit": 50}
 
-List = Callable[[Any], object]
-
 
 def events_of(**wanted: Any) -> List:
     return lambda deps: webhooks_desk.list_events(deps, EventFilter(**wanted), limit=50)
@@ -91,6 +84,10 @@ def events_of(**wanted: Any) -> List:
 
 def invoices_of(**wanted: Any) -> List:
     return lambda deps: reading.list_all_invoices(deps, limit=50, **wanted)
+
+
+def deals_of(**wanted: Any) -> List:
+    return lambda deps: desk.list_deals(deps, limit=50, **wanted)
 
 
 def requisite_deals_of(status: DealStatus | None = None) -> List:
@@ -137,6 +134,18 @@ LISTS: Final[Mapping[str, dict[str, List]]] = {
         "deals: days": lambda deps: desk.list_deals(deps, limit=50, **DAYS),
         "deals: of a reference": lambda deps: desk.list_deals(deps, limit=50, reference="0000077J"),
         "deals: of a sender": lambda deps: desk.list_deals(deps, limit=50, sender_name="name 777"),
+        "deals: of an account": deals_of(account="4000 0000 0000 1007"),
+        "deals: of a customer": deals_of(customer_id="customer-777"),
+        "deals: of an order": deals_of(external_id="order-777"),
+        "deals: of a merchant": deals_of(merchant_id=M),
+        "deals: of a merchant's customer": deals_of(merchant_id=M, customer_id="customer-777"),
+        "deals: of a method": deals_of(method_code="method_1"),
+        "deals: of a currency, oldest first": deals_of(currency_code="GBP", oldest_first=True),
+        "deals: between two amounts": deals_of(amount_from="777", amount_to="778"),
+        "deals: of an amount": deals_of(amount_from="777.75", amount_to="777.75", merchant_id=M),
+        "deals: of a rare state": deals_of(status=DealStatus.FAILED, merchant_id=M),
+        "deals: of a rare sub-state": deals_of(sub_status="canceled_by_operator"),
+        "deals: days of an account": deals_of(account="4000 0000 0000 1007", **DAYS),
         "deals: one": lambda deps: desk.get_deal(deps, deal_id=id_of("d", 777)),
         "cases: open": lambda deps: cases.list_cases(deps, open_only=True, limit=50, oldest_first=True),
         "cases: all": lambda deps: cases.list_cases(deps, open_only=False, limit=50),
@@ -170,6 +179,9 @@ LISTS: Final[Mapping[str, dict[str, List]]] = {
             deps, requisite_id=id_of("r", 7), days=30
         ),
         "requests: waiting": lambda deps: requests_of(deps, states=[State.PENDING], oldest_first=True),
+        "requests: waiting of a merchant": lambda deps: requests_of(
+            deps, states=[State.PENDING], merchant_id=UUID(M)
+        ),
         "requests: decided": lambda deps: requests_of(deps, states=[State.APPROVED, State.REJECTED]),
         "requests: of a deal": lambda deps: requests_of(deps, object=f"deal:{id_of('d', 77)}"),
         "acts: all": lambda deps: list_acts(deps.db, Filter(), after=None, limit=50),
@@ -192,6 +204,7 @@ LISTS: Final[Mapping[str, dict[str, List]]] = {
             deps, **TRANSFERS | {"invoice_id": id_of("i", 777)}
         ),
         "ledger: sums of a month": lambda deps: statements.get_statement(deps, merchant_id=M, **MONTH),
+        "ledger: days that are over": lambda deps: days.close_days(deps, days.Pass()),
         "ledger: balance": lambda deps: ledger.get_balance(deps, merchant_id=M),
     },
     "webhooks": {
@@ -315,52 +328,6 @@ WIRES: Final[Mapping[str, Callable[[str, dict[str, Any], dict[str, Any]], Any]]]
 }
 
 
-@contextmanager
-def statements_of(deps: Any) -> Iterator[list[tuple[str, Any]]]:
-    """The statements of the service's database while the block runs, with their values."""
-    found: list[tuple[str, Any]] = []
-
-    def note(connection: Any, cursor: Any, statement: str, values: Any, context: Any, many: bool) -> None:
-        if statement.lstrip().upper().startswith(("SELECT", "WITH")):
-            found.append((statement, values))
-
-    engine = deps.db._engine
-    event.listen(engine, "before_cursor_execute", note)
-    try:
-        yield found
-    finally:
-        event.remove(engine, "before_cursor_execute", note)
-
-
-def faults(plan: Mapping[str, Any], large: tuple[str, ...]) -> Iterator[str]:
-    """Returns the steps of the plan that take long at a million rows."""
-    node, below = plan["Node Type"], plan.get("Plans", [])
-    if node == "Seq Scan" and plan["Relation Name"] in large:
-        yield f"reads all of {plan['Relation Name']}"
-    if node in GATHERS and any(each["Plan Rows"] > SORTED_MOST for each in below):
-        yield f"{node} of {max(each['Plan Rows'] for each in below)} rows"
-    if node == "Bitmap Index Scan" and plan["Plan Rows"] > SORTED_MOST:
-        yield f"a bitmap of {plan['Plan Rows']} rows of {plan['Index Name']}"
-    for each in below:
-        yield from faults(each, large)
-
-
-def plans_of(deps: Any, run: List) -> dict[str, Mapping[str, Any]]:
-    """The plan of each statement that is made."""
-    with statements_of(deps) as made:
-        run(deps)
-    plans = {}
-    with deps.db.autocommit() as connection:
-        for statement, values in made:
-            (plan,) = connection.exec_driver_sql(f"EXPLAIN (FORMAT JSON) {statement}", values).scalar_one()
-            plans[statement] = plan["Plan"]
-    return plans
-
-
-def faults_of(plans: Mapping[str, Mapping[str, Any]], large: tuple[str, ...]) -> list[str]:
-    return [f"{fault}: {statement}" for statement, plan in plans.items() for fault in faults(plan, large)]
-
-
 @pytest.mark.parametrize("service", list(LISTS))
 def test_lists_and_searches_read_indexes(wired: Callable[[str], Any], service: str) -> None:
     deps, large = wired(service), FILLS[service][1]
@@ -384,12 +351,13 @@ def test_a_report_begins_where_the_sums_end(wired: Callable[[str], Any]) -> None
     assert {("deal_transitions", "pk_deal_transitions"), ("invoices", "ix_invoices_all")} <= by_key, read
 
 
-def nodes(plan: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """The parts of a plan that read a table."""
-    if "Relation Name" in plan:
-        yield plan
-    for each in plan.get("Plans", ()):
-        yield from nodes(each)
+def test_verify_reads_only_the_rows_of_its_days(wired: Callable[[str], Any]) -> None:
+    deps, large = wired("invoices"), FILLS["invoices"][1]
+    (part,) = [each for each in PARTS if each.name == "sums of days"]
+    plans = plans_of(deps, lambda deps: books.check_page(deps.db, part, after="2026-01-05", limit=1000))
+    read = {(each["Relation Name"], each["Node Type"]) for plan in plans.values() for each in nodes(plan)}
+    assert {"deals", "deal_transitions", "invoices"} <= {table for table, _ in read}
+    assert not [table for table, node in read if node == "Seq Scan" and table in large], read
 
 
 def test_a_list_without_an_index_is_noticed(wired: Callable[[str], Any]) -> None:

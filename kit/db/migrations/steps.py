@@ -1,6 +1,7 @@
 """Steps that migrations of several services share."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 from alembic import op
 from sqlalchemy import TextClause
@@ -17,6 +18,7 @@ def index_beside_traffic(
     where: TextClause | None = None,
     include: Sequence[str] = (),
     using: str = "btree",
+    options: Mapping[str, str] = MappingProxyType({}),
     unique: bool = False,
 ) -> None:
     """Makes an index while the table is written to, however large the table is. It also holds the columns of `include`.
@@ -35,6 +37,7 @@ def index_beside_traffic(
             postgresql_include=list(include),
             unique=unique,
             postgresql_using=using,
+            postgresql_with=dict(options),
             postgresql_concurrently=True,
         )
         op.execute("RESET lock_timeout")

@@ -238,15 +238,19 @@ def list_requisites(
 
 
 def use_today(deps: Deps, requisites: Sequence[RequisiteView]) -> tuple[Mapping[UUID, UseToday], datetime]:
-    """Returns the use of each of the requisites today, and the time from which on deals are counted."""
+    """Returns the use of each of the requisites today, and the time from which on deals are counted. The count is some
+    seconds old.
+    """
     ids = [each.id for each in requisites]
+    today = _start_of_day(deps.clock.now())
     with deps.db.autocommit() as connection:
-        use = store.use_since(connection, ids, _start_of_day(deps.clock.now()))
+        use = deps.uses.get(today, lambda: store.use_since(connection, None, today))
         last_uses = store.last_uses(connection, ids)
     unused = {id: UseToday(at, 0, 0, Decimal(0)) for id, at in last_uses.items()}
     used = {
         each.requisite_id: UseToday(last_uses[each.requisite_id], each.opened, each.completed, each.amount)
         for each in use.days
+        if each.requisite_id in last_uses
     }
     return unused | used, use.since
 

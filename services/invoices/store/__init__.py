@@ -3,7 +3,14 @@
 - `invoices`: invoices with their newest deal, and the outbox
 - `invoice_lists`: invoices of all merchants, for operators
 - `stories`: everything that is stored about one invoice
+- `opening`: the statement that opens a deal
 - `deals`: deals with their history, requisites, the switch
+- `deal_lists`: deals with what operators compare
+- `requisites`: requisites with their use by day and their deals
+- `queues`: the numbers of things that wait for operators
+- `finding`: the operator's search
+- `daily`: sums of events by day
+- `books`: the invariants that `fiatgate verify` proves
 - `shares`: the part of a payment method that one merchant may hold
 - `cases`: late money and pictures
 - `facts`: the signed facts of finished invoices

@@ -7,6 +7,9 @@ from typing import Final
 from kit.db.books import Part
 from services.invoices.domain.states import TRANSITIONS
 
+DAYS_AT_ONCE: Final = 7
+"""The days whose sums are compared in one statement: of a busy year, some seconds of the 50 that it may take."""
+
 # -- invoices
 
 _STATUS_FOLLOWS_THE_DEAL = """
@@ -169,15 +172,29 @@ WHERE cases.invoice_id > CAST(:first AS uuid) AND cases.invoice_id <= CAST(:last
 
 # -- the sums of days that are over, computed from the invoices and deals instead of from the events
 
-_SUMS_ARE_THOSE_OF_THE_ROWS = """
-WITH summed AS (
-  SELECT CAST(summed_until AT TIME ZONE 'UTC' AS date) AS until FROM daily_place WHERE summed_until > '-infinity'
-), events AS (
+# An event has a row in its deal's history, so the deals of some days are found there. The last day that is compared has
+# ended five minutes before the place of the sums: until then a row may stand behind a later one (operations/reports).
+_DAYS = """
+span AS (
+  SELECT CAST(CAST(:first AS date) + 1 AS timestamp) AT TIME ZONE 'UTC' AS since,
+         least(CAST(CAST(:last AS date) + 1 AS timestamp),
+               date_trunc('day', (summed_until - interval '5 minutes') AT TIME ZONE 'UTC')) AT TIME ZONE 'UTC' AS until
+  FROM daily_place WHERE summed_until > '-infinity'
+), of_these_days AS (
+  SELECT * FROM deals WHERE id IN (
+    SELECT deal_id FROM deal_transitions WHERE at >= (SELECT since FROM span) AND at < (SELECT until FROM span)
+  )
+)
+"""
+_IS_SUMMED = "day > CAST(:first AS date) AND day < (SELECT CAST(until AT TIME ZONE 'UTC' AS date) FROM span)"
+
+_SUMS_ARE_THOSE_OF_THE_ROWS = f"""
+WITH {_DAYS}, events AS (
   SELECT created_at AS at, merchant_id, currency_code, '' AS method_code, 'created' AS field, 1.0 AS value
-  FROM invoices WHERE merchant_id > CAST(:first AS uuid) AND merchant_id <= CAST(:last AS uuid)
+  FROM invoices WHERE created_at >= (SELECT since FROM span) AND created_at < (SELECT until FROM span)
   UNION ALL
   SELECT event.at, merchant_id, currency_code, method_code, event.field, event.value
-  FROM deals
+  FROM of_these_days
   CROSS JOIN LATERAL (SELECT coalesce(adjusted_amount, invoice_amount) AS paid) AS base
   CROSS JOIN LATERAL (VALUES
     ('opened', created_at, 1.0),
@@ -191,10 +208,10 @@ WITH summed AS (
     ('turnover_usdt', finished_at, CASE WHEN status = 'completed' THEN round(amount_fiat / conversion_rate, 6) END),
     ('credited_usdt', finished_at, CASE WHEN status = 'completed' THEN merchant_usdt END)
   ) AS event (field, at, value)
-  WHERE merchant_id > CAST(:first AS uuid) AND merchant_id <= CAST(:last AS uuid)
+  WHERE event.at >= (SELECT since FROM span) AND event.at < (SELECT until FROM span)
 ), due AS (
   SELECT CAST(at AT TIME ZONE 'UTC' AS date) AS day, merchant_id, currency_code, method_code, field, sum(value) AS value
-  FROM events WHERE value IS NOT NULL AND at < (SELECT until FROM summed)
+  FROM events WHERE value IS NOT NULL
   GROUP BY 1, 2, 3, 4, 5
 ), found AS (
   SELECT day, merchant_id, currency_code, method_code, each.field, each.value
@@ -203,30 +220,27 @@ WITH summed AS (
     ('rejected', rejected), ('turnover', turnover), ('commission', commission), ('turnover_usdt', turnover_usdt),
     ('credited_usdt', credited_usdt)
   ) AS each (field, value)
-  WHERE each.value <> 0 AND day < (SELECT until FROM summed)
-    AND merchant_id > CAST(:first AS uuid) AND merchant_id <= CAST(:last AS uuid)
+  WHERE each.value <> 0 AND {_IS_SUMMED}
 )
 SELECT merchant_id AS id, concat_ws(' ', day, currency_code, nullif(method_code, ''), field) AS field,
        trim_scale(coalesce(found.value, 0)) AS found, trim_scale(coalesce(due.value, 0)) AS due
 FROM due FULL JOIN found USING (day, merchant_id, currency_code, method_code, field)
 WHERE coalesce(due.value, 0) <> coalesce(found.value, 0)
 ORDER BY 1, 2 LIMIT 100
-"""
+"""  # noqa: S608  made of constants
 
 # A deal that was not marked paid has no time; so the spans are fewer than the confirmed deals.
-_TIMES_ARE_THOSE_OF_THE_DEALS = """
-WITH summed AS (
-  SELECT CAST(summed_until AT TIME ZONE 'UTC' AS date) AS until FROM daily_place WHERE summed_until > '-infinity'
-), due AS (
+_TIMES_ARE_THOSE_OF_THE_DEALS = f"""
+WITH {_DAYS}, due AS (
   SELECT CAST(finished_at AT TIME ZONE 'UTC' AS date) AS day, merchant_id, currency_code, method_code, count(*) AS deals
-  FROM deals
-  WHERE merchant_id > CAST(:first AS uuid) AND merchant_id <= CAST(:last AS uuid) AND status = 'completed'
-    AND mark_paid_at IS NOT NULL AND finished_at < (SELECT until FROM summed)
+  FROM of_these_days
+  WHERE status = 'completed' AND mark_paid_at IS NOT NULL
+    AND finished_at >= (SELECT since FROM span) AND finished_at < (SELECT until FROM span)
   GROUP BY 1, 2, 3, 4
 ), found AS (
   SELECT day, merchant_id, currency_code, method_code, sum(deals) AS deals
   FROM daily_times
-  WHERE merchant_id > CAST(:first AS uuid) AND merchant_id <= CAST(:last AS uuid) AND day < (SELECT until FROM summed)
+  WHERE {_IS_SUMMED}
   GROUP BY 1, 2, 3, 4
 )
 SELECT merchant_id AS id, concat_ws(' ', day, currency_code, method_code, 'times') AS field,
@@ -234,7 +248,7 @@ SELECT merchant_id AS id, concat_ws(' ', day, currency_code, method_code, 'times
 FROM due FULL JOIN found USING (day, merchant_id, currency_code, method_code)
 WHERE coalesce(due.deals, 0) <> coalesce(found.deals, 0)
 ORDER BY 1, 2 LIMIT 100
-"""
+"""  # noqa: S608  made of constants
 
 PARTS: Final = (
     Part(
@@ -310,7 +324,9 @@ PARTS: Final = (
         name="sums of days",
         one="sums of merchant",
         table="daily_sums",
-        key="merchant_id",
+        key="day",
+        key_type="date",
+        page_most=DAYS_AT_ONCE,
         follows=(_SUMS_ARE_THOSE_OF_THE_ROWS, _TIMES_ARE_THOSE_OF_THE_DEALS),
     ),
 )

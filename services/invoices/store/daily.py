@@ -6,10 +6,10 @@ A report counts the events of the last minutes, which the worker has not summed 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 from enum import StrEnum
-from typing import Any, Final
+from typing import Any, Final, cast
 from uuid import UUID
 
 from sqlalchemy import Connection, text
@@ -114,6 +114,26 @@ def add_next(tx: Session, *, until: datetime, page: int) -> bool:
         return True
     tx.execute(_SUMMED, values)
     return False
+
+
+_BEHIND: Final = text("""
+SELECT greatest(interval '0', :now - least(
+  (SELECT min(at) FROM (
+     SELECT at FROM deal_transitions WHERE id > (SELECT transition_id FROM daily_place) ORDER BY id LIMIT 1000
+   ) AS events),
+  (SELECT created_at FROM invoices
+   WHERE (created_at, id) > (SELECT invoice_at, invoice_id FROM daily_place) ORDER BY created_at, id LIMIT 1)
+))
+""")
+
+
+def time_behind(connection: Connection, now: datetime) -> timedelta:
+    """Returns the age of the oldest event among the next ones to be summed; 0 when all are summed, and on a schema
+    without sums. An event with a time in the future holds up those behind it, so it is not the age of the first one.
+    """
+    if not TABLE.is_usable(connection):
+        return timedelta(0)
+    return cast(timedelta, connection.scalar(_BEHIND, {"now": now}))
 
 
 # -- reading

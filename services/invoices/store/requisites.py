@@ -130,7 +130,7 @@ WITH recent AS MATERIALIZED (
     SELECT requisite_id, CAST(created_at AT TIME ZONE 'UTC' AS date) AS day, count(*) AS opened,
            count(*) FILTER (WHERE status = 'completed') AS completed,
            coalesce(sum(amount_fiat) FILTER (WHERE status = 'completed'), 0) AS amount
-    FROM recent WHERE requisite_id = ANY(:ids) GROUP BY 1, 2
+    FROM recent WHERE CAST(:ids AS uuid[]) IS NULL OR requisite_id = ANY(:ids) GROUP BY 1, 2
 )
 SELECT counted.first_at, days.*
 FROM (
@@ -141,10 +141,11 @@ ORDER BY day DESC
 
 
 def use_since(
-    connection: Connection, ids: Collection[UUID], since: datetime, *, most: int = DEALS_COUNTED_MOST
+    connection: Connection, ids: Collection[UUID] | None, since: datetime, *, most: int = DEALS_COUNTED_MOST
 ) -> Use:
-    """Returns the use of these requisites by day, newest first, from the `most` newest deals of all requisites."""
-    rows = connection.execute(_USE, {"ids": list(ids), "since": since, "most": most}).all()
+    """Returns the use of these requisites, or of all, by day, newest first, from the `most` newest deals of all."""
+    values = {"ids": None if ids is None else list(ids), "since": since, "most": most}
+    rows = connection.execute(_USE, values).all()
     days = [DayOfUse(*row[1:]) for row in rows if row.requisite_id is not None]
     return Use(days, since=rows[0].first_at or since)
 
