@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from fiatgate.withdrawals.v1.withdrawals_pb2_grpc import WithdrawalsServiceAsyncStub
 
 WITH_APPROVALS: Final = ("withdrawals", "invoices", "catalog", "accounts")
-WITH_FIND: Final = ("invoices", "merchants", "withdrawals", "webhooks", "accounts")
+WITH_FIND: Final = ("invoices", "merchants", "withdrawals", "webhooks", "accounts", "catalog")
 WITH_PARKED: Final = ("withdrawals", "webhooks")
 WITH_QUEUES: Final = ("invoices", "withdrawals", "catalog", "webhooks", "accounts")
 

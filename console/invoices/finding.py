@@ -19,7 +19,7 @@ from fiatgate.find.v1 import find_pb2 as pb
 from kit.base.proto import most_of
 from kit.rpc.errors import database_unavailable, invalid
 
-SERVICES: Final = ("invoices", "merchants", "withdrawals", "webhooks", "accounts")
+SERVICES: Final = ("invoices", "merchants", "withdrawals", "webhooks", "accounts", "catalog")
 ENTRIES: Final[Mapping[str, str]] = {"accounts": "/people"}
 """Services that only some roles may search: those that may open this entry of the navigation."""
 FIND_SECONDS: Final = 4.0

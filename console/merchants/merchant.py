@@ -171,7 +171,9 @@ class MerchantPage(OneMerchant):
         if not self.may(req):
             return ()
         request = approvals_pb2.ListApprovalsRequest(
-            state=approvals_pb2.APPROVAL_STATE_PENDING, limit=REQUESTS_READ
+            state=approvals_pb2.APPROVAL_STATE_PENDING,
+            merchant_id=merchant.merchant_id,
+            limit=REQUESTS_READ,
         )
         answers = await asyncio.gather(
             or_none(self.deps.approvals["withdrawals"].ListApprovals(request)),

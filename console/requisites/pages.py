@@ -151,7 +151,7 @@ class RequisitesPage(ListPage):
         if not ids:
             leave_for(resp, path, problem="none_chosen")
             return
-        outcomes = await each_of(ids, change, beside={"REQUISITE_NOT_FOUND"})
+        outcomes = await each_of(ids, change, beside={"REQUISITE_NOT_FOUND", "VALIDATION_ERROR"})
         lines = [
             Line(
                 each.id, f"/requisites/{each.id}", "" if each.is_done else each.sentence, is_done=each.is_done

@@ -21,12 +21,14 @@ class Filter:
 
     states        none: all
     object        empty: all
+    merchant_id   null: all; no index has it, so only with the state PENDING
     after         the id of the last one of the page before; this database need not have it
     oldest_first  their order, which is that of their ids
     """
 
     states: Sequence[State] = ()
     object: str = ""
+    merchant_id: UUID | None = None
     after: UUID | None = None
     oldest_first: bool = False
 
@@ -41,6 +43,8 @@ def page(tx: Session, filter: Filter, *, limit: int) -> Sequence[Approval]:
         wanted = wanted.where(ROW.state.in_(filter.states))
     if filter.object:
         wanted = wanted.where(ROW.object == filter.object)
+    if filter.merchant_id is not None:
+        wanted = wanted.where(ROW.merchant_id == filter.merchant_id)
     if filter.after is not None:
         wanted = wanted.where(ROW.id > filter.after if filter.oldest_first else ROW.id < filter.after)
     return APPROVALS.all(tx.execute(wanted))

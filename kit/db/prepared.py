@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, Generic, TypeVar
 
 import psycopg2
-from psycopg2.errors import InvalidSqlStatementName
+from psycopg2.errors import FeatureNotSupported, InvalidSqlStatementName
 from psycopg2.extensions import connection as DriverConnection  # noqa: N812  a class, whatever its spelling
 from psycopg2.extras import register_uuid
 from sqlalchemy import BindParameter, Connection, Select
@@ -27,6 +27,9 @@ R = TypeVar("R")
 # A plan made for an empty table may use the wrong index once the table has grown, until the next ANALYZE (seen: 1,500
 # us instead of 400). So planning is repeated this often, which costs about a microsecond per call.
 CALLS_PER_PLAN: Final = 500
+
+_STALE: Final = (InvalidSqlStatementName, FeatureNotSupported)
+"""The errors of a plan that is gone, and of one whose result has another type by now: a migration changed a column."""
 
 _PARAMETER = re.compile(r"(?<![:\w]):([a-z_]+)")
 _BOUND = re.compile(r"(?<![:\w]):(\w+)")
@@ -113,7 +116,7 @@ def rows(of: Session | Connection, statement: Prepared[R], values: Mapping[str, 
         planned = True
         result = connection.exec_driver_sql(statement.execute, values)
     except DBAPIError as error:
-        if not planned or isinstance(error.orig, InvalidSqlStatementName):
+        if not planned or isinstance(error.orig, _STALE):
             of.invalidate()  # a wrong guess about the plans would fail every later call
         raise
     return [statement.row(*columns) for columns in result] if result.returns_rows else []
@@ -176,7 +179,7 @@ class _Own:
             planned = True
             cursor.execute(statement.execute, values)
         except psycopg2.Error as error:
-            if not planned or isinstance(error, InvalidSqlStatementName):
+            if not planned or isinstance(error, _STALE):
                 self.connection.close()  # a wrong guess about the plans would fail every later call
             raise
         columns = cursor.fetchone()

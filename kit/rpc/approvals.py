@@ -268,10 +268,13 @@ def filter_from_message(request: pb.ListApprovalsRequest) -> Filter:
     """Returns the filter of a request. Raises VALIDATION_ERROR."""
     if request.state not in _STATE_FILTERS:
         raise values.invalid("state", "Expected pending, approved or rejected")
-    after = request.after_approval_id
+    after, merchant = request.after_approval_id, request.merchant_id
+    if merchant and request.state != pb.APPROVAL_STATE_PENDING:
+        raise values.invalid("merchant_id", "Only requests that are pending are found by their merchant")
     return Filter(
         states=_STATE_FILTERS[request.state] or (_DECIDED if request.decided else ()),
         object=values.text("object", request.object, least=0, most=OBJECT_MAX_CHARACTERS),
+        merchant_id=values.uuid("merchant_id", merchant) if merchant else None,
         after=values.uuid("after_approval_id", after) if after else None,
         oldest_first=request.oldest_first,
     )

@@ -44,7 +44,9 @@ def hidden(html: str, action: str) -> dict[str, str]:
 
 def test_a_rate_that_is_no_longer_held_as_it_was_shown_is_not_requested(desk: Desk, prices: Person) -> None:
     code = desk.currency(rate="90.00")
-    hold = "INSERT INTO held_rates (currency_code, source_rate, taken_at, document) VALUES (%s, 60, now(), %s)"
+    hold = (
+        "INSERT INTO held_rates (currency_code, source_rate, taken_at, document) VALUES (%s, 60, now(), %s)"
+    )
     desk.catalog_database(hold, code, '{"quotes": []}')  # as the poller does
     action = f"/rates/{code}/accept"
     shown = hidden(prices.get(f"/rates/{code}").text, action)
@@ -54,6 +56,9 @@ def test_a_rate_that_is_no_longer_held_as_it_was_shown_is_not_requested(desk: De
     assert "another rate is held now. Nothing was changed." in refused.text
     assert "The jump guard holds 30" in refused.text
     assert "A request for this currency waits" not in refused.text
+    asked = prices.post(action, {"expected": "30"})
+    (request,) = re.findall(r'href="(/approvals/catalog/[0-9a-f-]{36})">The request', asked.text)
+    assert prices.get("/find", params={"q": request.rpartition("/")[2]}).url.endswith(request)
 
 
 def test_the_course_of_a_rate_is_a_chart_with_its_table_and_file(desk: Desk, prices: Person) -> None:

@@ -25,7 +25,7 @@ from kit.base.clock import Clock
 from kit.base.ids import new_id
 from kit.db.database import Database
 from kit.db.schema import SchemaBehind
-from kit.rpc.approvals import ApprovalsServicer
+from kit.rpc.approvals import ApprovalsServicer, filter_from_message
 from kit.rpc.errors import Refused
 from tests.support.clock import START, ManualClock
 from tests.support.databases import Databases, owner_url, past_all_rules
@@ -253,6 +253,19 @@ def test_requests_are_listed_page_by_page_in_both_orders(db: Database) -> None:
         assert approval_lists.page(tx, replace(oldest_first, after=second.id), limit=2) == [third]
         assert approval_lists.page(tx, Filter(), limit=2) == [third, second]
         assert approval_lists.page(tx, Filter(after=second.id), limit=1) == [first]
+
+
+def test_the_waiting_requests_about_a_merchant_are_listed_however_many_others_wait(db: Database) -> None:
+    merchant = uuid.uuid4()
+    asked = request(db, ANN, replace(terms(), merchant_id=merchant))
+    request(db, ANN, replace(terms(), merchant_id=uuid.uuid4()))
+    message = pb.ListApprovalsRequest(state=pb.APPROVAL_STATE_PENDING, merchant_id=str(merchant))
+    with db.transaction() as tx:
+        assert approval_lists.page(tx, filter_from_message(message), limit=1) == [asked]
+    message.state = pb.APPROVAL_STATE_APPROVED
+    with pytest.raises(Refused) as refused:
+        filter_from_message(message)
+    assert refused.value.metadata["field"] == "merchant_id"
 
 
 def test_a_request_is_closed_by_a_change_that_makes_it_pointless(db: Database) -> None:

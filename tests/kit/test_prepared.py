@@ -111,6 +111,26 @@ def test_a_connection_that_lost_its_statements_fails_once_and_is_replaced(run: R
     assert run(_DOUBLE, {"number": 1}) == 2
 
 
+def test_a_connection_whose_statement_returns_another_type_by_now_fails_once_and_is_replaced(
+    run: Run, db: Database
+) -> None:
+    def change(statement: str) -> None:
+        with db.transaction() as tx:
+            tx.execute(text(statement))
+
+    change("CREATE TABLE typed (number integer)")
+    change("INSERT INTO typed VALUES (7)")
+    typed = Prepared("typed", "SELECT number FROM typed", {}, str)
+    assert run(typed, {}) == "7"
+    change("ALTER TABLE typed ALTER number TYPE text")
+    try:
+        with pytest.raises((psycopg2.Error, DBAPIError), match="cached plan"):
+            run(typed, {})
+        assert run(typed, {}) == "7"
+    finally:
+        change("DROP TABLE typed")
+
+
 def test_a_statement_that_could_not_be_planned_anew_is_planned_on_a_new_connection(run: Run) -> None:
     for _ in range(CALLS_PER_PLAN):
         run(_DOUBLE, {"number": 1})

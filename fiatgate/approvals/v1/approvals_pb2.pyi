@@ -127,6 +127,7 @@ class ListApprovalsRequest(_message.Message):
     AFTER_APPROVAL_ID_FIELD_NUMBER: _builtins.int
     OLDEST_FIRST_FIELD_NUMBER: _builtins.int
     DECIDED_FIELD_NUMBER: _builtins.int
+    MERCHANT_ID_FIELD_NUMBER: _builtins.int
     state: Global___ApprovalState.ValueType
     """UNSPECIFIED: all."""
     object: _builtins.str
@@ -138,6 +139,10 @@ class ListApprovalsRequest(_message.Message):
     """Whether the oldest come first."""
     decided: _builtins.bool
     """Whether only requests are listed that were approved or rejected; with a state, it has no effect."""
+    merchant_id: _builtins.str
+    """Only requests about this merchant. Only with APPROVAL_STATE_PENDING, whose index is short; else VALIDATION_ERROR.
+    Empty: all.
+    """
     def __init__(
         self,
         *,
@@ -147,10 +152,11 @@ class ListApprovalsRequest(_message.Message):
         after_approval_id: _builtins.str = ...,
         oldest_first: _builtins.bool = ...,
         decided: _builtins.bool = ...,
+        merchant_id: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["after_approval_id", b"after_approval_id", "decided", b"decided", "limit", b"limit", "object", b"object", "oldest_first", b"oldest_first", "state", b"state"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["after_approval_id", b"after_approval_id", "decided", b"decided", "limit", b"limit", "merchant_id", b"merchant_id", "object", b"object", "oldest_first", b"oldest_first", "state", b"state"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -10,7 +10,8 @@ from typing import Final
 import grpc
 
 from fiatgate.catalog.v1 import catalog_pb2_grpc
-from kit.rpc import approvals, audit, books, queues, status
+from kit.audit import approval_lists
+from kit.rpc import approvals, audit, books, find, queues, status
 from kit.rpc.approvals import Approvable
 from kit.rpc.callers import ALL, Callers
 from kit.rpc.permissions import READERS, Permissions, machine, staff
@@ -40,6 +41,7 @@ CALLERS: Final[Callers] = {
             "CatalogService/SetCurrency",
             "CatalogService/SetPaymentMethod",
             "CatalogService/SetRate",
+            "FindService/Find",
         }
     ),
     "console-dashboard": frozenset({audit.LIST}),
@@ -88,6 +90,8 @@ SLOTS: Final = (
                 "CatalogService/SetCurrency",
                 "CatalogService/SetPaymentMethod",
                 "CatalogService/SetRate",
+                "FindService/CompleteId",
+                "FindService/Find",
                 queues.LIST,
             }
         )
@@ -113,6 +117,7 @@ APPROVABLE: Final[Mapping[str, Approvable[Deps]]] = {
 PERMISSIONS: Final[Permissions] = {
     **status.PERMISSIONS,
     **books.PERMISSIONS,
+    **find.PERMISSIONS,
     **queues.PERMISSIONS,
     **approvals.permissions(APPROVABLE),
     "CatalogService/ListMerchantCurrencies": machine(for_api=True),
@@ -138,3 +143,4 @@ def add_to(server: grpc.Server, deps: Deps) -> None:
     books.add_to(server, deps.db, parts(deps.settings.rates_max_jump, deps.settings.rates_max_age))
     approvals.add_to(server, deps.settings.service, deps, APPROVABLE)
     queues.add_to(server, deps, QUEUES)
+    find.add_to(server, deps.db, {}, (approval_lists.by_id,))
