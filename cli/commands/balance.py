@@ -1,6 +1,7 @@
 """`fiatgate balance MERCHANT`, and with a month the statement of its ledger."""
 
 from collections.abc import Iterator, Sequence
+from decimal import Decimal
 from typing import Annotated, Any, Final
 
 import typer
@@ -10,6 +11,7 @@ from cli.csv_file import Csv
 from cli.moments import Month, month
 from cli.output import Json
 from fiatgate.withdrawals.v1 import withdrawals_pb2 as pb
+from kit.base.money import usdt_text
 from kit.base.proto import timestamp_from
 from kit.rpc.values import LIST_MOST_ROWS
 
@@ -75,6 +77,9 @@ def _statement(
     else:
         output.lead(f"{of_month}: {_held(sums.opening)} before, {_held(sums.closing)} after.")
         output.records(sums.sums, ("kind", "count", "amount"), as_json=False, empty="No transfers")
+        if sums.HasField("crossing"):
+            output.console.print()
+            _print_crossing(sums)
         output.console.print()
         _print_transfers(page)
     if paging.is_cut(found, limit):
@@ -83,6 +88,22 @@ def _statement(
 
 def _held(balance: pb.MerchantBalance) -> str:
     return f"{balance.available} USDT available and {balance.reserved} reserved"
+
+
+def _print_crossing(sums: pb.GetStatementResponse) -> None:
+    """Prints what a report of the month counts: the credits by the time of the payment."""
+    credited = sum(
+        (Decimal(each.amount) for each in sums.sums if each.kind == pb.TRANSFER_KIND_CREDIT), Decimal(0)
+    )
+    paid, elsewhere = Decimal(sums.crossing.paid), Decimal(sums.crossing.credited)
+    output.console.print(
+        f"Paid in the month, as reports count it: {usdt_text(credited - elsewhere + paid)} USDT. Of the credits above,"
+        f" {usdt_text(elsewhere)} were paid in another month; {usdt_text(paid)} were credited in another one.",
+        soft_wrap=True,
+    )
+    rows = [output.plain(each) for each in sums.crossing.credits]
+    if rows:
+        output.rows(rows, ("invoice_id", "paid_at", "credited_at", "amount"), as_json=False, empty="")
 
 
 def _print_transfers(page: Sequence[pb.Transfer]) -> None:

@@ -12,6 +12,9 @@ from cli.output import INT32_MOST, INT64_MOST, Everything, Json
 from fiatgate.webhooks.v1 import webhooks_pb2 as pb
 from kit.base.proto import timestamp_from
 
+RETRYING = "retrying"
+CALLS_MOST = 50
+"""Calls of one search by merchant or type. Each reads at most 20,000 events."""
 RESEND_SECONDS = 20  # the delivery's own 15, and the work around it
 app = typer.Typer(help="Webhook events and their attempts.", no_args_is_help=True)
 
@@ -48,7 +51,14 @@ def list_all(
         ),
     ] = "",
     *,
-    status: Annotated[str | None, typer.Option(metavar="S", help="pending, success, dead.")] = None,
+    status: Annotated[
+        str | None,
+        typer.Option(metavar="S", help="pending, retrying (pending after a failed attempt), success, dead."),
+    ] = None,
+    merchant: ids.OfMerchant = "",
+    event_type: Annotated[
+        str, typer.Option("--type", metavar="TYPE", help="As invoice.success, or success alone.")
+    ] = "",
     since: Since = None,
     until: Until = None,
     after: Annotated[
@@ -59,17 +69,33 @@ def list_all(
 ) -> None:
     """List events, newest first: of one invoice, or of all."""
     if invoice_id:
-        if status or since or until or after:
+        if status or merchant or event_type or since or until or after:
             raise typer.BadParameter(
                 "give an invoice, or options that choose events", param_hint="INVOICE_ID"
             )
         request = pb.ListInvoiceEventsRequest(invoice_id=invoice_id)
         found = connection.webhooks().ListInvoiceEvents(request).events
     else:
-        found = connection.webhooks().ListEvents(_request(status, since, until, after, limit)).events
+        request = _request(status, since, until, after, limit)
+        request.merchant_id = merchant
+        request.event_type = event_type if "." in event_type or not event_type else f"invoice.{event_type}"
+        found = _found(request)
     paging.print_page(
         found, limit, table=_print_page, last_id=lambda last: str(last.event_id), as_json=as_json
     )
+
+
+def _found(request: pb.ListEventsRequest) -> Sequence[pb.WebhookEvent]:
+    """Returns the events that match. A search by merchant or type takes several calls."""
+    found: list[pb.WebhookEvent] = []
+    for _ in range(CALLS_MOST):
+        answer = connection.webhooks().ListEvents(request)
+        found += answer.events
+        request.after_event_id = answer.continue_after_event_id
+        if not request.after_event_id or len(found) >= request.limit:
+            return found[: request.limit]
+    output.note(f"[dim]Older events were not searched. Go on with --after {request.after_event_id}[/dim]")
+    return found
 
 
 def _request(
@@ -81,6 +107,8 @@ def _request(
         after_event_id=after,
         limit=paging.asked(limit),
     )
+    if status == RETRYING:
+        status, request.attempted = "pending", True
     request.status = output.enum_number(pb.EventStatus.DESCRIPTOR, status)  # type: ignore[assignment]  # see deals
     return request
 

@@ -1,4 +1,4 @@
-"""A merchant as itself and its customers see it, read-only: balance, newest invoices, payment methods."""
+"""A merchant as itself and its customers see it, read-only: balance, newest invoices and webhooks, payment methods."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from console.file_page import Lines
 from console.merchants.merchant import OneMerchant
 from fiatgate.catalog.v1 import catalog_pb2
 from fiatgate.invoices.v1 import invoices_pb2
+from fiatgate.webhooks.v1 import webhooks_pb2
 from fiatgate.withdrawals.v1 import withdrawals_pb2
 
 ROWS: Final = 10
@@ -48,13 +49,18 @@ class ViewPage(OneMerchant):
 
     async def on_get(self, req: Request, resp: falcon.asgi.Response, merchant_id: str) -> None:
         merchant = await self.merchant(merchant_id)
-        balance, invoices, offered = await asyncio.gather(
+        balance, invoices, webhooks, offered = await asyncio.gather(
             or_none(
                 self.deps.withdrawals.GetBalance(withdrawals_pb2.GetBalanceRequest(merchant_id=merchant_id))
             ),
             or_none(
                 self.deps.deals.ListAllInvoices(
                     invoices_pb2.ListAllInvoicesRequest(merchant_id=merchant_id, limit=ROWS)
+                )
+            ),
+            or_none(
+                self.deps.webhooks.ListEvents(
+                    webhooks_pb2.ListEventsRequest(merchant_id=merchant_id, limit=ROWS)
                 )
             ),
             or_none(
@@ -75,6 +81,7 @@ class ViewPage(OneMerchant):
             csv=self.file(req),
             balance=balance,
             invoices=invoices and invoices.invoices,
+            webhooks=webhooks and webhooks.events,
             refused_because=offered and REFUSED.get(offered.refused, offered.refused),
             common=common,
             methods=offered

@@ -6,18 +6,22 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from typing import Any, Final
 
 from console.exchange import Request
 from console.list_page import ROWS_PER_CALL, Asked, Found, ListPage
 from console.ui.filters import Filter
 from console.ui.values import iso, word
+from fiatgate.invoices.v1 import invoices_pb2
 from fiatgate.withdrawals.v1 import withdrawals_pb2 as pb
 from kit.base.clock import SystemClock
 from kit.base.ids import parse_id
-from kit.rpc.errors import invalid, not_found
+from kit.base.money import usdt_text
+from kit.rpc.errors import Refused, invalid, not_found
 
 _CLOCK: Final = SystemClock()
+REPORT_SECONDS: Final = 2.0
 LONGEST_MONTH: Final = timedelta(days=31)
 
 
@@ -114,8 +118,10 @@ class StatementPage(ListPage):
         request = pb.GetStatementRequest(merchant_id=merchant_id)
         request.created_from.FromDatetime(start)
         request.created_before.FromDatetime(end)
-        sums, names = await asyncio.gather(
-            self.deps.withdrawals.GetStatement(request), self.names(merchant_id)
+        sums, names, report = await asyncio.gather(
+            self.deps.withdrawals.GetStatement(request),
+            self.names(merchant_id),
+            self._report(merchant_id, start, end),
         )
         is_over = end <= _CLOCK.now()
         return {
@@ -125,7 +131,42 @@ class StatementPage(ListPage):
             "before": f"{start - timedelta(days=1):%Y-%m}",
             "after": f"{end:%Y-%m}" if is_over else "",
             "is_over": is_over,
+            "crossing": sums.crossing if sums.HasField("crossing") else None,
+            "first_day": f"{start:%Y-%m-%d}",
+            "last_day": f"{end - timedelta(days=1):%Y-%m-%d}",
+            "credited": _credited(sums),
+            "paid": _paid(sums),
+            "report": report,
         }
+
+    async def _report(self, merchant_id: str, start: datetime, end: datetime) -> str:
+        """Returns what the report of these days says was credited; empty while invoices is away, or still sums."""
+        request = invoices_pb2.GetReportRequest(
+            first_day=f"{start:%Y-%m-%d}",
+            last_day=f"{end - timedelta(days=1):%Y-%m-%d}",
+            by=invoices_pb2.REPORT_BY_CURRENCY,
+            merchant_id=merchant_id,
+        )
+        try:
+            report = await self.deps.reports.GetReport(request, timeout=REPORT_SECONDS)
+        except Refused as refused:
+            if refused.reason not in ("DB_UNAVAILABLE", "INTERNAL_ERROR", "ACTOR_INVALID", "RATE_LIMITED"):
+                raise
+            return ""
+        return report.all.credited_usdt if report.complete else ""
+
+
+def _credited(sums: pb.GetStatementResponse) -> str:
+    """Returns the sum of the credits by the time of the credit: USDT."""
+    credits = (Decimal(each.amount) for each in sums.sums if each.kind == pb.TRANSFER_KIND_CREDIT)
+    return usdt_text(sum(credits, Decimal(0)))
+
+
+def _paid(sums: pb.GetStatementResponse) -> str:
+    """Returns the sum of the credits by the time of the payment, as reports count them: USDT."""
+    return usdt_text(
+        Decimal(_credited(sums)) - Decimal(sums.crossing.credited or 0) + Decimal(sums.crossing.paid or 0)
+    )
 
 
 def _place(row: pb.Transfer) -> str:

@@ -1,6 +1,7 @@
 """The one fact that withdrawals consumes: an invoice is finished."""
 
 from dataclasses import dataclass
+from datetime import datetime
 from decimal import Decimal
 from typing import Final
 from uuid import UUID
@@ -8,6 +9,7 @@ from uuid import UUID
 from fiatgate.invoices.v1 import invoices_pb2
 from kit.base.ids import parse_id
 from kit.base.money import USDT_PLACES, has_decimals, parse_decimal
+from kit.base.proto import optional_datetime
 from services.withdrawals.domain import MAX_AMOUNT
 
 _UNPAID: Final = frozenset(
@@ -21,11 +23,12 @@ _UNPAID: Final = frozenset(
 
 @dataclass(frozen=True)
 class InvoicePaid:
-    """A successful invoice and its credit: USDT, zero or more."""
+    """A successful invoice and its credit: USDT, zero or more. `paid_at`: the time of the confirmation."""
 
     invoice_id: UUID
     merchant_id: UUID
     merchant_usdt: Decimal
+    paid_at: datetime | None
 
 
 def invoice_paid_from_message(message: invoices_pb2.InvoiceFinished) -> InvoicePaid | None:
@@ -41,6 +44,7 @@ def invoice_paid_from_message(message: invoices_pb2.InvoiceFinished) -> InvoiceP
         invoice_id=_uuid("invoice_id", message.invoice_id),
         merchant_id=_uuid("merchant_id", message.merchant_id),
         merchant_usdt=_usdt(message.merchant_usdt),
+        paid_at=optional_datetime(message, "finished_at"),
     )
 
 

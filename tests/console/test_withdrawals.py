@@ -253,6 +253,8 @@ def test_the_statement_is_the_ledger_of_the_month_and_ends_with_the_balance(
     page = text_of(auditor.get(path))
     balance = payouts.balance()
     assert f"After {balance.available} {balance.reserved}" in page
+    assert f"Paid in the month {balance.credited}" in page
+    assert f"The report the same {balance.credited}" in page
     answer = auditor.get(f"{path}.csv")
     lines = list(csv.DictReader(answer.text.splitlines()))
     assert (lines[-1]["available_after"], lines[-1]["reserved_after"]) == (

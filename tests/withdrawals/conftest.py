@@ -6,6 +6,7 @@ import uuid
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from datetime import datetime
 from decimal import Decimal
 from threading import Barrier
 from typing import Any, TypeVar
@@ -45,10 +46,19 @@ class House:
     clock: ManualClock
     admin_url: str
 
-    def credit(self, amount: str, merchant_id: str | None = None, invoice_id: uuid.UUID | None = None) -> str:
-        """An invoice that brought `amount`; returns the merchant, a new one unless given."""
+    def credit(
+        self,
+        amount: str,
+        merchant_id: str | None = None,
+        invoice_id: uuid.UUID | None = None,
+        *,
+        paid_at: datetime | None = None,
+    ) -> str:
+        """An invoice that brought `amount`, paid at this moment unless given; returns the merchant, a new one unless
+        given.
+        """
         merchant = uuid.UUID(merchant_id) if merchant_id else uuid.uuid4()
-        paid = InvoicePaid(invoice_id or new_id(), merchant, Decimal(amount))
+        paid = InvoicePaid(invoice_id or new_id(), merchant, Decimal(amount), paid_at or self.clock.now())
         with self.deps.db.transaction() as tx:
             ledger.credit_invoice(self.deps, tx, paid)
         return str(merchant)

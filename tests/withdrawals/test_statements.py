@@ -262,3 +262,31 @@ def test_balances_at_the_end_of_days_change_no_statement(
     assert "its transfers up to then add up to" in problem
     house.execute(change.format("-"), merchant, url=house.admin_url)
     assert house.check().problems == []
+
+
+def test_a_month_names_the_credits_that_a_report_counts_in_another_one(house: House) -> None:
+    second, minute = timedelta(seconds=1), timedelta(minutes=1)
+    begin, end = MONTHS[1], MONTHS[2]
+    house.clock.set(begin + second)
+    merchant = house.credit("5", paid_at=begin - second)
+    house.credit("7", merchant, paid_at=begin)
+    house.clock.set(end - minute)
+    house.credit("11", merchant)
+    house.clock.set(end + timedelta(days=2))
+    house.credit("13", merchant, paid_at=end - second)
+    house.credit("17", merchant, paid_at=end)
+    house.credit("19", paid_at=end - second)  # another merchant's
+
+    found = statement(house, merchant, begin, end)
+    (credits,) = found.sums
+    crossing = found.crossing
+    assert (credits.amount, crossing.credited, crossing.paid) == ("23.000000", "5.000000", "13.000000")
+    assert [each.amount for each in crossing.credits] == ["5.000000", "13.000000"]
+    assert datetime_from(crossing.credits[0].paid_at) == begin - second
+    assert datetime_from(crossing.credits[0].credited_at) == begin + second
+    paid_in_the_month = Decimal(credits.amount) - Decimal(crossing.credited) + Decimal(crossing.paid)
+    assert paid_in_the_month == 7 + 11 + 13
+    before = statement(house, merchant, MONTHS[0], begin)
+    assert (list(before.sums), before.crossing.paid, before.crossing.credited) == ([], "5.000000", "0.000000")
+    whole = statement(house, merchant).crossing
+    assert (whole.paid, whole.credited, len(whole.credits)) == ("0.000000", "0.000000", 0)

@@ -1122,6 +1122,7 @@ class GetStatementResponse(_message.Message):
     OPENING_FIELD_NUMBER: _builtins.int
     SUMS_FIELD_NUMBER: _builtins.int
     CLOSING_FIELD_NUMBER: _builtins.int
+    CROSSING_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def opening(self) -> Global___MerchantBalance: ...
     @_builtins.property
@@ -1130,20 +1131,92 @@ class GetStatementResponse(_message.Message):
 
     @_builtins.property
     def closing(self) -> Global___MerchantBalance: ...
+    @_builtins.property
+    def crossing(self) -> Global___Crossing:
+        """Null on a schema of the version before."""
+
     def __init__(
         self,
         *,
         opening: Global___MerchantBalance | None = ...,
         sums: _abc.Iterable[Global___TransferSum] | None = ...,
         closing: Global___MerchantBalance | None = ...,
+        crossing: Global___Crossing | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["closing", b"closing", "opening", b"opening"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_crossing", b"_crossing", "closing", b"closing", "crossing", b"crossing", "opening", b"opening"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["closing", b"closing", "opening", b"opening", "sums", b"sums"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_crossing", b"_crossing", "closing", b"closing", "crossing", b"crossing", "opening", b"opening", "sums", b"sums"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__crossing: _TypeAlias = _typing.Literal["crossing"]  # noqa: Y015
+    _WhichOneofArgType__crossing: _TypeAlias = _typing.Literal["_crossing", b"_crossing"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__crossing) -> _WhichOneofReturnType__crossing | None: ...
+
+Global___GetStatementResponse: _TypeAlias = GetStatementResponse  # noqa: Y015
+
+@_typing.final
+class Crossing(_message.Message):
+    """Credits whose invoice was paid, that is confirmed, on the other side of an end of the span. Reports count the time of the
+    payment, `sums` that of the credit: the credits of `sums`, less `credited` and plus `paid`, are what a report of these
+    days counts. That is exact for spans of whole days in UTC.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PAID_FIELD_NUMBER: _builtins.int
+    CREDITED_FIELD_NUMBER: _builtins.int
+    CREDITS_FIELD_NUMBER: _builtins.int
+    paid: _builtins.str
+    """Paid in the span, credited outside of it."""
+    credited: _builtins.str
+    """Credited in the span, paid outside of it."""
+    @_builtins.property
+    def credits(self) -> _containers.RepeatedCompositeFieldContainer[Global___CreditOfOtherDay]:
+        """The first 1000 of both, by the time of the payment."""
+
+    def __init__(
+        self,
+        *,
+        paid: _builtins.str = ...,
+        credited: _builtins.str = ...,
+        credits: _abc.Iterable[Global___CreditOfOtherDay] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["credited", b"credited", "credits", b"credits", "paid", b"paid"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___GetStatementResponse: _TypeAlias = GetStatementResponse  # noqa: Y015
+Global___Crossing: _TypeAlias = Crossing  # noqa: Y015
+
+@_typing.final
+class CreditOfOtherDay(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    INVOICE_ID_FIELD_NUMBER: _builtins.int
+    AMOUNT_FIELD_NUMBER: _builtins.int
+    PAID_AT_FIELD_NUMBER: _builtins.int
+    CREDITED_AT_FIELD_NUMBER: _builtins.int
+    invoice_id: _builtins.str
+    amount: _builtins.str
+    @_builtins.property
+    def paid_at(self) -> _timestamp_pb2.Timestamp: ...
+    @_builtins.property
+    def credited_at(self) -> _timestamp_pb2.Timestamp: ...
+    def __init__(
+        self,
+        *,
+        invoice_id: _builtins.str = ...,
+        amount: _builtins.str = ...,
+        paid_at: _timestamp_pb2.Timestamp | None = ...,
+        credited_at: _timestamp_pb2.Timestamp | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["credited_at", b"credited_at", "paid_at", b"paid_at"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["amount", b"amount", "credited_at", b"credited_at", "invoice_id", b"invoice_id", "paid_at", b"paid_at"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CreditOfOtherDay: _TypeAlias = CreditOfOtherDay  # noqa: Y015
 
 @_typing.final
 class TransferSum(_message.Message):

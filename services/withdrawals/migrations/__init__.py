@@ -15,6 +15,7 @@ RIGHTS: Mapping[str, str] = {
     "withdrawals": "SELECT, INSERT, UPDATE (status, substatus, external_tx_id, updated_at, processed_at)",
     "records": "SELECT",
     "daily_balances": "SELECT, INSERT",
+    "credits_of_other_days": "SELECT, INSERT",
     "inbox": "SELECT, INSERT, DELETE",
     "parked": "SELECT, INSERT, UPDATE, DELETE",
     "approvals": approvals.RIGHTS,

@@ -11,7 +11,7 @@ from kit.base.money import usdt_text
 from kit.rpc import values
 from services.withdrawals.domain import invoice_credit
 from services.withdrawals.events import InvoicePaid
-from services.withdrawals.store import checks, ledger, withdrawals
+from services.withdrawals.store import checks, ledger, other_days, withdrawals
 from services.withdrawals.store.ledger import Balance, Credit
 from services.withdrawals.store.views import Backlog
 from services.withdrawals.wiring import Deps
@@ -29,8 +29,16 @@ def credit_invoice(deps: Deps, tx: Session, paid: InvoicePaid) -> None:
     Zero moves nothing: there is no transfer of zero. Raises `CreditDiffers`.
     """
     if paid.merchant_usdt > 0:
-        movement = invoice_credit(paid.invoice_id, paid.merchant_usdt)
-        if ledger.transfer_once(tx, ledger.accounts(tx, paid.merchant_id), movement, at=deps.clock.now()):
+        movement, now = invoice_credit(paid.invoice_id, paid.merchant_usdt), deps.clock.now()
+        if ledger.transfer_once(tx, ledger.accounts(tx, paid.merchant_id), movement, at=now):
+            other_days.keep(
+                tx,
+                invoice_id=paid.invoice_id,
+                merchant_id=paid.merchant_id,
+                amount=paid.merchant_usdt,
+                paid_at=paid.paid_at,
+                credited_at=now,
+            )
             return
     confirm_credit(tx, paid)
 

@@ -10,7 +10,8 @@ from sqlalchemy.orm import Session
 
 from kit.rpc import values
 from services.withdrawals.domain import Held, references_of
-from services.withdrawals.store import checks, statements
+from services.withdrawals.store import checks, other_days, statements
+from services.withdrawals.store.other_days import Crossing
 from services.withdrawals.store.statements import MerchantAccounts, Place, Span
 from services.withdrawals.store.views import TransferSum, TransferView
 from services.withdrawals.wiring import Deps
@@ -28,11 +29,15 @@ class Entry:
 
 @dataclass(frozen=True)
 class Statement:
-    """A merchant's money before a span of time, the sums of the transfers in it, and the money after it."""
+    """A merchant's money before a span of time, the sums of the transfers in it, and the money after it.
+
+    crossing  the credits that a report counts on the other side of the ends of the span; null while they are not known
+    """
 
     opening: Held
     sums: Sequence[TransferSum]
     closing: Held
+    crossing: Crossing | None = None
 
 
 def list_transfers(
@@ -89,7 +94,8 @@ def get_statement(
         sums = statements.sums_of(tx, accounts, span)
         closing = accounts.held if span.before is None else statements.held_after(tx, accounts, span.before)
         opening = _NOTHING if span.after is None else statements.held_after(tx, accounts, span.after)
-    return Statement(opening, sums, closing)
+        crossing = other_days.crossing(tx, merchant, since=created_from, until=created_before)
+    return Statement(opening, sums, closing, crossing)
 
 
 def _references(invoice_id: str, withdraw_uuid: str) -> list[str] | None:

@@ -8,6 +8,7 @@ from services.withdrawals import transactions
 from services.withdrawals.domain import Held, Stage, TransferKind, WithdrawalStatus
 from services.withdrawals.operations.reading import Wanted
 from services.withdrawals.operations.statements import Entry
+from services.withdrawals.store.other_days import Crossing
 from services.withdrawals.store.views import MethodView, TransferSum, TransferView, WithdrawalView
 
 _STATUSES = {
@@ -79,6 +80,22 @@ def transfer_to_message(transfer: TransferView) -> pb.Transfer:
 
 def transfer_sum_to_message(sum: TransferSum) -> pb.TransferSum:
     return pb.TransferSum(kind=_TRANSFER_KINDS[sum.kind], count=sum.count, amount=usdt_text(sum.amount))
+
+
+def crossing_to_message(found: Crossing) -> pb.Crossing:
+    return pb.Crossing(
+        paid=usdt_text(found.paid),
+        credited=usdt_text(found.credited),
+        credits=[
+            pb.CreditOfOtherDay(
+                invoice_id=str(each.invoice_id),
+                amount=usdt_text(each.amount),
+                paid_at=timestamp_from(each.paid_at),
+                credited_at=timestamp_from(each.credited_at),
+            )
+            for each in found.rows
+        ],
+    )
 
 
 def held_to_message(held: Held) -> pb.MerchantBalance:

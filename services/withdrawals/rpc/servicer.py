@@ -9,6 +9,7 @@ from kit.base.proto import optional, optional_datetime
 from kit.rpc.audit import act_to_message
 from services.withdrawals.operations import creating, ledger, methods, reading, statements, stepping
 from services.withdrawals.rpc.converters import (
+    crossing_to_message,
     entry_to_message,
     held_from_message,
     held_to_message,
@@ -198,6 +199,7 @@ class WithdrawalsServicer(withdrawals_pb2_grpc.WithdrawalsServiceServicer):
             opening=held_to_message(found.opening),
             sums=[transfer_sum_to_message(each) for each in found.sums],
             closing=held_to_message(found.closing),
+            crossing=None if found.crossing is None else crossing_to_message(found.crossing),
         )
 
     def CheckLedger(
