@@ -9,6 +9,7 @@ from typing import Final
 
 from cli import connection, output
 from cli.connection import is_away
+from console.words.acts import done
 from fiatgate.audit.v1 import audit_pb2 as pb
 from kit.base.config.processes import SERVICES
 from kit.base.proto import timestamp_from
@@ -16,57 +17,6 @@ from kit.rpc.errors import Refused
 from kit.rpc.values import LIST_MOST_ROWS
 
 CALL_SECONDS: Final = 60
-
-_PAST: Final[Mapping[str, str]] = {
-    "accept": "accepted",
-    "activate": "activated",
-    "add": "added",
-    "adjust": "adjusted",
-    "appeal": "moved into appeal",
-    "approve": "approved",
-    "ban": "banned",
-    "block": "blocked",
-    "cloned": "was refused a copy of",
-    "cancel": "canceled",
-    "complete": "completed",
-    "configure": "configured",
-    "confirm": "confirmed",
-    "create": "created",
-    "deactivate": "deactivated",
-    "disable": "disabled",
-    "discard": "discarded",
-    "enable": "enabled",
-    "end": "ended",
-    "fail": "marked as failed",
-    "process": "began to send",
-    "pull": "polled",
-    "reannounce": "announced again",
-    "reject": "rejected",
-    "remove": "removed",
-    "request": "requested",
-    "resend": "resent",
-    "resolve": "resolved",
-    "restart": "restarted",
-    "retry": "retried",
-    "roles": "changed the roles of",
-    "rotate": "made",
-    "set": "set",
-    "start": "started",
-    "step_up": "stepped up",
-    "unban": "unbanned",
-    "unblock": "unblocked",
-    "withdraw": "withdrew",
-}
-_SENTENCES: Final[Mapping[str, str]] = {
-    "attempts.prune": "deleted old attempts",
-    "deals-system.set": "switched new deals on or off",
-    "event.reschedule": "made stuck events due now",
-    "parked.discard": "discarded a parked event",
-    "parked.retry": "retried parked events",
-    "person.invite": "invited a person",
-    "person.recover": "made a recovery link",
-}
-"""Acts whose object is no single thing."""
 
 
 def merged(request: pb.ListActsRequest, away: list[str]) -> Iterator[pb.Act]:
@@ -95,26 +45,13 @@ def _of_service(service: str, request: pb.ListActsRequest, away: list[str]) -> I
         wanted.after_act_id = page[-1].act_id
 
 
-def author_of(act: pb.Act) -> str:
-    """Returns the author for people: an e-mail address, cli:USER@HOST, api."""
-    actor = act.actor
-    if actor.kind == "person":
-        return actor.name
-    named = f"{actor.kind}:{actor.name}" if actor.name else actor.kind
-    return f"{named} for {actor.on_behalf_of}" if actor.on_behalf_of else named
-
-
 def sentence_of(act: pb.Act) -> str:
     """Returns the end of a sentence that begins with the author: "confirmed deal 0197…"."""
     kind, _, id = act.object.partition(":")
     named = f"{kind} {output.short(id) if output.is_screen() else id}"
     if act.refused:
         return f"was refused {id or act.act} ({act.refused})"
-    if act.act in _SENTENCES:
-        return _SENTENCES[act.act]
-    noun, _, verb = act.act.rpartition(".")
-    past = _PAST.get(verb, verb)
-    return f"{past} {named}" if kind == noun else f"{past} {noun} of {named}"
+    return done(act, named)
 
 
 def changes_of(act: pb.Act) -> str:

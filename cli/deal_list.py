@@ -6,14 +6,12 @@ from datetime import datetime
 from typing import Any, Final
 
 from cli import connection, names, output
+from console.words.deals import AWAITING_CONFIRMATION, state_words
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 from kit.base.codes import in_groups
 from kit.base.proto import datetime_from, timestamp_from
 from kit.rpc.errors import Refused, invalid, not_found
 
-OVERDUE: Final = "confirmation_overdue"
-AWAITING_PAYMENT: Final = "awaiting_payment"
-AWAITING_CONFIRMATION: Final = "awaiting_confirmation"
 OPEN: Final = (pb.DEAL_STATUS_PENDING, pb.DEAL_STATUS_APPEAL)
 COLUMNS: Final = {
     "deal_id": "deal",
@@ -36,13 +34,6 @@ STACKS: Final = (
     ("account", "sender_name"),
     ("merchant", "external_id"),
 )
-_STATES: Final = {
-    AWAITING_PAYMENT: "not paid yet",
-    AWAITING_CONFIRMATION: "marked paid",
-    "opened_by_customer": "appeal, customer",
-    "opened_by_operator": "appeal, operator",
-    OVERDUE: "appeal, overdue",
-}
 
 
 @dataclass(frozen=True)
@@ -193,7 +184,7 @@ def _for_people(
 ) -> dict[str, str]:
     return {
         "deal_id": ids[row["deal_id"]],
-        "state": _STATES.get(row["sub_status"]) or row["sub_status"].replace("_", " "),
+        "state": state_words(row["sub_status"]),
         "age": output.age(row["created_at"]),
         "paid": output.age(row["mark_paid_at"]),
         "amount": f"{row['amount_fiat']} {row['currency_code']}",

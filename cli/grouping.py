@@ -8,6 +8,7 @@ from collections.abc import Set as AbstractSet
 from typing import Any, Final
 
 from cli import output
+from console.words.deals import step_words
 from kit.base.codes import in_groups
 
 Values = Mapping[str, Any]
@@ -51,10 +52,19 @@ def print_deal(answer: Values, invoice: Values) -> None:
             "Deal": {"customer's text": texts[-1]} | facts if texts else facts,
             "Requisite": _requisite(answer["requisite"]),
             "Invoice": _invoice(invoice),
-            "History": answer["history"],
+            "History": [_step(step) for step in answer["history"]],
             "Pictures": [_left(proof, {"deal_id"}) for proof in answer["proofs"]],
         }
     )
+
+
+def _step(step: Values) -> dict[str, Any]:
+    return {
+        "at": step["at"],
+        "step": step_words(step["sub_status"]),
+        "by": step["actor"],
+        "note": step["note"],
+    }
 
 
 def _deal(deal: Values) -> dict[str, Any]:

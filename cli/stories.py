@@ -7,8 +7,8 @@ from typing import Any, Final
 from rich.markup import escape
 
 from cli import connection, output, tables
-from console.ui.moments import Moment
-from console.ui.timeline import SERVICES, timeline
+from console.words.moments import Moment
+from console.words.timeline import SERVICES, timeline
 from fiatgate.invoices.v1 import invoices_pb2
 from fiatgate.webhooks.v1 import webhooks_pb2
 from fiatgate.withdrawals.v1 import withdrawals_pb2

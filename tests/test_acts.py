@@ -9,7 +9,7 @@ import ast
 import importlib
 from typing import Final
 
-from cli import acts
+from console.words import acts
 from kit.base.config.processes import SERVICES
 from tests.test_architecture import sources
 
@@ -120,4 +120,4 @@ def test_each_act_is_recorded_somewhere_and_is_a_sentence() -> None:
     made = literals() | {"currency.set", "method.set"}  # made of the kind of entry
     assert set(ACT_OF.values()) <= made
     for act in ACT_OF.values():
-        assert act in acts._SENTENCES or act.partition(".")[2] in acts._PAST
+        assert act in acts.SENTENCES or act.partition(".")[2] in acts.PAST

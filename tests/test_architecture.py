@@ -207,13 +207,13 @@ def business_in_kit(each: Import) -> bool:
     return in_kit and ours(each.module) is not None and not f"{each.module}.".startswith(("kit.", *contracts))
 
 
-SHARED_WORDS: Final = frozenset({"console.ui.moments", "console.ui.timeline", "console.withdrawals.history"})
-"""The modules of console that have words of the business and nothing of a page."""
+SHARED_WORDS: Final = "console.words"
+"""The room of console that has words of the business and nothing of a page."""
 
 
 def pages_in_cli(each: Import) -> bool:
     in_cli = each.path.relative_to(ROOT).parts[0] == "cli"
-    return in_cli and ours(each.module) == "console" and each.module.rpartition(".")[0] not in SHARED_WORDS
+    return in_cli and ours(each.module) == "console" and not each.module.startswith(f"{SHARED_WORDS}.")
 
 
 RULES: Final = {

@@ -12,9 +12,10 @@ from typing import Any, Final
 
 import pytest
 
-from cli import acts, ids, verifying
+from cli import ids, verifying
 from cli.commands import approvals, find, parked
 from console.surfaces import DASHBOARD, DESK
+from console.words import acts
 from kit.base.actors import MEMBER_ROLES, STAFF_ROLES
 from kit.base.config.processes import SERVICES
 from kit.rpc.permissions import CONSOLES, OF_NONE, OF_OBJECT, Permission
@@ -71,7 +72,9 @@ def test_an_approvable_call_is_listed_counted_and_read_as_a_sentence() -> None:
     for service in served:
         assert "approvals.gauges(" in (ROOT / f"services/{service}/workers.py").read_text(), service
         for act in importlib.import_module(f"services.{service}.rpc").APPROVABLE:
-            assert act in acts._SENTENCES or act.partition(".")[2] in acts._PAST, f"{act}: cli/acts.py"
+            assert act in acts.SENTENCES or act.partition(".")[2] in acts.PAST, (
+                f"{act}: console/words/acts.py"
+            )
 
 
 @pytest.mark.parametrize(

@@ -53,6 +53,7 @@ GATEWAY_ROOMS: Final = (
 
 CONSOLE_ROOMS: Final = (
     "config",
+    "words",
     "surfaces",
     "exchange",
     "calls",

@@ -10,6 +10,7 @@ from cli import acts, connection, csv_file, ids, names, output, paging
 from cli.csv_file import Csv
 from cli.moments import Since, Until
 from cli.output import Json
+from console.words.acts import author_of
 from fiatgate.accounts.v1 import accounts_pb2
 from fiatgate.audit.v1 import audit_pb2 as pb
 from kit.base.config.processes import SERVICES
@@ -97,7 +98,7 @@ def _print_page(page: Sequence[pb.Act], *, more: bool) -> None:
     rows = [
         {
             "at": output.plain(each)["at"],
-            "author": acts.author_of(each),
+            "author": author_of(each),
             "did": acts.sentence_of(each),
             "changed": acts.changes_of(each),
             "merchant": merchants.get(each.merchant_id, ""),
@@ -113,7 +114,7 @@ def _csv_row(act: pb.Act) -> dict[str, Any]:
     actor = row["actor"]
     return (
         row
-        | {"author": acts.author_of(act), "changes": acts.changes_of(act), "author_kind": actor["kind"]}
+        | {"author": author_of(act), "changes": acts.changes_of(act), "author_kind": actor["kind"]}
         | {name: actor[name] for name in ("person_id", "session_id", "surface", "on_behalf_of")}
     )
 

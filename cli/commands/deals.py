@@ -15,6 +15,7 @@ from cli.commands import cases, methods
 from cli.deal_list import DealFilter, Listed
 from cli.moments import Since, Until, age
 from cli.output import Everything, Json
+from console.words.deals import AWAITING_CONFIRMATION, AWAITING_PAYMENT, OVERDUE
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 from kit.base.clock import SystemClock
 from kit.base.codes import in_groups
@@ -125,7 +126,7 @@ def _wanted(
     reference: str = "",
     sender: str = "",
 ) -> DealFilter:
-    if overdue and sub_status not in ("", deal_list.OVERDUE):
+    if overdue and sub_status not in ("", OVERDUE):
         raise typer.BadParameter("give either --overdue or --sub-status", param_hint="--sub-status")
     if older_than is not None and until is not None:
         raise typer.BadParameter("give either --until or --older-than", param_hint="--older-than")
@@ -136,7 +137,7 @@ def _wanted(
         raise typer.BadParameter(str(fault), param_hint="--older-than") from None
     return DealFilter(
         status=output.enum_number(pb.DealStatus.DESCRIPTOR, status),
-        sub_status=deal_list.OVERDUE if overdue else sub_status,
+        sub_status=OVERDUE if overdue else sub_status,
         merchant_id=merchant,
         method_code=method,
         reference=reference,
@@ -180,7 +181,7 @@ def _state(deal: pb.Deal) -> str:
         return f"Completed: {amount} came, {deal.merchant_usdt} USDT were credited."
     if deal.status == pb.DEAL_STATUS_APPEAL:
         return f"In appeal: has {amount} come{reference}?"
-    if deal.sub_status == deal_list.AWAITING_CONFIRMATION:
+    if deal.sub_status == AWAITING_CONFIRMATION:
         return (
             f"Marked paid {output.age(output.plain(deal)['mark_paid_at'])} ago: has {amount} come{reference}?"
         )
@@ -193,7 +194,7 @@ def _next_steps(deal: pb.Deal) -> list[str]:
     id = output.short(deal.deal_id)
     if deal.status == pb.DEAL_STATUS_APPEAL:
         return [RESOLVE.format(id=id)]
-    if deal.sub_status == deal_list.AWAITING_CONFIRMATION:
+    if deal.sub_status == AWAITING_CONFIRMATION:
         return [f"fiatgate deals confirm {id}, or fiatgate deals reject {id}"]
     return []
 
@@ -222,7 +223,7 @@ def confirm(
 
 def _require_marked(deals: Sequence[Listed], *, as_json: bool) -> None:
     """Ends the command unless the customers have marked all deals paid, or the operator agrees."""
-    unmarked = [listed for listed in deals if listed.deal.sub_status == deal_list.AWAITING_PAYMENT]
+    unmarked = [listed for listed in deals if listed.deal.sub_status == AWAITING_PAYMENT]
     if not unmarked:
         return
     the_deal = "The deal is" if len(deals) == 1 else f"{len(unmarked)} of {len(deals)} deals are"

@@ -11,7 +11,7 @@ from cli import connection, csv_file, ids, names, output, paging, pending, sever
 from cli.csv_file import Csv
 from cli.moments import Since, Until
 from cli.output import INT32_MOST, Everything, Json
-from console.withdrawals.history import history
+from console.words.withdrawals import history
 from fiatgate.withdrawals.v1 import withdrawals_pb2 as pb
 from kit.base.ids import new_id
 from kit.base.proto import timestamp_from

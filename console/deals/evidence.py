@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from console.deals.words import author_words, state_words, step_words, tone, waits
+from console.deals.words import tone, waits
 from console.page import Page
+from console.words.deals import author_words, state_words, step_words
 from fiatgate.approvals.v1 import approvals_pb2
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 from kit.base.codes import in_groups

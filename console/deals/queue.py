@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from console.deals.evidence import evidence_of
-from console.deals.words import AWAITING_CONFIRMATION, AWAITING_PAYMENT, OVERDUE, state_words, tone
+from console.deals.words import tone
 from console.exchange import Request
 from console.list_page import Asked, Found, ListPage
 from console.ui.beside import following, selected_of
 from console.ui.choices import catalog_choices
 from console.ui.filters import DAYS, SINCE, UNTIL, Amount, Choice, Merchant, Tabs, Text
 from console.ui.values import iso, queried
+from console.words.deals import AWAITING_CONFIRMATION, AWAITING_PAYMENT, OVERDUE, state_words
 from fiatgate.catalog.v1 import catalog_pb2
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 from kit.base.codes import in_groups

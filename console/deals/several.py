@@ -11,9 +11,10 @@ import falcon.asgi
 from console.calls import each_of, or_none
 from console.deals.decisions import NOTE_MAX_CHARACTERS, back_of
 from console.deals.queue import Listed
-from console.deals.words import AWAITING_PAYMENT, OVERDUE, last_step
+from console.deals.words import last_step
 from console.exchange import Request
 from console.page import Page, leave_for
+from console.words.deals import AWAITING_PAYMENT, OVERDUE
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 from kit.rpc.errors import invalid
 

@@ -13,9 +13,9 @@ from console.calls import or_none
 from console.exchange import Request
 from console.page import Page, leave_for
 from console.ui.csv import csv_line
-from console.ui.moments import Moment
 from console.ui.pages import exports, require_exporter
-from console.ui.timeline import COLUMNS, cells, timeline
+from console.words.moments import Moment
+from console.words.timeline import COLUMNS, cells, timeline
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 from fiatgate.merchants.v1 import merchants_pb2
 from fiatgate.webhooks.v1 import webhooks_pb2

@@ -3,21 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Any
 
-from console.ui.moments import author_of
+from console.words.acts import author_of, title_of
 from fiatgate.audit.v1 import audit_pb2 as pb
-
-_TITLES: Final = {
-    "currency.set": "Currency set",
-    "rate.accept": "Held rate accepted",
-    "rate.pull": "Sources polled",
-    "rate.set": "Rate set by hand",
-    "requisite.add": "Added",
-    "requisite.disable": "Disabled",
-    "requisite.enable": "Enabled",
-}
-_TONES: Final = {"requisite.add": "good", "requisite.enable": "good", "requisite.disable": "bad"}
 
 
 def moments_of(acts: Iterable[pb.Act]) -> list[dict[str, Any]]:
@@ -26,7 +15,7 @@ def moments_of(acts: Iterable[pb.Act]) -> list[dict[str, Any]]:
 
 
 def _moment(act: pb.Act) -> dict[str, Any]:
-    title = _TITLES.get(act.act, act.act.replace(".", " "))
+    title, tone = title_of(act)
     changes = {each.field: each for each in act.changes}
     if summary := changes.get("summary"):
         text = summary.after
@@ -37,9 +26,9 @@ def _moment(act: pb.Act) -> dict[str, Any]:
         )
     return {
         "at": act.at,
-        "title": f"Refused: {title}" if act.refused else title,
+        "title": title,
         "by": author_of(act),
         "text": "; ".join(each for each in (act.refused, text, act.note) if each),
-        "tone": "bad" if act.refused else _TONES.get(act.act, ""),
+        "tone": tone,
         "link": "",
     }

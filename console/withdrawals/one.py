@@ -12,11 +12,11 @@ import falcon.asgi
 from console.calls import or_none
 from console.exchange import Request
 from console.page import Page, leave_for
-from console.ui.moments import Moment
 from console.ui.pages import only_for
 from console.ui.values import ago
 from console.withdrawals import words
-from console.withdrawals.history import history
+from console.words.moments import Moment
+from console.words.withdrawals import history
 from fiatgate.withdrawals.v1 import withdrawals_pb2 as pb
 from kit.base.ids import new_id, parse_id
 from kit.rpc.errors import Refused, invalid, is_away

@@ -288,7 +288,7 @@ def check_timeline(fiatgate: Fiatgate, invoice_id: str, author: str, due: str) -
     steps = [
         "Invoice created",
         "Payment method chosen",
-        "Marked as paid",
+        "Marked paid",
         "Payment confirmed",
         "Invoice paid",
     ]

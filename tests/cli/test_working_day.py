@@ -159,7 +159,7 @@ def test_the_first_characters_of_an_id_are_enough(
     assert [(moment["title"], moment["by"]) for moment in shown["timeline"]] == [
         ("Invoice created", f"API key {invoice['key_id']}"),
         ("Payment method chosen", "customer"),
-        ("Marked as paid", "customer"),
+        ("Marked paid", "customer"),
     ]
     assert fiatgate("balance", shop["merchant_id"][:20])["available"] == "0.000000"
     assert fiatgate("keys", "list", shop["merchant_id"][:20])[0]["key_id"] == shop["key_id"]

@@ -61,7 +61,7 @@ def test_a_deal_that_another_operator_decides_is_struck_and_a_new_one_is_announc
     colleague = staff("admin")
     colleague.post(f"/deals/{taken.deal_id}/confirm", {"expected": "awaiting_confirmation"})
     expect(page.locator(f"tr[data-deal='{taken.deal_id}'] .gone")).to_contain_text(
-        f"Confirmed by {colleague.email}"
+        f"Payment confirmed by {colleague.email}"
     )
     expect(page.locator("[data-decided]")).to_contain_text("There is nothing left to decide.")
     expect(page.locator(".decide")).to_have_count(0)

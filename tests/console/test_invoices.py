@@ -86,7 +86,7 @@ def test_an_invoice_has_one_timeline_from_all_services(
         "Invoice created",
         "Payment page opened for the first time",
         "Payment method chosen",
-        "Marked as paid",
+        "Marked paid",
         "Payment confirmed",
         "Invoice paid",
     ]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from console.ui.moments import Moment
-from console.ui.timeline import cells, details_text, timeline
+from console.words.moments import Moment
+from console.words.timeline import cells, details_text, timeline
 from fiatgate.audit.v1 import audit_pb2
 from fiatgate.catalog.v1 import catalog_pb2
 from fiatgate.invoices.v1 import invoices_pb2 as pb
@@ -112,7 +112,7 @@ def test_an_appeal_that_two_people_ended_has_each_step_once_in_order() -> None:
         ("Invoice created", "API key till (fg_3kX9…)"),
         ("Payment page opened for the first time", "customer"),
         ("Payment method chosen", "customer"),
-        ("Marked as paid", "customer"),
+        ("Marked paid", "customer"),
         ("Appeal opened", "customer"),
         ("Picture sent with the appeal", "customer"),
         ("Refused: deal adjust", "ann@example.com"),

@@ -9,7 +9,9 @@ from datetime import UTC
 from decimal import Decimal
 from typing import Final
 
-from console.ui.moments import Moment, author_of, given, of_ledger, of_webhooks, time, usdt
+from console.words.acts import author_of, title_of
+from console.words.deals import step_tone, step_words
+from console.words.moments import Moment, given, of_ledger, of_webhooks, time, usdt
 from fiatgate.audit.v1 import audit_pb2
 from fiatgate.catalog.v1 import catalog_pb2
 from fiatgate.invoices.v1 import invoices_pb2
@@ -112,21 +114,6 @@ def _ended_by(story: invoices_pb2.GetInvoiceStoryResponse) -> str:
     return next((author_of(act) for act in canceled), "customer")
 
 
-_STEPS: Final = {
-    "awaiting_payment": ("Payment method chosen", ""),
-    "awaiting_confirmation": ("Marked as paid", "wait"),
-    "payment_window_expired": ("Time to pay ran out", "bad"),
-    "canceled_by_customer": ("Payment canceled", "bad"),
-    "canceled_by_operator": ("Payment canceled", "bad"),
-    "replaced": ("Another method chosen in its place", ""),
-    "successfully_paid": ("Payment confirmed", "good"),
-    "completed_with_adjustment": ("Payment confirmed with a lower amount", "good"),
-    "rejected_by_operator": ("Payment rejected", "bad"),
-    "opened_by_operator": ("Appeal opened", "wait"),
-    "opened_by_customer": ("Appeal opened", "wait"),
-    "confirmation_overdue": ("Appeal opened: the time to decide ran out", "wait"),
-    "appeal_rejected": ("Appeal rejected", "bad"),
-}
 _PICTURES: Final = {
     invoices_pb2.PROOF_KIND_APPEAL: "Picture sent with the appeal",
     invoices_pb2.PROOF_KIND_CASE: "Picture sent with the late money",
@@ -136,14 +123,13 @@ _PICTURES: Final = {
 def _of_deal(story: invoices_pb2.DealStory) -> Iterator[Moment]:
     thing = f"deal:{story.deal.deal_id}"
     for step in story.history:
-        title, tone = _STEPS.get(step.sub_status, (step.sub_status.replace("_", " "), ""))
         yield Moment(
             at=datetime_from(step.at),
-            title=title,
+            title=step_words(step.sub_status),
             by=step.actor,
             details=_step_details(story, step.sub_status),
             note=step.note,
-            tone=tone,
+            tone=step_tone(step.sub_status),
             thing=thing,
         )
     for proof in story.proofs:
@@ -250,13 +236,6 @@ _SHOWN_BY_STEPS: Final = frozenset(
         "invoice.cancel",
     }
 )
-_ACTS: Final = {
-    "invoice.accept": ("Change without the service accepted", ""),
-    "invoice.reannounce": ("Announced again", ""),
-    "approval.request": ("Second pair of eyes requested", "wait"),
-    "approval.approve": ("Approved by a second person", "good"),
-    "approval.reject": ("Rejected by a second person", "bad"),
-}
 
 
 def _of_acts(story: invoices_pb2.GetInvoiceStoryResponse) -> Iterator[Moment]:
@@ -264,11 +243,9 @@ def _of_acts(story: invoices_pb2.GetInvoiceStoryResponse) -> Iterator[Moment]:
 
 
 def _act(act: audit_pb2.Act) -> Moment:
-    title, tone = _ACTS.get(act.act, (act.act.replace(".", " "), ""))
+    title, tone = title_of(act)
     kind, _, id = act.object.partition(":")
     changes = {change.field: change.after for change in act.changes}
-    if act.refused:
-        title, tone = f"Refused: {act.act.replace('.', ' ')}", "bad"
     return Moment(
         at=datetime_from(act.at),
         title=title,

@@ -9,7 +9,7 @@ from typing import Final
 
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from fiatgate.audit.v1 import audit_pb2
+from console.words.acts import author_of, title_of
 from fiatgate.invoices.v1 import invoices_pb2
 from fiatgate.webhooks.v1 import webhooks_pb2
 from fiatgate.withdrawals.v1 import withdrawals_pb2
@@ -105,9 +105,9 @@ def of_webhooks(answer: webhooks_pb2.ListInvoiceEventsResponse) -> Iterator[Mome
     yield from (
         Moment(
             at=datetime_from(act.at),
-            title="Webhook resent",
+            title=title_of(act)[0],
             by=author_of(act),
-            details=given(("reason of the refusal", act.refused)),
+            details=given(("reason", act.refused)),
             thing=act.object.replace("event:", "webhook:", 1),
             service="webhooks",
         )
@@ -143,15 +143,6 @@ def one_line(text: str) -> str:
 
 
 # -- values
-
-
-def author_of(act: audit_pb2.Act) -> str:
-    """Returns the author for people: an e-mail address, cli:USER@HOST, api."""
-    actor = act.actor
-    if actor.kind == "person":
-        return actor.name
-    named = f"{actor.kind}:{actor.name}" if actor.name else actor.kind
-    return f"{named} for {actor.on_behalf_of}" if actor.on_behalf_of else named
 
 
 def given(*details: tuple[str, str]) -> list[tuple[str, str]]:

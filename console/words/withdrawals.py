@@ -3,20 +3,11 @@
 from collections.abc import Iterator
 from typing import Final
 
-from console.ui.moments import Moment, author_of, given
+from console.words.acts import author_of, title_of
+from console.words.moments import Moment, given
 from fiatgate.withdrawals.v1 import withdrawals_pb2 as pb
 from kit.base.proto import datetime_from
 
-_TITLES: Final = {
-    "withdrawal.create": ("Requested", "wait"),
-    "withdrawal.process": ("Being sent", "wait"),
-    "withdrawal.complete": ("Sent", "good"),
-    "withdrawal.fail": ("Failed", "bad"),
-    "withdrawal.cancel": ("Canceled", "bad"),
-    "approval.request": ("Second pair of eyes requested", "wait"),
-    "approval.approve": ("Approved by a second person", "good"),
-    "approval.reject": ("Request for a second pair of eyes rejected", "bad"),
-}
 _REASONS: Final = frozenset(
     {"failed", "invalid_address", "unknown", "cancelled_by_user", "cancelled_by_admin"}
 )
@@ -29,9 +20,7 @@ def history(story: pb.GetWithdrawalStoryResponse) -> list[Moment]:
 
 def _moments(story: pb.GetWithdrawalStoryResponse) -> Iterator[Moment]:
     for act in story.acts:
-        title, tone = _TITLES.get(act.act, (act.act.replace(".", " "), ""))
-        if act.refused:
-            title, tone = f"Refused: {act.act.replace('.', ' ')}", "bad"
+        title, tone = title_of(act)
         changed = {each.field: each.after for each in act.changes}
         substatus = changed.get("substatus", "")
         approval_id = changed.get("approval", "")

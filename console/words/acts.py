@@ -1,0 +1,104 @@
+"""Acts in words: as the title of an entry in a timeline, and as a sentence that begins with the author."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from fiatgate.audit.v1 import audit_pb2 as pb
+
+_TITLES: Final[Mapping[str, tuple[str, str]]] = {
+    "approval.approve": ("Approved by a second person", "good"),
+    "approval.reject": ("Rejected by a second person", "bad"),
+    "approval.request": ("Second pair of eyes requested", "wait"),
+    "currency.set": ("Currency set", ""),
+    "event.resend": ("Webhook resent", ""),
+    "invoice.accept": ("Change without the service accepted", ""),
+    "invoice.reannounce": ("Announced again", ""),
+    "rate.accept": ("Held rate accepted", ""),
+    "rate.pull": ("Sources polled", ""),
+    "rate.set": ("Rate set by hand", ""),
+    "requisite.add": ("Added", "good"),
+    "requisite.disable": ("Disabled", "bad"),
+    "requisite.enable": ("Enabled", "good"),
+    "withdrawal.cancel": ("Canceled", "bad"),
+    "withdrawal.complete": ("Sent", "good"),
+    "withdrawal.create": ("Requested", "wait"),
+    "withdrawal.fail": ("Failed", "bad"),
+    "withdrawal.process": ("Being sent", "wait"),
+}
+PAST: Final[Mapping[str, str]] = {
+    "accept": "accepted",
+    "activate": "activated",
+    "add": "added",
+    "adjust": "adjusted",
+    "appeal": "moved into appeal",
+    "approve": "approved",
+    "ban": "banned",
+    "block": "blocked",
+    "cloned": "was refused a copy of",
+    "cancel": "canceled",
+    "complete": "completed",
+    "configure": "configured",
+    "confirm": "confirmed",
+    "create": "created",
+    "deactivate": "deactivated",
+    "disable": "disabled",
+    "discard": "discarded",
+    "enable": "enabled",
+    "end": "ended",
+    "fail": "marked as failed",
+    "process": "began to send",
+    "pull": "polled",
+    "reannounce": "announced again",
+    "reject": "rejected",
+    "remove": "removed",
+    "request": "requested",
+    "resend": "resent",
+    "resolve": "resolved",
+    "restart": "restarted",
+    "retry": "retried",
+    "roles": "changed the roles of",
+    "rotate": "made",
+    "set": "set",
+    "start": "started",
+    "step_up": "stepped up",
+    "unban": "unbanned",
+    "unblock": "unblocked",
+    "withdraw": "withdrew",
+}
+SENTENCES: Final[Mapping[str, str]] = {
+    "attempts.prune": "deleted old attempts",
+    "deals-system.set": "switched new deals on or off",
+    "event.reschedule": "made stuck events due now",
+    "parked.discard": "discarded a parked event",
+    "parked.retry": "retried parked events",
+    "person.invite": "invited a person",
+    "person.recover": "made a recovery link",
+}
+"""Acts whose object is no single thing."""
+
+
+def title_of(act: pb.Act) -> tuple[str, str]:
+    """Returns the title of the act and its tone: good, bad or wait; empty: neither."""
+    words = act.act.replace(".", " ")
+    return (f"Refused: {words}", "bad") if act.refused else _TITLES.get(act.act, (words, ""))
+
+
+def done(act: pb.Act, named: str) -> str:
+    """Returns the end of a sentence that begins with the author: "confirmed deal 0197…".
+
+    named  the object as the sentence names it
+    """
+    if act.act in SENTENCES:
+        return SENTENCES[act.act]
+    noun, _, verb = act.act.rpartition(".")
+    past = PAST.get(verb, verb)
+    return f"{past} {named}" if act.object.partition(":")[0] == noun else f"{past} {noun} of {named}"
+
+
+def author_of(act: pb.Act) -> str:
+    """Returns the author for people: an e-mail address, cli:USER@HOST, api."""
+    actor = act.actor
+    if actor.kind == "person":
+        return actor.name
+    named = f"{actor.kind}:{actor.name}" if actor.name else actor.kind
+    return f"{named} for {actor.on_behalf_of}" if actor.on_behalf_of else named
