@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from cli import connection, deal_list, output
+from console.words.deals import AWAITING_PAYMENT
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 from kit.base.proto import datetime_from
 from kit.rpc.errors import Refused
@@ -22,10 +23,7 @@ _CHANGED: Final = frozenset({"DEAL_STATE_CONFLICT", "INVOICE_FINISHED"})
 
 def have_time_to_pay(deals: Sequence[pb.Deal], now: datetime) -> int:
     """Returns how many of the customers have not marked the deal paid and still may."""
-    return sum(
-        deal.sub_status == deal_list.AWAITING_PAYMENT and datetime_from(deal.expires_at) > now
-        for deal in deals
-    )
+    return sum(deal.sub_status == AWAITING_PAYMENT and datetime_from(deal.expires_at) > now for deal in deals)
 
 
 def reject(deal: pb.Deal, *, note: str) -> pb.Deal:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
@@ -30,6 +30,23 @@ async def or_none(call: Awaitable[T], *, seconds: float = OPTIONAL_SECONDS) -> T
         if not is_away(refused):
             raise
         return None
+
+
+async def answers_of(calls: Mapping[str, Awaitable[T]]) -> tuple[Sequence[T], Sequence[str]]:
+    """Waits for a call to each service, by its name. Returns the answers, and the services that are away. Raises their
+    other refusals.
+    """
+    outcomes = await asyncio.gather(*calls.values(), return_exceptions=True)
+    answers: list[T] = []
+    away: list[str] = []
+    for name, outcome in zip(calls, outcomes, strict=True):
+        if isinstance(outcome, Refused) and is_away(outcome):
+            away.append(name)
+        elif isinstance(outcome, BaseException):
+            raise outcome
+        else:
+            answers.append(outcome)
+    return answers, away
 
 
 @dataclass(frozen=True)

@@ -73,8 +73,8 @@ def list_all(
             raise typer.BadParameter(
                 "give an invoice, or options that choose events", param_hint="INVOICE_ID"
             )
-        request = pb.ListInvoiceEventsRequest(invoice_id=invoice_id)
-        found = connection.webhooks().ListInvoiceEvents(request).events
+        of_invoice = pb.ListInvoiceEventsRequest(invoice_id=invoice_id)
+        found: Sequence[pb.WebhookEvent] = connection.webhooks().ListInvoiceEvents(of_invoice).events
     else:
         request = _request(status, since, until, after, limit)
         request.merchant_id = merchant

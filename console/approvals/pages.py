@@ -7,7 +7,7 @@ from typing import Final
 
 import falcon.asgi
 
-from console.approvals.merging import merged
+from console.calls import answers_of
 from console.exchange import Request
 from console.list_page import Asked, Found, ListPage
 from console.page import Page, leave_for
@@ -95,9 +95,12 @@ class ApprovalsPage(ListPage):
             request.state = pb.APPROVAL_STATE_PENDING
         all_of = self.deps.approvals
         services = {asked["service"]: all_of[asked["service"]]} if asked["service"] else all_of
-        found = await merged(services, request)
+        answers, away = await answers_of({name: of.ListApprovals(request) for name, of in services.items()})
+        approvals = [each for answer in answers for each in answer.approvals]
+        # Their ids are UUIDv7, so their order is that of time.
+        approvals.sort(key=lambda each: each.approval_id, reverse=not is_waiting)
         return asked.found(
-            found.approvals, after=lambda row: row.approval_id, away=found.away, is_waiting=is_waiting
+            approvals[: asked.limit], after=lambda row: row.approval_id, away=away, is_waiting=is_waiting
         )
 
     def cells(self, row: pb.Approval, found: Found) -> Sequence[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from console.audit.merging import merged
+from console.calls import answers_of
 from console.exchange import Request
 from console.list_page import Asked, Found, ListPage
 from console.ui.filters import DAYS, Merchant, Text
@@ -57,8 +57,12 @@ class AuditPage(ListPage):
             limit=asked.limit,
         )
         asked.set_days(request)
-        found = await merged(self.deps.audit, request)
-        return asked.found(found.acts, after=lambda act: act.act_id, away=found.away)
+        answers, away = await answers_of({name: of.ListActs(request) for name, of in self.deps.audit.items()})
+        # The ids of acts are UUIDv7: their order is that of time, and each service continues after the last one.
+        acts = sorted(
+            (act for answer in answers for act in answer.acts), key=lambda act: act.act_id, reverse=True
+        )
+        return asked.found(acts[: asked.limit], after=lambda act: act.act_id, away=away)
 
     def cells(self, row: pb.Act, found: Found) -> Sequence[str]:
         changes = "; ".join(f"{each.field}: {each.before} -> {each.after}" for each in row.changes)
