@@ -9,35 +9,13 @@ import typer
 from cli import connection, csv_file, ids, names, output
 from cli.csv_file import Csv
 from cli.output import Json
+from console.words.reports import BY, COLUMNS, NO_METHOD
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 from kit.base.clock import SystemClock
 from kit.rpc.values import LIST_MOST_ROWS
 
 EXAMPLE: Final = "fiatgate reports --by merchant --month 2026-11"
 
-BY: Final = {
-    "day": pb.REPORT_BY_DAY,
-    "merchant": pb.REPORT_BY_MERCHANT,
-    "method": pb.REPORT_BY_METHOD,
-    "currency": pb.REPORT_BY_CURRENCY,
-}
-COLUMNS: Final = {
-    "key": "key",
-    "currency_code": "currency",
-    "created": "created",
-    "chosen": "method chosen",
-    "marked": "marked paid",
-    "confirmed": "confirmed",
-    "rejected": "rejected",
-    "conversion": "conversion %",
-    "turnover": "turnover",
-    "commission": "commission",
-    "turnover_usdt": "turnover USDT",
-    "commission_usdt": "commission USDT",
-    "credited_usdt": "credited USDT",
-    "median_seconds": "median s",
-    "p95_seconds": "p95 s",
-}
 STACKS: Final = (
     ("key", "currency_code"),
     ("created", "chosen"),
@@ -144,7 +122,7 @@ def _print(report: pb.GetReportResponse, by: str, period: str) -> None:
 
 
 def _named(key: str, by: str, merchants: dict[str, str]) -> str:
-    return merchants[key] if by == "merchant" else key or "none chosen"
+    return merchants[key] if by == "merchant" else key or NO_METHOD
 
 
 def _totals(report: pb.GetReportResponse) -> Sequence[dict[str, Any]]:

@@ -19,7 +19,7 @@ IDS_MOST: Final = 200
 
 
 class StatesPage(Page):
-    """/deals/states?state=marked&ids=…,…: {"gone": {id: "Confirmed by …"}}."""
+    """/deals/states?state=marked&ids=…,…: {"gone": {id: "Payment confirmed by …"}}."""
 
     link = "/deals"
     is_unattended: ClassVar[bool] = True

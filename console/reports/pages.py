@@ -11,35 +11,11 @@ from console.exchange import Request
 from console.list_page import ROWS_PER_CALL, Asked, Found, ListPage
 from console.ui import charts
 from console.ui.filters import DAYS, Choice, Merchant, Tabs, Text
+from console.words.reports import BY, COLUMNS, NO_METHOD
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 from kit.base.clock import SystemClock
 from kit.base.ids import parse_id
 
-BY: Final = {
-    "day": pb.REPORT_BY_DAY,
-    "merchant": pb.REPORT_BY_MERCHANT,
-    "method": pb.REPORT_BY_METHOD,
-    "currency": pb.REPORT_BY_CURRENCY,
-}
-COLUMNS: Final = {
-    "key": "key",
-    "currency_code": "currency",
-    "created": "created",
-    "chosen": "method chosen",
-    "marked": "marked paid",
-    "confirmed": "confirmed",
-    "rejected": "rejected",
-    "conversion": "conversion %",
-    "turnover": "turnover",
-    "commission": "commission",
-    "turnover_usdt": "turnover USDT",
-    "commission_usdt": "commission USDT",
-    "credited_usdt": "credited USDT",
-    "median_seconds": "median s",
-    "p95_seconds": "p95 s",
-}
-"""The fields of a row, and their headings: those of `fiatgate reports`."""
-NO_METHOD: Final = "none chosen"
 MERCHANTS_IN_CHART: Final = 12
 _MINUTE: Final = 60
 _HOUR: Final = 3600

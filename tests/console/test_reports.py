@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
-from cli.commands import reports as command
 from console.reports import pages
+from console.words.reports import COLUMNS
 from fiatgate.invoices.v1 import invoices_pb2
 from kit.base.clock import SystemClock
 from tests.console.conftest import Open, Staff
@@ -68,12 +68,9 @@ def test_page_file_and_command_have_the_same_numbers(house: House, reader: Perso
         "conversion": "50.00",
     }
     printed = house.stack.cli("reports", "--by", "currency", "--merchant", shop.merchant_id)["rows"]
-    assert [{name: str(printed[0][name]) for name in command.COLUMNS}] == [
-        {name: row[name] for name in command.COLUMNS}
-    ]
+    assert [{name: str(printed[0][name]) for name in COLUMNS}] == [{name: row[name] for name in COLUMNS}]
     page = reader.get("/reports", params={"merchant": shop.merchant_id, "by": "currency"}).text
     assert row["turnover"] in page and row["commission_usdt"] in page and row["credited_usdt"] in page
-    assert pages.COLUMNS == command.COLUMNS, "page and command say the same words"
     merchants = file_of(reader, shop, by="merchant")
     assert [(each["key"], each["name"]) for each in merchants] == [(shop.merchant_id, "Lamp shop")]
     methods = {each["key"]: each for each in file_of(reader, shop, by="method")}
