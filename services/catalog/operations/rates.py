@@ -13,7 +13,7 @@ from kit.audit.approvals import WAS, Approval, Terms, close
 from kit.db.database import after_commit, retry_conflicts
 from kit.observe.log import get_logger
 from kit.rpc import approvals, deadline, values
-from kit.rpc.errors import database_unavailable
+from kit.rpc.errors import database_unavailable, edit_conflict
 from services.catalog import errors
 from services.catalog.domain import (
     Accept,
@@ -176,7 +176,7 @@ def _accept_rate(deps: Deps, code: str, expected: Decimal | None) -> RateInfo | 
         if held is None:
             raise errors.rate_not_held(code)
         if expected not in (None, held.source_rate):
-            raise errors.edit_conflict("expected_source_rate", _shown(held.source_rate))
+            raise edit_conflict("expected_source_rate", _shown(held.source_rate))
         if deps.settings.four_eyes:
             return approvals.request(tx, _accepting(code, held, _in_force(deps, tx, code)), deps)
         close(tx, f"currency:{code}", at=deps.clock.now(), note=f"{_shown(held.source_rate)} was accepted")
