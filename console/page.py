@@ -37,6 +37,7 @@ class Line:
     """The result of an act on one of several things, for people.
 
     path     of the thing's page
+    name     by which people know it; empty: its id
     message  what happened, or why nothing did
     asked    path of the request for a second pair of eyes that it made
     """
@@ -46,6 +47,7 @@ class Line:
     message: str
     is_done: bool = False
     asked: str = ""
+    name: str = ""
 
 
 class Page:

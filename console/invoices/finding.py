@@ -123,13 +123,16 @@ class FindPage(FilePage):
 
     def _path(self, req: Request, found: pb.Found, service: str) -> str:
         """Returns the page of a thing; empty when the person may not open it."""
-        facts = {"id": found.id, "service": service} | dict(found.facts)
-        try:
-            made = _PATHS[found.kind].format_map(facts)
-        except KeyError:  # a kind without a page, or a fact is missing
-            return ""
-        entry = f"/{made.split('/')[1]}"
-        return made if self.deps.pages.may_open(req, entry) else ""
+        path = path_of(found, service)
+        return path if path and self.deps.pages.may_open(req, f"/{path.split('/')[1]}") else ""
+
+
+def path_of(found: pb.Found, service: str) -> str:
+    """Returns the page of a thing; empty for a kind without one, and when a fact of its address is missing."""
+    try:
+        return _PATHS[found.kind].format_map({"id": found.id, "service": service} | dict(found.facts))
+    except KeyError:
+        return ""
 
 
 def _text(req: Request) -> str:

@@ -132,7 +132,7 @@ def test_where_nothing_waits_the_page_says_so_and_what_is_overdue_stands_out() -
 def test_a_service_that_hangs_or_has_just_started_is_named_and_the_rest_is_shown(
     house: House, staff: Staff, tmp_path: Path
 ) -> None:
-    """Catalog, withdrawals and merchants accept calls and answer none; webhooks has no key of accounts yet."""
+    """Catalog and withdrawals accept calls and answer none; webhooks has no key of accounts yet."""
     operator = staff("admin")
     typed = {
         "merchant": str(new_id()),
@@ -143,7 +143,7 @@ def test_a_service_that_hangs_or_has_just_started_is_named_and_the_rest_is_shown
         "request_key": str(new_id()),
     }
     with hanging() as hung, just_started() as fresh, ThreadPoolExecutor() as browsers:
-        away = {f"FIATGATE_{each}_ADDRESS": hung for each in ("CATALOG", "WITHDRAWALS", "MERCHANTS")}
+        away = {f"FIATGATE_{each}_ADDRESS": hung for each in ("CATALOG", "WITHDRAWALS")}
         away |= {"FIATGATE_WEBHOOKS_ADDRESS": fresh, "FIATGATE_DESK_URL": house.desk}
         away |= {"FIATGATE_INTERNAL_GATEWAY_URL": "http://127.0.0.1:1", "FIATGATE_INTERNAL_DASHBOARD_URL": ""}
         with second_console("desk", house, tmp_path / "log", **away) as url:

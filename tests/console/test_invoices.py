@@ -13,7 +13,9 @@ from typing import Any
 import pytest
 import requests
 
+from console.invoices.finding import path_of
 from deploy.local.waiting import wait_until
+from fiatgate.find.v1 import find_pb2
 from fiatgate.invoices.v1 import invoices_pb2
 from tests.console.conftest import Open, Staff
 from tests.console.house import House, Person, title_of
@@ -173,6 +175,21 @@ def test_the_search_names_what_it_found_and_says_when_nothing_fits(
     assert "Nothing has this text." in search(viewer, viewer.email).text
     # A merchant's name leads to a page that this person may open, else to the list.
     assert "Timeline lamps" in viewer.get("/find", params={"q": "Timeline lam"}).text
+
+
+@pytest.mark.parametrize(
+    ("kind", "facts", "path"),
+    [
+        ("key", {"merchant_id": "m"}, "/merchants/m"),
+        ("key", {}, ""),  # a service that leaves out a fact breaks no search
+        ("planet", {}, ""),
+        ("approval", {}, "/approvals/catalog/1"),
+    ],
+)
+def test_a_thing_that_was_found_has_a_link_when_it_has_a_page(
+    kind: str, facts: dict[str, str], path: str
+) -> None:
+    assert path_of(find_pb2.Found(kind=kind, id="1", facts=facts), "catalog") == path
 
 
 def test_an_invoice_is_canceled_after_one_question_and_not_twice(
