@@ -24,8 +24,10 @@ from fiatgate.invoices.v1 import invoices_pb2 as pb
 
 READS_MOST: Final = 10
 """Calls of one page of a requisite's deals. Each reads a bounded number of deals of all requisites."""
+ACCOUNT_MAX_CHARACTERS: Final = 64
 PREFIX: Final = "requisite:"
-"""A box is named by its requisite, so that each ticked one survives the question for a second factor."""
+"""A box is named by its requisite, so that each ticked one survives the question for a second factor. Its value is the
+account, by which people know it."""
 STATES: Final = {"": "All", "enabled": "Enabled", "disabled": "Disabled", "full": "No place"}
 STATUSES: Final = {
     "": "All",
@@ -125,10 +127,10 @@ class RequisitesPage(ListPage):
         }
 
     async def on_post_enable(self, req: Request, resp: falcon.asgi.Response) -> None:
-        await self._each(req, resp, self._enable, notice="requisites-enabled")
+        await self._each(req, resp, self._enable, done="Enabled.", notice="requisites-enabled")
 
     async def on_post_disable(self, req: Request, resp: falcon.asgi.Response) -> None:
-        await self._each(req, resp, self._disable, notice="requisites-disabled")
+        await self._each(req, resp, self._disable, done="Disabled.", notice="requisites-disabled")
 
     async def _enable(self, id: str) -> object:
         return await self.deps.deals.EnableRequisite(pb.EnableRequisiteRequest(requisite_id=id))
@@ -142,6 +144,7 @@ class RequisitesPage(ListPage):
         resp: falcon.asgi.Response,
         change: Callable[[str], Awaitable[object]],
         *,
+        done: str,
         notice: str,
     ) -> None:
         """Makes the change for each ticked requisite. To repeat the form is safe."""
@@ -154,7 +157,11 @@ class RequisitesPage(ListPage):
         outcomes = await each_of(ids, change, beside={"REQUISITE_NOT_FOUND", "VALIDATION_ERROR"})
         lines = [
             Line(
-                each.id, f"/requisites/{each.id}", "" if each.is_done else each.sentence, is_done=each.is_done
+                each.id,
+                f"/requisites/{each.id}",
+                done if each.is_done else each.sentence,
+                is_done=each.is_done,
+                name=form.line(PREFIX + each.id, most=ACCOUNT_MAX_CHARACTERS),
             )
             for each in outcomes
         ]

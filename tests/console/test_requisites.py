@@ -129,10 +129,10 @@ def test_a_whole_page_of_accounts_is_switched_and_one_that_is_not_there_is_named
     added = till.desk.deals.AddRequisites(pb.AddRequisitesRequest(method_code=method, requisites=given))
     ids = [each.requisite_id for each in added.requisites]
     unknown = str(uuid4())
-    ticked = dict.fromkeys([f"requisite:{each}" for each in (*ids, unknown)], "on")
+    ticked = {f"requisite:{each}": "a <b>old account" for each in (*ids, unknown)}
     done = operator.post("/requisites/disable", ticked | {"to": f"/requisites?method={method}"})
     assert title_of(done) == "50 of 51 done"
-    assert re.search(rf"{unknown}.*not done", done.text, re.DOTALL)
+    assert re.search(rf"{unknown}.*a &lt;b&gt;old account.*not done", done.text, re.DOTALL)
     request = pb.ListRequisitesRequest(method_code=method, enabled=True)
     assert not till.desk.deals.ListRequisites(request).requisites
 
