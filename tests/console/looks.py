@@ -13,7 +13,7 @@ PHONE: Final = ViewportSize(width=320, height=640)
 FITS: Final = "document.documentElement.scrollWidth <= window.innerWidth"
 
 
-def seen(page: Page, name: str) -> None:
+def _seen(page: Page, name: str) -> None:
     """Takes a picture if one is wanted; axe finds nothing, and nothing is cut off at the side. In the dark only colours
     differ, on the phone only places.
     """
@@ -35,12 +35,12 @@ def looks_right(page: Page, name: str) -> None:
     size = page.viewport_size
     assert size is not None
     page.evaluate("document.fonts.ready")
-    seen(page, f"{name}-light")
+    _seen(page, f"{name}-light")
     page.emulate_media(color_scheme="dark")
-    seen(page, f"{name}-dark")
+    _seen(page, f"{name}-dark")
     page.emulate_media(color_scheme="light")
     page.set_viewport_size(PHONE)
-    seen(page, f"{name}-phone")
+    _seen(page, f"{name}-phone")
     page.evaluate("document.documentElement.style.fontSize = '200%'")
     assert page.evaluate(FITS), f"{name} is cut off with large text"
     page.evaluate("document.documentElement.style.fontSize = ''")
