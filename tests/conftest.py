@@ -14,6 +14,7 @@ from typing import Final
 import pytest
 from xdist.scheduler import LoadFileScheduling
 
+from deploy.local import ports
 from kit.base import actors
 from kit.events.bus.connection import Bus
 from kit.events.bus.stream import OwnStream
@@ -22,25 +23,38 @@ from tests.support.authors import act_as
 from tests.support.databases import Databases
 from tests.support.receiver import Receiver
 from tests.support.servers import NatsServer, PostgresServer
-from tests.support.stack import Stack
+from tests.support.stack import Stack, ports_of_process
 
 LONGEST: Final = (
     "tests/e2e/",
+    "tests/console/",
     "tests/rolling/",
-    "tests/faults/",
-    "tests/deploy_local/test_stack.py",
-    "tests/kit/test_process.py",
     "tests/gateway/pay/",
+    "tests/faults/",
+    "tests/cli/",
+    "tests/deploy_local/test_stack.py",
+    "tests/tools/",
+    "tests/mtls/",
+    "tests/test_docs.py",
+    "tests/test_traces.py",
+    "tests/kit/test_process.py",
 )
-"""These come first, so that all processes have work to the end."""
+"""These come first, in this order. All processes have work to the end, and files that wait for a load or a restart
+stand between files that compute.
+"""
 
 
 def pytest_configure() -> None:
     act_as("tests@harness")
+    first, last = ports_of_process()
+    ports.choose_from(range(first, last + 1))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    items.sort(key=lambda item: not item.nodeid.startswith(LONGEST))
+    def place(item: pytest.Item) -> int:
+        return next((at for at, each in enumerate(LONGEST) if item.nodeid.startswith(each)), len(LONGEST))
+
+    items.sort(key=place)
 
 
 class _ByFile(LoadFileScheduling):  # type: ignore[misc]  # xdist ships no types

@@ -439,7 +439,6 @@ def tour() -> str:
     return f"set -eu\n{script}\necho $ORDER"
 
 
-@pytest.mark.timeout(300)  # the stack's start, and twenty commands
 def test_the_tour_of_the_readme_works_on_any_port_and_a_second_time(stack: Stack, tmp_path: Path) -> None:
     (snippet,) = blocks("python")
     (stack.home.folder / "receiver.py").write_text(snippet)

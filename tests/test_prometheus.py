@@ -84,7 +84,6 @@ def test_it_scrapes_every_process_and_evaluates_every_rule(watched: Stack) -> No
 
 
 @needs["prometheus"]
-@pytest.mark.timeout(240)
 def test_every_panel_of_the_dashboard_shows_something_after_a_purchase(watched: Stack) -> None:
     panels = [each for each in json.loads(DASHBOARD.read_text())["panels"] if each["type"] != "row"]
     queries = [

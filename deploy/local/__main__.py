@@ -6,6 +6,7 @@ import argparse
 import os
 import sys
 
+from deploy.local import ports
 from deploy.local.home import Home
 from deploy.local.run import Runner
 
@@ -21,7 +22,17 @@ def main() -> int:
         action="store_true",
         help="do not wait for the disk: for tests, the data may be lost",
     )
+    run.add_argument(
+        "--inner-ports",
+        type=int,
+        nargs=2,
+        metavar=("FIRST", "LAST"),
+        default=(ports.ALL[0], ports.ALL[-1]),
+        help="choose the ports of all other processes from these: for tests, which start several stacks at once",
+    )
     arguments = parser.parse_args()
+    first, last = arguments.inner_ports
+    ports.choose_from(range(first, last + 1))
     runner = Runner(
         Home.of(os.environ), port=arguments.port, caller=os.environ, durable=not arguments.volatile
     )

@@ -10,9 +10,18 @@ from deploy.local.errors import CannotStart
 
 # Below Linux's range for outgoing connections (32768 and up). Any client may take a port of that range while its server
 # restarts. Worse, a client that connects to its dead server can then be connected to itself and keep the port for good.
-_LOWEST, _HIGHEST = 15_000, 32_000
+ALL = range(15_000, 32_000)
 _TRIES = 200
 _LAST = 65_535
+_chosen_from = ALL
+
+
+def choose_from(ports: range) -> None:
+    """Restricts the ports that are chosen from now on. A chosen port is free until its server starts: programs that
+    choose at the same time need ranges of their own.
+    """
+    global _chosen_from  # noqa: PLW0603  one range for the whole process
+    _chosen_from = ports
 
 
 def is_free(port: int, *, host: str = "127.0.0.1") -> bool:
@@ -35,19 +44,19 @@ def next_free(ports: Sequence[int], *, apart_from: Collection[int] = ()) -> list
 
 def free_range(count: int, *, apart_from: Collection[int] = ()) -> range:
     """Returns `count` ports in a row on which nothing listens; CannotStart when there is no such row."""
-    for first in random.sample(range(_LOWEST, _HIGHEST - count), _TRIES):
+    for first in random.sample(_chosen_from[:-count], _TRIES):
         row = range(first, first + count)
         if all(port not in apart_from and is_free(port) for port in row):
             return row
-    raise CannotStart(f"no {count} free ports in a row between {_LOWEST} and {_HIGHEST}")
+    raise CannotStart(f"no {count} free ports in a row in {_chosen_from}")
 
 
 def free_ports(count: int, *, apart_from: Collection[int] = ()) -> list[int]:
     """Returns `count` different ports on which nothing listens; CannotStart when hardly any are left."""
     found: list[int] = []
-    for port in random.sample(range(_LOWEST, _HIGHEST), _TRIES):
+    for port in random.sample(_chosen_from, _TRIES):
         if len(found) == count:
             return found
         if port not in apart_from and is_free(port):
             found.append(port)
-    raise CannotStart(f"fewer than {count} free ports between {_LOWEST} and {_HIGHEST}")
+    raise CannotStart(f"fewer than {count} free ports in {_chosen_from}")

@@ -12,6 +12,7 @@ import pytest
 import yaml
 
 from console.config import DashboardSettings, DeskSettings
+from deploy.local import ports
 from deploy.local.errors import CannotStart
 from deploy.local.home import Home
 from deploy.local.plan import GATEWAY, HTTP, Plan, make_plan
@@ -23,6 +24,7 @@ from kit.base.config.processes import SERVICES
 from kit.base.config.variables import variables_of
 from kit.events.signing import Signer
 from tests.support.signing import SIGNING_KEY
+from tests.support.stack import ports_of_process
 
 
 def plan_for(folder: Path, caller: dict[str, str]) -> Plan:
@@ -195,6 +197,15 @@ def test_a_range_and_ports_beside_it_keep_apart() -> None:
     row = free_range(3)
     assert not set(row) & set(free_range(3, apart_from=row))
     assert not set(row) & set(free_ports(50, apart_from=row))
+
+
+def test_ports_are_chosen_from_a_range_alone() -> None:
+    first, last = ports_of_process()
+    try:
+        ports.choose_from(range(first, first + 300))
+        assert {*free_ports(100), *free_range(3)} <= set(range(first, first + 300))
+    finally:
+        ports.choose_from(range(first, last + 1))
 
 
 def test_more_workers_of_the_gateway_have_more_ports_in_a_row(tmp_path: Path) -> None:

@@ -89,7 +89,6 @@ def test_customer_and_operator_go_on_while_a_process_is_killed(
 
 
 @pytest.mark.parametrize("program", KILLED)
-@pytest.mark.timeout(200)
 def test_each_purchase_has_one_event_and_its_webhook_arrived(
     its_shop: Shop, survivors: Survivors, program: str
 ) -> None:

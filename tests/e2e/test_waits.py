@@ -15,7 +15,6 @@ from tests.e2e.people import House, named
 from tests.support.stack import CliRefused, Stack
 
 
-@pytest.mark.timeout(200)
 def test_the_first_two_retries_come_30_and_60_seconds_later_and_not_before(long_waits: LongWaits) -> None:
     first, second, third = long_waits.failing_twice.wait_for(3, timeout_seconds=120)
     assert second.at_seconds - first.at_seconds >= 30
@@ -30,7 +29,6 @@ def test_the_first_two_retries_come_30_and_60_seconds_later_and_not_before(long_
     ]
 
 
-@pytest.mark.timeout(200)
 def test_a_deal_that_is_not_paid_in_time_expires(long_waits: LongWaits, shop: Shop) -> None:
     (received,) = long_waits.patient.wait_for(1, timeout_seconds=120)
     payload = shop.verified(received)
@@ -46,7 +44,6 @@ def test_a_deal_that_is_not_paid_in_time_expires(long_waits: LongWaits, shop: Sh
     assert deal["finished_at"] >= deal["expires_at"]
 
 
-@pytest.mark.timeout(120)
 def test_a_token_that_is_older_than_a_minute_opens_nothing_and_is_recorded(
     long_waits: LongWaits, stack: Stack
 ) -> None:
@@ -66,7 +63,6 @@ def test_a_token_that_is_older_than_a_minute_opens_nothing_and_is_recorded(
         assert refused[-1][1] == "call:DealDeskService/ListDeals"
 
 
-@pytest.mark.timeout(120)
 def test_the_books_are_right_in_the_end(stack: Stack) -> None:
     def proved() -> bool:
         try:

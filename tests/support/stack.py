@@ -15,6 +15,7 @@ from typing import Any
 import psutil
 import requests
 
+from deploy.local import ports
 from deploy.local.home import Home
 from deploy.local.plan import PREFIX
 from deploy.local.ports import free_ports
@@ -27,6 +28,14 @@ _STOP_SECONDS = 60
 _BACK_SECONDS = 30
 _CLI_SECONDS = 60
 _HTTP_SECONDS = 15
+
+
+def ports_of_process() -> tuple[int, int]:
+    """The first and the last port of this process of tests: what starts meanwhile in another one has others."""
+    processes = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    number = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+    count = len(ports.ALL) // processes
+    return ports.ALL[number * count], ports.ALL[(number + 1) * count - 1]
 
 
 class CliRefused(Exception):
@@ -60,6 +69,7 @@ class Stack:
         """Start it and return when it is ready; RuntimeError with what it printed when it is not."""
         output = self.home.folder.parent / f"{self.home.folder.name}.out"
         command = [sys.executable, "-m", "deploy.local", "run", "--port", str(self.port)]
+        command += ["--inner-ports", *map(str, ports_of_process())]
         if not self._durable:  # tests don't wait for the disk
             command.append("--volatile")
         with output.open("wb") as out:

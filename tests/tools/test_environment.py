@@ -73,8 +73,7 @@ def test_an_environment_is_made_once_and_made_anew_when_it_cannot_work(folder: P
     (folder / ".venv" / ".begun").touch()  # as an interrupted installation leaves it
     activated = prepare(folder, python=str(folder / ".venv" / "bin" / "python3"))
     assert (activated.returncode, activated.stderr) == (0, ""), "its own Python is removed, too"
-    (folder / ".venv" / ".begun").touch()
-    assert prepare(folder).stdout.startswith("Removing .venv: its installation was interrupted.\nInstalling ")
+    assert activated.stdout.startswith("Removing .venv: its installation was interrupted.\nInstalling ")
     moved = folder.rename(folder.with_name("moved"))
     assert prepare(moved).stdout.startswith(
         "Removing .venv: it was made for another folder or another Python.\n"
