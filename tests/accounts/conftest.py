@@ -15,6 +15,7 @@ from kit.base.actors import Actor
 from services.accounts import rpc
 from services.accounts.config import AccountsSettings
 from services.accounts.credentials.actor_keys import KeptKey
+from services.accounts.credentials.passwords import Passwords
 from services.accounts.wiring import Deps, wire
 from tests.support.clock import ManualClock
 from tests.support.serving import connected, serving
@@ -58,14 +59,21 @@ def _wired(make_settings: Callable[..., AccountsSettings]) -> Iterator[Deps]:
 
 
 @pytest.fixture
-def deps(_wired: Deps, clock: ManualClock) -> Iterator[Deps]:
+def cost() -> dict[str, int]:
+    """The cost of a password's hash: little, for tests make hundreds. With `{}` it is the one that `wire` chose."""
+    return {"passes": 1, "memory_kib": 1024}
+
+
+@pytest.fixture
+def deps(_wired: Deps, clock: ManualClock, cost: dict[str, int]) -> Iterator[Deps]:
     """The author of calls without a name of their own is the command line. No guesses are counted yet: the clock of the
     test before went its own way.
     """
     with _wired.db.transaction() as tx:
         tx.execute(text("DELETE FROM guesses"))
     with actors.acting(OPERATOR):
-        yield replace(_wired, clock=clock, kept_key=KeptKey())
+        passwords = Passwords(**cost) if cost else _wired.passwords
+        yield replace(_wired, clock=clock, kept_key=KeptKey(), passwords=passwords)
 
 
 @pytest.fixture
