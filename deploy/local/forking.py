@@ -22,7 +22,7 @@ from supervisor import supervisord
 from supervisor.options import ServerOptions
 
 from deploy.local import child
-from deploy.local.supervision import INTO_LOG
+from deploy.local.supervision import INTO_LOG, read_settings
 from kit.base.config.processes import SERVICES
 
 MODULES: Final = (
@@ -44,13 +44,13 @@ class _Options(ServerOptions):  # type: ignore[misc]
         if (
             _FORKS
             and list(argv[:3]) == ["sh", "-c", INTO_LOG]
-            and list(argv[4 : 4 + len(_PYTHON)]) == _PYTHON
+            and list(argv[5 : 5 + len(_PYTHON)]) == _PYTHON
         ):
-            _run(Path(argv[3]), argv[4 + len(_PYTHON) :], env)
+            _run(Path(argv[3]), Path(argv[4]), argv[5 + len(_PYTHON) :], env)
         super().execve(filename, argv, env)
 
 
-def _run(log: Path, command: Sequence[str], environment: Mapping[str, str]) -> None:
+def _run(log: Path, settings: Path, command: Sequence[str], environment: Mapping[str, str]) -> None:
     """Does what executing the program would do, and ends the process."""
     code: int | None = 1
     try:
@@ -64,7 +64,7 @@ def _run(log: Path, command: Sequence[str], environment: Mapping[str, str]) -> N
         child.die_with_parent(signal.SIGTERM)
         child.name_process(environment["SUPERVISOR_PROCESS_NAME"])
         os.environ.clear()
-        os.environ.update(environment)
+        os.environ.update({**environment, **read_settings(settings)})
         sys.argv = list(command)
         gc.enable()
         runpy.run_module(command[0], run_name="__main__", alter_sys=True)

@@ -20,7 +20,7 @@ import xmlrpc.client
 from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from supervisor.xmlrpc import SupervisorTransport
 
@@ -39,7 +39,10 @@ _SETTLED_SECONDS = 8  # longer than a process takes, on a slow machine, to find 
 _EXIT_CODE_OF_SETTINGS = 2  # kit.base.config.variables
 _LOG = "supervisord.log"
 _LOG_MAX_BYTES = 10 * 1024 * 1024
-INTO_LOG = 'exec "$@" >> "$0" 2>&1'
+INTO_LOG = 'set -a; . "$1"; shift; exec "$@" >> "$0" 2>&1'
+"""The shell's part of a program: log, file with its own settings, command. supervisord does not read that file, so the
+programs that are forked from it have no secrets of others in their memory.
+"""
 _STARTED = "supervisord started with pid"
 
 
@@ -67,9 +70,12 @@ class Supervisor:
         """Writes the configuration file; `waiting_groups` start by `start_group`, not with supervisord."""
         parser = configparser.RawConfigParser()
         parser.read_dict(_config(plan, socket=_socket_path(self._home), waiting_groups=waiting_groups))
-        descriptor = os.open(self._home.supervisor_config, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with os.fdopen(descriptor, "w") as file:
+        with _private_file(self._home.supervisor_config) as file:
             parser.write(file)
+        for program in plan.programs:
+            own = (f"{name}={shlex.quote(value)}\n" for name, value in program.environment.items())
+            with _private_file(_settings_file(self._home, program)) as file:
+                file.writelines(own)
 
     def start(self, plan: Plan, *, lock: int) -> None:
         """Starts supervisord and with it all processes. It holds the data's `lock` for as long as it lives.
@@ -133,6 +139,21 @@ class Supervisor:
         transport = SupervisorTransport(None, None, f"unix://{_socket_path(self._home)}")
         with contextlib.closing(transport):
             yield xmlrpc.client.ServerProxy("http://localhost", transport=transport)
+
+
+def _private_file(path: Path) -> TextIO:
+    path.parent.mkdir(mode=0o700, exist_ok=True)
+    return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w")
+
+
+def _settings_file(home: Home, program: Program) -> Path:
+    return home.folder / "settings" / f"{program.name}.env"
+
+
+def read_settings(file: Path) -> dict[str, str]:
+    """Returns a program's own settings, from the file that the shell reads where the program is executed."""
+    pairs = (line.partition("=") for line in shlex.split(file.read_text()))
+    return {name: value for name, _, value in pairs}
 
 
 def trim_logs(logs: Path) -> None:
@@ -208,7 +229,7 @@ def _config(plan: Plan, *, socket: Path, waiting_groups: Container[str]) -> dict
     }
     for program in plan.programs:
         sections[f"program:{program.name}"] = _program_section(
-            program, logs / f"{program.name}.log", waits=program.group in waiting_groups
+            program, plan.home, waits=program.group in waiting_groups
         )
     for rank, group in enumerate(reversed(STOPPING_ORDER)):
         names = [program.name for program in plan.programs if program.group == group]
@@ -216,13 +237,12 @@ def _config(plan: Plan, *, socket: Path, waiting_groups: Container[str]) -> dict
     return sections
 
 
-def _program_section(program: Program, log: Path, *, waits: bool) -> dict[str, str]:
-    pairs = (f'{name}="{_escaped(value)}"' for name, value in program.environment.items())
+def _program_section(program: Program, home: Home, *, waits: bool) -> dict[str, str]:
+    log, settings = home.logs / f"{program.name}.log", _settings_file(home, program)
     return {
         # Directly into the file: a line through supervisord's pipes costs more than the request that it describes.
-        "command": _escaped(shlex.join(["sh", "-c", INTO_LOG, str(log), *program.command])),
+        "command": _escaped(shlex.join(["sh", "-c", INTO_LOG, str(log), str(settings), *program.command])),
         "directory": _escaped(str(ROOT)),
-        "environment": ",".join(pairs),
         "autostart": "false" if waits else "true",
         "autorestart": "true",
         # A program that ends sooner is tried again after a pause, a second longer each time, without limit. One that

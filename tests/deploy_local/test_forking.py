@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -41,6 +42,22 @@ def test_each_program_in_python_is_forked_and_has_its_own_name(stack: Stack) -> 
         assert forked == set(ours)
         names = {name: Path(f"/proc/{programs[name].pid}/comm").read_text().strip() for name in ours}
         assert names == {name: name[:15] for name in ours}
+
+
+def test_supervisord_knows_no_secret_that_its_forks_would_have_in_memory(stack: Stack) -> None:
+    supervisord = psutil.Process(stack.programs()["invoices"].process_id).parent()
+    assert supervisord is not None
+    known = [stack.home.supervisor_config.read_text(), *supervisord.environ().values()]
+    secrets = json.loads((stack.home.folder / "secrets.json").read_text())
+    of_programs = [
+        *secrets["databases"].values(),
+        *(
+            secrets[name]
+            for name in ("master_key", "accounts_master_key", "fact_signing_key", "webhook_seal_key")
+        ),
+    ]
+    assert len(of_programs) > len(SERVICES)
+    assert not [each for each in of_programs if any(each in text for text in known)]
 
 
 def test_a_forked_program_has_its_log_for_itself(stack: Stack) -> None:

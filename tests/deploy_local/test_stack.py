@@ -123,7 +123,14 @@ def test_every_demo_currency_has_a_fresh_rate_and_methods(stack: Stack) -> None:
 
 
 def test_what_is_secret_is_readable_by_us_alone(stack: Stack) -> None:
-    for name in ("secrets.json", "demo.json", "links.json", "stack.json", "supervisor.conf"):
+    for name in (
+        "secrets.json",
+        "demo.json",
+        "links.json",
+        "stack.json",
+        "supervisor.conf",
+        "settings/merchants.env",
+    ):
         assert stat.S_IMODE((stack.home.folder / name).stat().st_mode) == 0o600, name
 
 
