@@ -55,7 +55,7 @@ class FilePage(Page):
         """Sends the file. A refusal of its first call is a page. Raises RATE_LIMITED for too many files at once."""
         require_exporter(req, self.deps.pages.opened_by(self.link))
         lines = self._in_turns(req, self.lines(req, **params))
-        first = await anext(lines, ())
+        first = await anext(lines, None) or ()  # not anext(lines, ()): an empty tuple fails in CPython 3.11
         resp.content_type = "text/csv; charset=utf-8"
         resp.set_headers(
             {
