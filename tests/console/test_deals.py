@@ -89,7 +89,7 @@ def test_a_decision_leads_to_the_next_deal_and_the_second_one_is_refused_with_it
     twice = second.post(action, fields)
     assert "Nothing was changed: the deal is no longer as you saw it." in twice.text
     assert f'data-evidence="{deals[0].deal_id}"' in twice.text
-    assert re.search(rf"Confirmed</strong> by <bdi>{re.escape(first.email)}</bdi>", twice.text)
+    assert re.search(rf"Payment confirmed</strong> by <bdi>{re.escape(first.email)}</bdi>", twice.text)
     assert 'class="decide"' not in twice.text
 
 
