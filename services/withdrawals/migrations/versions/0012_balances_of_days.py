@@ -9,13 +9,13 @@ down_revision = "0011"
 branch_labels = None
 depends_on = None
 
+# No foreign key: to add it would stop the credits of the version before for a moment, and accounts are never deleted.
 _BALANCES = """
 CREATE TABLE IF NOT EXISTS daily_balances (
   account integer NOT NULL,
   day date NOT NULL,
   balance numeric(38, 6) NOT NULL,
-  CONSTRAINT pk_daily_balances PRIMARY KEY (account, day),
-  CONSTRAINT fk_daily_balances_account FOREIGN KEY (account) REFERENCES accounts (id)
+  CONSTRAINT pk_daily_balances PRIMARY KEY (account, day)
 )
 """
 
