@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 import grpc
+from sqlalchemy import text
 
 from fiatgate.find.v1 import find_pb2 as pb
 from fiatgate.find.v1 import find_pb2_grpc
@@ -17,6 +18,8 @@ from kit.rpc.permissions import READERS, Permissions, staff
 # ruff: noqa: N802  methods are named by the proto
 
 FOUND_MOST_ROWS: Final = 100
+STATEMENT_SECONDS: Final = 2
+"""The longest that one statement of a search may take: others wait for its thread."""
 
 
 PERMISSIONS: Final[Permissions] = {
@@ -49,12 +52,14 @@ class FindServicer(find_pb2_grpc.FindServiceServicer):
         )
 
     def Find(self, request: pb.FindRequest, context: grpc.ServicerContext) -> pb.FindResponse:
-        text = values.text("text", request.text.strip(), most=most_of(pb.FindRequest, "text"))
+        wanted = values.text("text", request.text.strip(), most=most_of(pb.FindRequest, "text"))
         limit = values.rows(request.limit, default=FOUND_MOST_ROWS, most=FOUND_MOST_ROWS)
         answer = pb.FindResponse()
-        with self._db.autocommit() as connection:
+        with self._db.transaction() as tx:
+            tx.execute(text(f"SET LOCAL statement_timeout = '{STATEMENT_SECONDS}s'"))
+            connection = tx.connection()
             for search in self._searches:
-                found = search(connection, text, limit + 1)
+                found = search(connection, wanted, limit + 1)
                 answer.found.extend(_found_to_message(each) for each in found[:limit])
                 if len(found) > limit:
                     answer.cut.append(f"{found[0].kind} {found[0].field}")

@@ -30,6 +30,7 @@ from services.invoices.domain.places import REFERENCE_RESTS, NewDeal
 from services.invoices.operations import checkout, desk, reading, requisites
 from services.invoices.store import opening
 from services.invoices.store.books import PARTS
+from services.invoices.store.deal_lists import ids_of_sender
 from services.invoices.store.finding import SEARCHES
 from services.invoices.store.views import DealView
 from services.invoices.wiring import wire
@@ -329,6 +330,19 @@ def test_a_sender_is_found_as_banks_write_the_name(world: World, typed: str) -> 
     deal, _ = paid_by(world, "Zoë Müller"), paid_by(world, "Max Huber")
     assert [each.id for each in listed(world, sender_name=typed)] == [deal.id]
     assert found(world, typed) == {(deal.id, "sender")}
+
+
+def test_of_a_name_that_many_have_the_newest_are_found_and_few_of_the_others(world: World) -> None:
+    ids = [paid_by(world, f"Ivana {each}").id for each in ("A", "B", "C", "D")]
+
+    def of_sender(words: str, limit: int) -> set[UUID]:
+        with world.deps.db.autocommit() as connection:
+            return set(ids_of_sender(connection, words, limit, newest_read=2, most=1))
+
+    assert of_sender("ivana", 2) == set(ids[2:])
+    assert of_sender("ivana a", 2) == {ids[0]}
+    older = of_sender("ivana", 3)
+    assert older >= set(ids[2:]) and len(older) <= 3
 
 
 @given(st.text(max_size=128))

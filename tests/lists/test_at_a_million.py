@@ -20,6 +20,7 @@ from kit.db.queues import waiting
 from services.invoices.config import InvoicesSettings
 from services.invoices.domain.states import DealStatus, InvoiceStatus
 from services.invoices.operations import cases, desk, reading, reports, requisites
+from services.invoices.store import deal_lists
 from services.invoices.store import finding as invoices_finding
 from services.invoices.store import queues as invoices_queues
 from services.invoices.store.books import PARTS
@@ -47,7 +48,7 @@ from services.withdrawals.store import finding as withdrawals_finding
 from services.withdrawals.store import queues as withdrawals_queues
 from services.withdrawals.wiring import wire as wire_withdrawals
 from tests.lists.crowds import FILLS, NOW, fill, id_of
-from tests.lists.plans import List, faults_of, nodes, plans_of
+from tests.lists.plans import List, faults_of, nodes, plans_of, statements_of
 from tests.support.serving import TEST_MASTER_KEY
 from tests.support.signing import SIGNING_KEY
 
@@ -146,6 +147,8 @@ LISTS: Final[Mapping[str, dict[str, List]]] = {
         "deals: of a rare state": deals_of(status=DealStatus.FAILED, merchant_id=M),
         "deals: of a rare sub-state": deals_of(sub_status="canceled_by_operator"),
         "deals: days of an account": deals_of(account="4000 0000 0000 1007", **DAYS),
+        "deals: of a usual name": lambda deps: desk.list_deals(deps, limit=50, sender_name="name"),
+        "deals: queue of a usual name": lambda deps: desk.list_deals(deps, sender_name="n 1", **OPEN_DEALS),
         "deals: one": lambda deps: desk.get_deal(deps, deal_id=id_of("d", 777)),
         "cases: open": lambda deps: cases.list_cases(deps, open_only=True, limit=50, oldest_first=True),
         "cases: all": lambda deps: cases.list_cases(deps, open_only=False, limit=50),
@@ -358,6 +361,26 @@ def test_verify_reads_only_the_rows_of_its_days(wired: Callable[[str], Any]) -> 
     read = {(each["Relation Name"], each["Node Type"]) for plan in plans.values() for each in nodes(plan)}
     assert {"deals", "deal_transitions", "invoices"} <= {table for table, _ in read}
     assert not [table for table, node in read if node == "Seq Scan" and table in large], read
+
+
+@pytest.mark.parametrize("words", ["name", "n 1"])
+def test_a_search_for_words_that_many_names_have_reads_few_deals(
+    wired: Callable[[str], Any], words: str
+) -> None:
+    deps = wired("invoices")
+
+    def search(deps: Any) -> None:
+        with deps.db.autocommit() as connection:
+            assert len(invoices_finding._deals_by_sender(connection, words, 11)) == 11
+
+    with statements_of(deps) as made:
+        search(deps)
+    with deps.db.autocommit() as connection:
+        for statement, values in made:
+            explain = f"EXPLAIN (ANALYZE, TIMING OFF, FORMAT JSON) {statement}"
+            (plan,) = connection.exec_driver_sql(explain, values).scalar_one()
+            for each in nodes(plan["Plan"]):
+                assert each["Actual Rows"] * each["Actual Loops"] <= deal_lists.NEWEST_READ, statement
 
 
 def test_a_list_without_an_index_is_noticed(wired: Callable[[str], Any]) -> None:

@@ -137,14 +137,19 @@ SLOTS: Final = (
                 "DealDeskService/ResolveAppeal",
                 "DealDeskService/ResolveCase",
                 "DealDeskService/SetDealsSystem",
-                "FindService/CompleteId",
-                "FindService/Find",
                 "InvoicesService/CancelInvoice",
                 queues.LIST,
             }
         )
         | approvals.METHODS,
         threads=2,
+    ),
+    # A search reads many indexes for a text that anyone may choose; it must not delay decisions.
+    Slots(
+        name="searches",
+        methods=frozenset({"FindService/CompleteId", "FindService/Find"}),
+        threads=1,
+        waiting=16,
     ),
     # A report over a year and all merchants takes a second.
     Slots(name="reports", methods=frozenset({"ReportsService/GetReport"}), threads=1, waiting=8),

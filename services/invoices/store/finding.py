@@ -12,7 +12,7 @@ from kit.db.finding import Found, Ids, Search, begins_like
 from services.invoices.account_forms import account_key
 from services.invoices.domain.names import words_of_name
 from services.invoices.models import ACCOUNT_KEY, DEAL_IS_OPEN, Case, Deal, Invoice, Requisite
-from services.invoices.store.deal_lists import has_reference, has_sender_like
+from services.invoices.store.deal_lists import has_reference, ids_of_sender
 from services.invoices.store.invoice_lists import of_each_merchant
 from services.invoices.store.shares import REFERENCE
 
@@ -164,7 +164,8 @@ def _deals_by_reference(connection: Connection, text: str, limit: int) -> Sequen
 def _deals_by_sender(connection: Connection, text: str, limit: int) -> Sequence[Found]:
     if not any(each.isalpha() for each in text) or not REFERENCE.is_there(connection):
         return ()
-    return _deals(connection, has_sender_like(words_of_name(text)), limit, "sender", "sender_name")
+    ids = ids_of_sender(connection, words_of_name(text), limit)
+    return _deals(connection, Deal.id.in_(ids), limit, "sender", "sender_name")
 
 
 def _open_deals_by_account(connection: Connection, text: str, limit: int) -> Sequence[Found]:
