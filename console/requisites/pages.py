@@ -64,7 +64,7 @@ class RequisitesPage(ListPage):
     filters = (
         Tabs("state", "State", STATES),
         Choice("method", "Method"),
-        Text("text", "Account, holder or bank"),
+        Text("text", "Account, name, bank"),
     )
 
     async def rows(self, req: Request, asked: Asked) -> Found:

@@ -10,6 +10,9 @@ from tests.support import axe, screenshots
 
 COLOURS: Final = {"runOnly": {"type": "rule", "values": ["color-contrast"]}}
 PHONE: Final = ViewportSize(width=320, height=640)
+PAPER: Final = ViewportSize(width=718, height=1046)
+"""A4 without its margins, in CSS pixels."""
+INK: Final = "getComputedStyle(document.body).color"
 FITS: Final = "document.documentElement.scrollWidth <= window.innerWidth"
 
 
@@ -29,8 +32,8 @@ def _seen(page: Page, name: str) -> None:
 
 
 def looks_right(page: Page, name: str) -> None:
-    """The page that the browser shows is clean in light and dark, at 320 pixels, and with text twice as large. It is
-    left as it was.
+    """The page that the browser shows is clean in light and dark, at 320 pixels, with text twice as large, and on
+    paper. It is left as it was.
     """
     size = page.viewport_size
     assert size is not None
@@ -44,4 +47,9 @@ def looks_right(page: Page, name: str) -> None:
     page.evaluate("document.documentElement.style.fontSize = '200%'")
     assert page.evaluate(FITS), f"{name} is cut off with large text"
     page.evaluate("document.documentElement.style.fontSize = ''")
+    page.set_viewport_size(PAPER)
+    page.emulate_media(media="print", color_scheme="dark")
+    assert page.evaluate(FITS), f"{name} is cut off on paper"
+    assert page.evaluate(INK) == "rgb(0, 0, 0)", f"{name} is printed as it is on a dark screen"
+    page.emulate_media(media="screen", color_scheme="light")
     page.set_viewport_size(size)
