@@ -146,18 +146,6 @@ def assert_refused_and_recorded(house: House, service: str, stub: Any, token: st
     assert recorded()[-1][2] == "", "the claims of a forged token name no author"
 
 
-def test_a_new_signing_key_counts_at_once_in_every_service_and_the_one_before_goes_on(house: House) -> None:
-    eve = house.staff("viewer")
-    before = eve.token()
-    made = house.keys.RotateActorKey(pb.RotateActorKeyRequest()).key_id
-    after = eve.token()
-    assert jwt.get_unverified_header(after)["kid"] == made != jwt.get_unverified_header(before)["kid"]
-    for service, stub in house.statuses.items():
-        for token in (after, before):
-            answer = named(token, partial(stub.GetStatus, status_pb2.GetStatusRequest()))
-            assert answer.service == service
-
-
 def test_a_role_that_is_taken_away_counts_no_more_from_the_next_request(
     house: House, waiting_deal: str
 ) -> None:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
+from functools import partial
 
+import jwt
 import pytest
 
 from deploy.local.waiting import wait_until
+from fiatgate.accounts.v1 import accounts_pb2 as pb
 from fiatgate.invoices.v1 import invoices_pb2
+from fiatgate.status.v1 import status_pb2
 from kit.rpc.errors import Refused
 from tests.e2e.long_waits import LongWaits
 from tests.e2e.market import Shop
@@ -61,6 +65,23 @@ def test_a_token_that_is_older_than_a_minute_opens_nothing_and_is_recorded(
         wait_until(is_refused, "the token to expire", timeout_seconds=70, every_seconds=0.5)
         refused = house.acts("invoices", "refused = 'ACTOR_INVALID' AND note = 'problem: age'")
         assert refused[-1][1] == "call:DealDeskService/ListDeals"
+
+
+def test_a_new_signing_key_counts_at_once_in_every_service_and_the_one_before_goes_on(
+    stack: Stack,
+) -> None:
+    """After the test above: the key of its token is gone two minutes later."""
+    with ExitStack() as opened:
+        house = House(stack, opened)
+        eve = house.staff("viewer")
+        before = eve.token()
+        made = house.keys.RotateActorKey(pb.RotateActorKeyRequest()).key_id
+        after = eve.token()
+        assert jwt.get_unverified_header(after)["kid"] == made != jwt.get_unverified_header(before)["kid"]
+        for service, stub in house.statuses.items():
+            for token in (after, before):
+                answer = named(token, partial(stub.GetStatus, status_pb2.GetStatusRequest()))
+                assert answer.service == service
 
 
 def test_the_books_are_right_in_the_end(stack: Stack) -> None:
