@@ -116,8 +116,7 @@ def test_a_change_of_merchants_and_prices_leaves_exactly_one_act_and_none_when_n
         ),
     ):
         assert count.of(*command)[0] == [act], command
-        if act != "withdrawal.process":  # the command refuses a second one: a colleague may be sending it
-            assert count.of(*command)[0] == [], f"nothing changed: {command}"
+        assert count.of(*command)[0] == [], f"nothing changed: {command}"
     assert count.of("rates", "set", CURRENCY, "50")[0] == ["rate.set"]
     assert set(count.of("rates", "pull")[0]) <= {"rate.pull"}
 
@@ -176,7 +175,8 @@ def test_a_step_of_a_deal_or_a_withdrawal_leaves_exactly_one_act(
     ]
     for act, command in steps:
         assert count.of(*command)[0] == [act], command
-        assert count.of(*command)[0] == [], f"nothing changed: {command}"
+        if act != "withdrawal.process":  # the command refuses a second one: a colleague may be sending it
+            assert count.of(*command)[0] == [], f"nothing changed: {command}"
 
 
 def test_acts_are_listed_by_author_object_act_and_merchant_and_fit_80_columns(
