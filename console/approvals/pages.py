@@ -25,7 +25,7 @@ PATHS: Final = {
     "deal": "/deals/{id}",
     "invoice": "/invoices/{id}",
     "person": "/people/{id}",
-    "currency": "/rates",
+    "currency": "/rates/{id}",
 }
 """The page of the thing that a request is about, by its kind."""
 ENDS: Final = frozenset(

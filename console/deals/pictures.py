@@ -18,8 +18,8 @@ KINDS: Final[Mapping[str, pb.ProofKind.ValueType]] = {
     "appeal": pb.PROOF_KIND_APPEAL,
     "case": pb.PROOF_KIND_CASE,
 }
-PIXELS_MOST: Final = 2**31
-"""The most pixels of a stored picture. The service has checked it against a lower bound when it came."""
+PIXELS_MOST: Final = 64 * 1024 * 1024
+"""The most pixels of a picture, as invoices accepts them: the operator's browser has to decode it."""
 _HEADERS: Final = (
     ("Content-Security-Policy", "sandbox; default-src 'none'; frame-ancestors 'none'"),
     ("X-Content-Type-Options", "nosniff"),

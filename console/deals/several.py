@@ -89,7 +89,7 @@ class SeveralPage(Page):
         ]
 
     async def _decide(self, deal: pb.Deal, act: str, note: str) -> object:
-        """Decides one deal, if it is still as the page showed it."""
+        """Decides one deal, if it is still as it was when this request read it; `fits` has checked that state."""
         deals, id, seen = self.deps.deals, deal.deal_id, deal.sub_status
         if act == "appeal":
             return await deals.OpenAppeal(pb.OpenAppealRequest(deal_id=id, note=note))
