@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import falcon.asgi
@@ -13,6 +14,8 @@ from console.desk.live import merged
 from console.desk.queues import rows_of
 from console.exchange import Request
 from console.page import Page
+from console.requisites.pages import full_methods
+from fiatgate.catalog.v1 import catalog_pb2
 from fiatgate.invoices.v1 import invoices_pb2
 from fiatgate.queues.v1 import queues_pb2
 from kit.base.clock import SystemClock
@@ -23,12 +26,16 @@ class Found:
     """The answers of the services.
 
     queues   of those that answered
+    silent   services whose queues are not known
+    full     active payment methods without a free place; none while catalog or invoices is away
     ill      processes that are not well; gateway and dashboard also when they do not answer
     away     services that do not answer
     is_open  whether new deals are accepted; None: not known
     """
 
     queues: list[queues_pb2.Queue]
+    silent: list[str]
+    full: Sequence[catalog_pb2.PaymentMethod]
     ill: list[str]
     away: list[str]
     is_open: bool | None
@@ -38,9 +45,11 @@ class NowPage(Page):
     """/: the queues, what is unwell, and whether deals are accepted."""
 
     async def on_get(self, req: Request, resp: falcon.asgi.Response) -> None:
-        found = await self._found() if self.deps.pages.opens(req, "/") else Found([], [], [], None)
+        found = await self._found() if self.deps.pages.opens(req, "/") else Found([], [], [], [], [], None)
         now = SystemClock().now()
-        rows = rows_of(found.queues, now=now, may=lambda *roles: self.may(req, *roles))
+        rows = rows_of(
+            found.queues, now=now, may=lambda *roles: self.may(req, *roles), complete=not found.silent
+        )
         paths = {row.kind.path for row in rows if self.deps.pages.opens(req, row.kind.path.partition("?")[0])}
         self.show(req, resp, "desk-now", rows=rows, found=found, paths=paths)
 
@@ -48,16 +57,20 @@ class NowPage(Page):
 
     async def _found(self) -> Found:
         """Calls all processes at the same time, each once for its queues and once for its health."""
-        queues, services, http, deals = await asyncio.gather(
+        queues, services, http, deals, full = await asyncio.gather(
             asyncio.gather(*(self._queues(name) for name in self.deps.queues)),
             processes.of_services(self.deps, seconds=OPTIONAL_SECONDS),
             processes.of_http(self.deps, seconds=OPTIONAL_SECONDS),
             self._deals(),
+            full_methods(self),
         )
+        silent = [name for name, of_one in zip(self.deps.queues, queues, strict=True) if of_one is None]
         away = {each.name for each in services if not each.version}
-        away |= {name for name, of_one in zip(self.deps.queues, queues, strict=True) if of_one is None}
+        away |= set(silent)
         return Found(
             merged(of_one for of_one in queues if of_one is not None),
+            silent,
+            full,
             [each.name for each in (*http, *services) if not each.is_well and each.name not in away],
             sorted(away),
             deals,

@@ -19,6 +19,7 @@ class Kind:
     task     what an operator does about it
     path     the page that shows it
     roles    that can do it, besides `admin`
+    several  whether more than one service has a part of it
     overdue  the age from which it is overdue: that of the alerts (deploy/observability/alerts.yaml)
     """
 
@@ -28,6 +29,7 @@ class Kind:
     path: str
     roles: tuple[str, ...]
     overdue: timedelta
+    several: bool = False
 
 
 KINDS: Final = (
@@ -62,6 +64,7 @@ KINDS: Final = (
         path="/approvals",
         roles=("desk", "treasury", "prices"),
         overdue=timedelta(hours=4),
+        several=True,
     ),
     Kind(
         name="withdrawals_pending",
@@ -102,26 +105,35 @@ KINDS: Final = (
         path="/parked",
         roles=("desk", "treasury"),
         overdue=timedelta(minutes=10),
+        several=True,
     ),
 )
 
 
 @dataclass(frozen=True)
 class Row:
-    """A queue on the page. mine: the person can do something about it."""
+    """A queue on the page.
+
+    mine   the person can do something about it
+    known  each service that has a part of it answered
+    """
 
     kind: Kind
     count: int
     oldest_at: datetime | None
     overdue: bool
     mine: bool
+    known: bool
 
 
-def rows_of(queues: Iterable[pb.Queue], *, now: datetime, may: Callable[..., bool]) -> list[Row]:
+def rows_of(
+    queues: Iterable[pb.Queue], *, now: datetime, may: Callable[..., bool], complete: bool = True
+) -> list[Row]:
     """Returns the queues that the person can do something about first, of these the one that waits longest first; the
     empty ones last.
 
-    may  whether the person has one of the roles
+    may       whether the person has one of the roles
+    complete  whether all services answered
     """
     found = {each.name: each for each in queues}
     rows = []
@@ -129,5 +141,6 @@ def rows_of(queues: Iterable[pb.Queue], *, now: datetime, may: Callable[..., boo
         queue = found.get(kind.name, pb.Queue())
         oldest = queue.oldest_at.ToDatetime(UTC) if queue.HasField("oldest_at") else None
         overdue = oldest is not None and now - oldest > kind.overdue
-        rows.append(Row(kind, queue.count, oldest, overdue, may(*kind.roles)))
+        known = kind.name in found and (complete or not kind.several)
+        rows.append(Row(kind, queue.count, oldest, overdue, may(*kind.roles), known))
     return sorted(rows, key=lambda row: (row.count == 0, not row.mine, row.oldest_at or now))

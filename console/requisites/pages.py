@@ -109,15 +109,7 @@ class RequisitesPage(ListPage):
         return {"method": {code: each.name for code, each in (await methods_of(self)).items()}}
 
     async def more(self, req: Request, found: Found) -> Mapping[str, Any]:
-        methods, listed = await asyncio.gather(
-            methods_of(self), self.deps.deals.ListMethodPlaces(pb.ListMethodPlacesRequest())
-        )
-        places = {each.method_code: each for each in listed.methods}
-        full = [
-            each
-            for code, each in methods.items()
-            if each.active and (code not in places or places[code].taken >= places[code].places)
-        ]
+        methods, full = await asyncio.gather(methods_of(self), full_methods(self))
         return {
             "methods": methods,
             "full": full,
@@ -172,6 +164,21 @@ async def methods_of(page: Page) -> Mapping[str, catalog_pb2.PaymentMethod]:
     """Returns the payment methods by code; none while catalog is away."""
     catalog = await or_none(page.deps.catalog.GetCatalog(catalog_pb2.GetCatalogRequest()))
     return {} if catalog is None else {each.method_code: each for each in catalog.methods}
+
+
+async def full_methods(page: Page) -> Sequence[catalog_pb2.PaymentMethod]:
+    """Returns the active methods without a free place; none while catalog or invoices is away."""
+    methods, listed = await asyncio.gather(
+        methods_of(page), or_none(page.deps.deals.ListMethodPlaces(pb.ListMethodPlacesRequest()))
+    )
+    if listed is None:
+        return []
+    places = {each.method_code: each for each in listed.methods}
+    return [
+        each
+        for code, each in methods.items()
+        if each.active and (code not in places or places[code].taken >= places[code].places)
+    ]
 
 
 class DaysFile(FilePage):

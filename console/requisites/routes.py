@@ -16,6 +16,7 @@ LINKS: Final = (
         "the accounts that customers pay to, their load and history",
         reads(*READERS),
         group="setup",
+        count="methods_full",
     ),
 )
 

@@ -127,6 +127,14 @@ def test_where_nothing_waits_the_page_says_so_and_what_is_overdue_stands_out() -
         ("deals_marked", True, True),
         ("rates_held", True, False),
     ]
+    assert [row.kind.name for row in found if row.known] == ["appeals", "deals_marked", "rates_held"]
+
+
+def test_a_queue_is_empty_only_where_all_its_services_answered() -> None:
+    queues = [pb.Queue(name=each.name) for each in KINDS if not each.name.startswith("withdrawals")]
+    rows = rows_of(queues, now=SystemClock().now(), may=lambda *roles: True, complete=False)
+    unknown = {"withdrawals_pending", "withdrawals_processing", "approvals", "parked"}
+    assert {row.kind.name for row in rows if not row.known} == unknown
 
 
 def test_a_service_that_hangs_or_has_just_started_is_named_and_the_rest_is_shown(
@@ -161,6 +169,9 @@ def test_a_service_that_hangs_or_has_just_started_is_named_and_the_rest_is_shown
             assert "Set FIATGATE_INTERNAL_DASHBOARD_URL of the desk." in health
             assert re.search(r"gateway</strong>.*?does not answer.*?NO_ANSWER", health, re.DOTALL)
             assert "<strong>gateway is not well.</strong>" in shown["/"].text
+            now = unescape(re.sub(r"<[^>]*>", "", shown["/"].text))
+            assert re.search(r"Not known: .*withdrawals requested, withdrawals being sent, .*\.", now), now
+            assert not re.search(r"[Ee]mpty: .*withdrawals", now), now
             assert there.get("/webhooks").status_code == 503, "it is no question of rights"
     form = dict(re.findall(r'type="hidden" name="([^"]+)" value="([^"]*)"', again.result().text))
     assert {name: unescape(value) for name, value in form.items()} == typed, (

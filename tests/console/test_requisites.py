@@ -103,6 +103,7 @@ def test_several_are_disabled_and_enabled_at_once_also_past_the_question_for_a_s
     assert done.url.endswith(f"{till.path}&notice=requisites-disabled")
     assert not any(each.enabled for each in till.listed().values())
     assert "No place: customers see" in done.text
+    assert f"/requisites?method={till.method}" in operator.get("/").text, "Now names the method"
 
     house.database("UPDATE sessions SET stepped_up_at = now() - interval '1 hour' WHERE ended_at IS NULL")
     asked = operator.post("/requisites/enable", ticked)

@@ -106,6 +106,7 @@ def test_marked_deals_appeals_and_cases_wait_for_the_operator_until_they_are_dec
         "deals_marked": 1,
         "appeals": 1,
         "cases": 1,
+        "methods_full": 0,
         "approvals": 0,
     }
     desk.confirm_deal(world.deps, deal_id=str(first.id))

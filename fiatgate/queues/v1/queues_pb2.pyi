@@ -64,7 +64,7 @@ class Queue(_message.Message):
     NEWEST_AT_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Open set: deals_marked, appeals, cases, withdrawals_pending, withdrawals_processing, rates_held, webhooks_dead,
-    approvals, parked.
+    approvals, parked, methods_full.
     """
     count: _builtins.int
     """Counted to at most 1000."""
