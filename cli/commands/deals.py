@@ -34,7 +34,7 @@ OlderThan = Annotated[
     str | None,
     typer.Option("--older-than", metavar="TIME", help="Only deals opened longer ago: 90s, 30m, 24h, 7d."),
 ]
-RESOLVE: Final = "fiatgate deals resolve {id} --paid (or --amount A, or --reject)"
+RESOLVE: Final = "fiatgate deals resolve {id} --paid (or --received A, or --reject)"
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do it without a question.")]
 
 
@@ -352,24 +352,35 @@ def appeal(
     )
 
 
-@app.command("resolve", epilog="Example: fiatgate deals resolve 0197… --amount 90.00")
+@app.command("resolve", epilog="Example: fiatgate deals resolve 0197… --received 90.00")
 def resolve(
     deal_id: ids.DealId,
     *,
     paid: Annotated[bool, typer.Option("--paid", help="The customer paid the requested amount.")] = False,
+    received: Annotated[
+        str | None,
+        typer.Option(metavar="A", help="The customer paid less: the amount that came, by the bank statement."),
+    ] = None,
     amount: Annotated[
-        str | None, typer.Option(metavar="A", help="The customer paid less: the final amount.")
+        str | None,
+        typer.Option(metavar="A", help="The customer paid less: the part of the order that counts as paid."),
     ] = None,
     rejected: Annotated[bool, typer.Option("--reject", help="The money did not come.")] = False,
     note: Note = "",
     everything: Everything = False,
     as_json: Json = False,
 ) -> None:
-    """End an appeal in one of three ways."""
-    if sum((paid, amount is not None, rejected)) != 1:
-        raise typer.BadParameter("give exactly one of --paid, --amount A, --reject")
+    """End an appeal: paid, paid less, or not paid.
+
+    An amount that came counts as the part of the order that it pays for: without the customer's part of the commission,
+    rounded down. Another person approves it, and its request has both figures.
+    """
+    if sum((paid, received is not None, amount is not None, rejected)) != 1:
+        raise typer.BadParameter("give exactly one of --paid, --received A, --amount A, --reject")
     request = pb.ResolveAppealRequest(deal_id=deal_id, note=note)
-    if amount is not None:
+    if received is not None:
+        request.received_amount = received
+    elif amount is not None:
         request.adjusted_amount = amount
     elif paid:
         request.paid = True

@@ -124,7 +124,7 @@ def picture_not_found() -> Refused:
 
 
 def adjustment_invalid(amount: Decimal, original_amount: Decimal) -> Refused:
-    message = f"An adjusted amount is above zero and below {fiat_text(original_amount)}"
+    message = f"A lower amount is above zero and below {fiat_text(original_amount)}"
     return invalid(
         "ADJUSTMENT_INVALID", message, amount=f"{amount:f}", original_amount=fiat_text(original_amount)
     )

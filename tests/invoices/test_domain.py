@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kit.base.money import round_down
 from services.catalog.domain import split_commission
 from services.invoices.domain import money, states
 from services.invoices.domain.states import DealState, DealStatus, InvoiceStatus, Trigger
@@ -119,6 +120,21 @@ def test_the_credit_is_amount_by_rate_less_the_merchants_part(
 @given(amounts, amounts)
 def test_an_adjustment_only_goes_down(requested: Decimal, adjusted: Decimal) -> None:
     assert money.adjustment_allowed(requested, adjusted) == (adjusted < requested)
+
+
+@given(amount=amounts, percent=percents, decimals=st.integers(0, 2), missing=st.integers(1, 10**6))
+def test_a_received_amount_counts_as_the_largest_part_that_it_pays_for(
+    amount: Decimal, percent: Decimal, decimals: int, missing: int
+) -> None:
+    unit = Decimal(1).scaleb(-decimals)
+    order = round_down(amount, decimals)
+    to_send = money.customer_amount(order, percent, decimals)
+    assert money.order_part(to_send, percent, decimals) == order
+    received = to_send - missing * unit
+    part = money.order_part(received, percent, decimals)
+    assert part < order
+    assert money.customer_amount(part, percent, decimals) <= received
+    assert money.customer_amount(part + unit, percent, decimals) > received
 
 
 def test_an_adjustment_to_nothing_is_refused() -> None:

@@ -59,6 +59,33 @@ def test_an_adjustment_is_requested_and_credited_when_another_person_approves(wo
     assert (story.history[-1].actor, story.history[-1].note) == ("ben@example.com", "46 came")
 
 
+def test_the_amount_of_the_statement_counts_as_the_part_of_the_order_that_it_pays_for(world: World) -> None:
+    """The customer was told to send 102.50 for an order of 100.00."""
+    deal = in_appeal(world)
+    id = str(deal.id)
+    ask = partial(desk.resolve_adjusted, world.deps, deal_id=id, received="101.00", note="")
+    means = desk.check_adjustment(world.deps, deal_id=id, received="101.00")
+    assert (str(means.part), str(means.credit)) == ("98.53", "104.420380")
+    asked = requested(ANN, ask)
+    (listed,) = world.approvals.of(f"deal:{id}")
+    assert listed.summary == (
+        "End the appeal with 101.00 EUR received of 102.50: it counts as 98.53 paid of the order's 100.00, "
+        f"which credits 104.420380 USDT to merchant {deal.merchant_id}"
+    )
+    world.approvals.approve(BEN, asked)
+    story = desk.get_deal(world.deps, deal_id=id)
+    assert (story.deal.adjusted_amount, story.deal.merchant_usdt) == (means.part, means.credit)
+
+
+@pytest.mark.parametrize("received", ["102.50", "110", "0", "0.01", "50.001"])
+def test_an_amount_of_the_statement_is_below_the_one_to_send_and_pays_for_something(
+    world: World, received: str
+) -> None:
+    deal = in_appeal(world)
+    check = partial(desk.check_adjustment, world.deps, deal_id=str(deal.id), received=received)
+    assert reason(check) == "ADJUSTMENT_INVALID"
+
+
 def test_one_person_resolves_as_paid_and_that_ends_the_request(world: World) -> None:
     deal = in_appeal(world)
     asked = requested(ANN, adjust(world, deal))

@@ -2151,6 +2151,7 @@ class ResolveAppealRequest(_message.Message):
     PAID_FIELD_NUMBER: _builtins.int
     ADJUSTED_AMOUNT_FIELD_NUMBER: _builtins.int
     REJECTED_FIELD_NUMBER: _builtins.int
+    RECEIVED_AMOUNT_FIELD_NUMBER: _builtins.int
     NOTE_FIELD_NUMBER: _builtins.int
     EXPECTED_SUB_STATUS_FIELD_NUMBER: _builtins.int
     deal_id: _builtins.str
@@ -2160,6 +2161,10 @@ class ResolveAppealRequest(_message.Message):
     """Paid less: the invoice's final amount, fiat, above zero and below the requested one."""
     rejected: _builtins.bool
     """Not paid."""
+    received_amount: _builtins.str
+    """Paid less: the amount that came, by the bank statement, fiat, above zero and below amount_fiat. It counts as the
+    part of the order that it pays for: without the customer's part of the commission, rounded down.
+    """
     note: _builtins.str
     expected_sub_status: _builtins.str
     """As in RejectDealRequest."""
@@ -2170,14 +2175,15 @@ class ResolveAppealRequest(_message.Message):
         paid: _builtins.bool = ...,
         adjusted_amount: _builtins.str = ...,
         rejected: _builtins.bool = ...,
+        received_amount: _builtins.str = ...,
         note: _builtins.str = ...,
         expected_sub_status: _builtins.str = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["adjusted_amount", b"adjusted_amount", "outcome", b"outcome", "paid", b"paid", "rejected", b"rejected"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["adjusted_amount", b"adjusted_amount", "outcome", b"outcome", "paid", b"paid", "received_amount", b"received_amount", "rejected", b"rejected"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["adjusted_amount", b"adjusted_amount", "deal_id", b"deal_id", "expected_sub_status", b"expected_sub_status", "note", b"note", "outcome", b"outcome", "paid", b"paid", "rejected", b"rejected"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["adjusted_amount", b"adjusted_amount", "deal_id", b"deal_id", "expected_sub_status", b"expected_sub_status", "note", b"note", "outcome", b"outcome", "paid", b"paid", "received_amount", b"received_amount", "rejected", b"rejected"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_outcome: _TypeAlias = _typing.Literal["paid", "adjusted_amount", "rejected"]  # noqa: Y015
+    _WhichOneofReturnType_outcome: _TypeAlias = _typing.Literal["paid", "adjusted_amount", "rejected", "received_amount"]  # noqa: Y015
     _WhichOneofArgType_outcome: _TypeAlias = _typing.Literal["outcome", b"outcome"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_outcome) -> _WhichOneofReturnType_outcome | None: ...
 
@@ -2202,6 +2208,57 @@ class ResolveAppealResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ResolveAppealResponse: _TypeAlias = ResolveAppealResponse  # noqa: Y015
+
+@_typing.final
+class CheckAdjustmentRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    DEAL_ID_FIELD_NUMBER: _builtins.int
+    RECEIVED_AMOUNT_FIELD_NUMBER: _builtins.int
+    ADJUSTED_AMOUNT_FIELD_NUMBER: _builtins.int
+    deal_id: _builtins.str
+    received_amount: _builtins.str
+    adjusted_amount: _builtins.str
+    def __init__(
+        self,
+        *,
+        deal_id: _builtins.str = ...,
+        received_amount: _builtins.str = ...,
+        adjusted_amount: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["adjusted_amount", b"adjusted_amount", "amount", b"amount", "received_amount", b"received_amount"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["adjusted_amount", b"adjusted_amount", "amount", b"amount", "deal_id", b"deal_id", "received_amount", b"received_amount"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType_amount: _TypeAlias = _typing.Literal["received_amount", "adjusted_amount"]  # noqa: Y015
+    _WhichOneofArgType_amount: _TypeAlias = _typing.Literal["amount", b"amount"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType_amount) -> _WhichOneofReturnType_amount | None: ...
+
+Global___CheckAdjustmentRequest: _TypeAlias = CheckAdjustmentRequest  # noqa: Y015
+
+@_typing.final
+class CheckAdjustmentResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ADJUSTED_AMOUNT_FIELD_NUMBER: _builtins.int
+    MERCHANT_USDT_FIELD_NUMBER: _builtins.int
+    adjusted_amount: _builtins.str
+    """The part of the order that counts as paid, fiat, 2 decimals."""
+    merchant_usdt: _builtins.str
+    """The merchant's credit, USDT, 6 decimals."""
+    def __init__(
+        self,
+        *,
+        adjusted_amount: _builtins.str = ...,
+        merchant_usdt: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["adjusted_amount", b"adjusted_amount", "merchant_usdt", b"merchant_usdt"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CheckAdjustmentResponse: _TypeAlias = CheckAdjustmentResponse  # noqa: Y015
 
 @_typing.final
 class GetProofRequest(_message.Message):

@@ -739,6 +739,11 @@ class DealDeskServiceStub:
                 request_serializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.ResolveAppealRequest.SerializeToString,
                 response_deserializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.ResolveAppealResponse.FromString,
                 _registered_method=True)
+        self.CheckAdjustment = channel.unary_unary(
+                '/fiatgate.invoices.v1.DealDeskService/CheckAdjustment',
+                request_serializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.CheckAdjustmentRequest.SerializeToString,
+                response_deserializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.CheckAdjustmentResponse.FromString,
+                _registered_method=True)
         self.GetProof = channel.unary_unary(
                 '/fiatgate.invoices.v1.DealDeskService/GetProof',
                 request_serializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.GetProofRequest.SerializeToString,
@@ -883,8 +888,16 @@ class DealDeskServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ResolveAppeal(self, request, context):
-        """appeal -> completed or failed. Further reason: ADJUSTMENT_INVALID. With adjusted_amount APPROVAL_REQUIRED (act
+        """appeal -> completed or failed. Further reason: ADJUSTMENT_INVALID. With a lower amount APPROVAL_REQUIRED (act
         deal.adjust): a second person approves.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def CheckAdjustment(self, request, context):
+        """What ResolveAppeal with a lower amount counts as paid and credits. Changes nothing. Reasons: DEAL_NOT_FOUND,
+        ADJUSTMENT_INVALID.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -1054,6 +1067,11 @@ def add_DealDeskServiceServicer_to_server(servicer, server):
                     servicer.ResolveAppeal,
                     request_deserializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.ResolveAppealRequest.FromString,
                     response_serializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.ResolveAppealResponse.SerializeToString,
+            ),
+            'CheckAdjustment': grpc.unary_unary_rpc_method_handler(
+                    servicer.CheckAdjustment,
+                    request_deserializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.CheckAdjustmentRequest.FromString,
+                    response_serializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.CheckAdjustmentResponse.SerializeToString,
             ),
             'GetProof': grpc.unary_unary_rpc_method_handler(
                     servicer.GetProof,
@@ -1380,6 +1398,33 @@ class DealDeskService:
             '/fiatgate.invoices.v1.DealDeskService/ResolveAppeal',
             fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.ResolveAppealRequest.SerializeToString,
             fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.ResolveAppealResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def CheckAdjustment(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/fiatgate.invoices.v1.DealDeskService/CheckAdjustment',
+            fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.CheckAdjustmentRequest.SerializeToString,
+            fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.CheckAdjustmentResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -333,8 +333,12 @@ class DealDeskServiceStub:
     OpenAppeal: _grpc.UnaryUnaryMultiCallable[_invoices_pb2.OpenAppealRequest, _invoices_pb2.OpenAppealResponse]
     """pending -> appeal (opened_by_operator)."""
     ResolveAppeal: _grpc.UnaryUnaryMultiCallable[_invoices_pb2.ResolveAppealRequest, _invoices_pb2.ResolveAppealResponse]
-    """appeal -> completed or failed. Further reason: ADJUSTMENT_INVALID. With adjusted_amount APPROVAL_REQUIRED (act
+    """appeal -> completed or failed. Further reason: ADJUSTMENT_INVALID. With a lower amount APPROVAL_REQUIRED (act
     deal.adjust): a second person approves.
+    """
+    CheckAdjustment: _grpc.UnaryUnaryMultiCallable[_invoices_pb2.CheckAdjustmentRequest, _invoices_pb2.CheckAdjustmentResponse]
+    """What ResolveAppeal with a lower amount counts as paid and credits. Changes nothing. Reasons: DEAL_NOT_FOUND,
+    ADJUSTMENT_INVALID.
     """
     GetProof: _grpc.UnaryUnaryMultiCallable[_invoices_pb2.GetProofRequest, _invoices_pb2.GetProofResponse]
     """The picture that a customer sent. Reason: PROOF_NOT_FOUND."""
@@ -402,8 +406,12 @@ class DealDeskServiceAsyncStub(DealDeskServiceStub):
     OpenAppeal: _aio.UnaryUnaryMultiCallable[_invoices_pb2.OpenAppealRequest, _invoices_pb2.OpenAppealResponse]  # type: ignore[assignment]
     """pending -> appeal (opened_by_operator)."""
     ResolveAppeal: _aio.UnaryUnaryMultiCallable[_invoices_pb2.ResolveAppealRequest, _invoices_pb2.ResolveAppealResponse]  # type: ignore[assignment]
-    """appeal -> completed or failed. Further reason: ADJUSTMENT_INVALID. With adjusted_amount APPROVAL_REQUIRED (act
+    """appeal -> completed or failed. Further reason: ADJUSTMENT_INVALID. With a lower amount APPROVAL_REQUIRED (act
     deal.adjust): a second person approves.
+    """
+    CheckAdjustment: _aio.UnaryUnaryMultiCallable[_invoices_pb2.CheckAdjustmentRequest, _invoices_pb2.CheckAdjustmentResponse]  # type: ignore[assignment]
+    """What ResolveAppeal with a lower amount counts as paid and credits. Changes nothing. Reasons: DEAL_NOT_FOUND,
+    ADJUSTMENT_INVALID.
     """
     GetProof: _aio.UnaryUnaryMultiCallable[_invoices_pb2.GetProofRequest, _invoices_pb2.GetProofResponse]  # type: ignore[assignment]
     """The picture that a customer sent. Reason: PROOF_NOT_FOUND."""
@@ -522,8 +530,18 @@ class DealDeskServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _invoices_pb2.ResolveAppealRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_invoices_pb2.ResolveAppealResponse, _abc.Awaitable[_invoices_pb2.ResolveAppealResponse]]:
-        """appeal -> completed or failed. Further reason: ADJUSTMENT_INVALID. With adjusted_amount APPROVAL_REQUIRED (act
+        """appeal -> completed or failed. Further reason: ADJUSTMENT_INVALID. With a lower amount APPROVAL_REQUIRED (act
         deal.adjust): a second person approves.
+        """
+
+    @_abc_1.abstractmethod
+    def CheckAdjustment(
+        self,
+        request: _invoices_pb2.CheckAdjustmentRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_invoices_pb2.CheckAdjustmentResponse, _abc.Awaitable[_invoices_pb2.CheckAdjustmentResponse]]:
+        """What ResolveAppeal with a lower amount counts as paid and credits. Changes nothing. Reasons: DEAL_NOT_FOUND,
+        ADJUSTMENT_INVALID.
         """
 
     @_abc_1.abstractmethod

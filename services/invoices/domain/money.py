@@ -27,6 +27,14 @@ def merchant_usdt(amount: Decimal, rate: Decimal, merchant_percent: Decimal) -> 
         return round_down(amount * (100 - merchant_percent) / (rate * 100), USDT_PLACES)
 
 
+def order_part(received: Decimal, client_percent: Decimal, decimals: int) -> Decimal:
+    """Returns the part of the order that a received amount pays for: what is left without the client's part of the
+    commission, rounded down. The reverse of `customer_amount`.
+    """
+    with localcontext(prec=60):
+        return round_down(received * 100 / (100 + client_percent), decimals)
+
+
 def adjustment_allowed(requested: Decimal, adjusted: Decimal) -> bool:
     """Returns whether the amount may be adjusted to `adjusted`: only down, and above zero."""
     return 0 < adjusted < requested

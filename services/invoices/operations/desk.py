@@ -51,6 +51,27 @@ class DealStory:
         return self.listed.deal
 
 
+@dataclass(frozen=True, kw_only=True)
+class Lower:
+    """The lower amount that an operator gives for an appeal, fiat: one of the two.
+
+    part      the part of the order that counts as paid
+    received  the amount that came, by the bank statement
+    """
+
+    part: Decimal | None = None
+    received: Decimal | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Adjustment:
+    """A lower amount with what it means: the part of the order that counts as paid, and the merchant's credit in USDT."""
+
+    part: Decimal
+    received: Decimal | None
+    credit: Decimal
+
+
 # -- deals
 
 ADJUST: Final = "deal.adjust"
@@ -179,59 +200,92 @@ def resolve_as_rejected(deps: Deps, *, deal_id: str, note: str, expected: str = 
     return _step(deps, deal_id, Trigger.RESOLVE_REJECTED, note=note, expected=expected)
 
 
-def resolve_adjusted(deps: Deps, *, deal_id: str, amount: str, note: str, expected: str = "") -> DealView:
-    """Ends the appeal with the `amount` that the customer paid (fiat, below the requested one): a success. Once per
-    deal. Raises APPROVAL_REQUIRED, APPROVAL_STATE_CONFLICT.
+def _lower(amount: str, received: str | None) -> Lower:
+    if received is not None:
+        return Lower(received=values.decimal("received_amount", received))
+    return Lower(part=values.decimal("adjusted_amount", amount))
+
+
+def check_adjustment(
+    deps: Deps, *, deal_id: str, amount: str = "", received: str | None = None
+) -> Adjustment:
+    """Returns what `resolve_adjusted` would count and credit, and changes nothing."""
+    id, given = fields.deal_id(deal_id), _lower(amount, received)
+    with deps.db.transaction() as tx:
+        deal = deals.deal(tx, id)
+        if deal is None:
+            raise errors.deal_not_found()
+        return _adjustment(deal, given)
+
+
+def resolve_adjusted(
+    deps: Deps,
+    *,
+    deal_id: str,
+    amount: str = "",
+    received: str | None = None,
+    note: str,
+    expected: str = "",
+) -> DealView:
+    """Ends the appeal with a lower amount, a success: the part of the order that counts as paid, or the amount that was
+    received in its place. Once per deal. Raises APPROVAL_REQUIRED, APPROVAL_STATE_CONFLICT.
     """
-    id, adjusted = fields.deal_id(deal_id), values.decimal("adjusted_amount", amount)
+    id, given = fields.deal_id(deal_id), _lower(amount, received)
     if not deps.settings.four_eyes:
-        return _step(
-            deps, deal_id, Trigger.RESOLVE_ADJUSTED, note=note, expected=expected, adjusted_amount=adjusted
-        )
-    return approvals.done(_requested(deps, id, adjusted, note=fields.note(note), expected=expected))
+        return _step(deps, deal_id, Trigger.RESOLVE_ADJUSTED, note=note, expected=expected, given=given)
+    return approvals.done(_requested(deps, id, given, note=fields.note(note), expected=expected))
 
 
 @retry_conflicts
-def _requested(deps: Deps, id: UUID, adjusted: Decimal, *, note: str, expected: str) -> Approval:
+def _requested(deps: Deps, id: UUID, given: Lower, *, note: str, expected: str) -> Approval:
     with deps.db.transaction() as tx:
         _, deal = lifecycle.locked_by_deal(tx, id)
         _require_expected(deal, expected)
         lifecycle.step_of(deal, Trigger.RESOLVE_ADJUSTED)
-        _require_adjustable(deal, adjusted)
-        return approvals.request(tx, _adjusting(deal, adjusted), deps, note=note)
+        return approvals.request(tx, _adjusting(deal, _adjustment(deal, given)), deps, note=note)
 
 
 def adjust_approved(deps: Deps, tx: Session, asked: Approval) -> None:
     """Ends the appeal with the requested amount. Raises DEAL_STATE_CONFLICT, APPROVAL_STATE_CONFLICT."""
-    adjusted = Decimal(asked.request["adjusted_amount"])
-    invoice, deal = lifecycle.locked_by_deal(tx, UUID(asked.request["deal_id"]))
+    request = asked.request
+    given = _lower(request["adjusted_amount"], request.get("received_amount"))
+    invoice, deal = lifecycle.locked_by_deal(tx, UUID(request["deal_id"]))
     lifecycle.step_of(deal, Trigger.RESOLVE_ADJUSTED)
-    if not asked.asks_for(_adjusting(deal, adjusted)):
+    adjustment = _adjustment(deal, given)
+    if not asked.asks_for(_adjusting(deal, adjustment)):
         raise approvals.changed_since()
-    _take(tx, deps, invoice, deal, Trigger.RESOLVE_ADJUSTED, note=asked.note, adjusted_amount=adjusted)
+    _take(tx, deps, invoice, deal, Trigger.RESOLVE_ADJUSTED, note=asked.note, adjustment=adjustment)
 
 
-def _adjusting(deal: Deal, adjusted: Decimal) -> Terms:
-    credit = money.merchant_usdt(adjusted, deal.conversion_rate, deal.merchant_percent)
+def _adjusting(deal: Deal, adjustment: Adjustment) -> Terms:
+    received = adjustment.received
+    of_statement = {} if received is None else {"received_amount": fiat_text(received)}
     return adjust_terms(
         {
             "deal_id": str(deal.id),
             "merchant_id": str(deal.merchant_id),
             "currency_code": deal.currency_code,
-            "adjusted_amount": fiat_text(adjusted),
+            "adjusted_amount": fiat_text(adjustment.part),
             "invoice_amount": fiat_text(deal.invoice_amount),
-            "merchant_usdt": usdt_text(credit),
+            "merchant_usdt": usdt_text(adjustment.credit),
         }
+        | (of_statement and of_statement | {"amount_fiat": fiat_text(deal.amount_fiat)})
     )
 
 
 def adjust_terms(request: Mapping[str, Any]) -> Terms:
     paid, currency = request["adjusted_amount"], request["currency_code"]
+    ends = f"{paid} {currency} paid instead of {request['invoice_amount']}"
+    if "received_amount" in request:
+        ends = (
+            f"{request['received_amount']} {currency} received of {request['amount_fiat']}: it counts as {paid} paid "
+            f"of the order's {request['invoice_amount']}"
+        )
     return Terms(
         act=ADJUST,
         object=f"deal:{request['deal_id']}",
         request=request,
-        summary=f"End the appeal with {paid} {currency} paid instead of {request['invoice_amount']}, "
+        summary=f"End the appeal with {ends}, "
         f"which credits {request['merchant_usdt']} USDT to merchant {request['merchant_id']}",
         merchant_id=UUID(request["merchant_id"]),
     )
@@ -245,16 +299,15 @@ def _step(
     *,
     note: str = "",
     expected: str = "",
-    adjusted_amount: Decimal | None = None,
+    given: Lower | None = None,
 ) -> DealView:
     id = fields.deal_id(deal_id)
     with deps.db.transaction() as tx:
         invoice, deal = lifecycle.locked_by_deal(tx, id)
         _require_expected(deal, expected)
-        if adjusted_amount is not None:
-            _require_adjustable(deal, adjusted_amount)
+        adjustment = None if given is None else _adjustment(deal, given)
         in_appeal, written = deal.status == DealStatus.APPEAL, fields.note(note)
-        _take(tx, deps, invoice, deal, trigger, note=written, adjusted_amount=adjusted_amount)
+        _take(tx, deps, invoice, deal, trigger, note=written, adjustment=adjustment)
         if in_appeal:
             close(tx, f"deal:{id}", at=deps.clock.now(), note=f"The deal became {deal.sub_status}")
         return _found_deal(deals.deal_view(tx, id))
@@ -268,15 +321,16 @@ def _take(
     trigger: Trigger,
     *,
     note: str,
-    adjusted_amount: Decimal | None,
+    adjustment: Adjustment | None,
 ) -> None:
-    """Takes the step, with its act."""
+    """Takes the step, with its act, which also has the amount that came."""
     before, now, actor = acts.values_of(deal, _OF_DEALS), deps.clock.now(), str(actors.current())
-    lifecycle.advance(
-        tx, deps, invoice, deal, trigger, now=now, actor=actor, note=note, adjusted_amount=adjusted_amount
-    )
+    part = adjustment.part if adjustment else None
+    lifecycle.advance(tx, deps, invoice, deal, trigger, now=now, actor=actor, note=note, adjusted_amount=part)
     tx.flush()
     after = acts.values_of(deal, _OF_DEALS)
+    if adjustment and adjustment.received is not None:
+        after["received_amount"] = adjustment.received
     object, merchant = f"deal:{deal.id}", deal.merchant_id
     acts.record(tx, _ACTS[trigger], object, merchant_id=merchant, before=before, after=after, note=note)
 
@@ -293,10 +347,22 @@ def _found_deal(deal: DealView | None) -> DealView:
     return deal
 
 
-def _require_adjustable(deal: Deal, adjusted: Decimal) -> None:
-    requested, decimals = deal.invoice_amount, deal.currency_decimals
-    if not has_decimals(adjusted, at_most=decimals) or not money.adjustment_allowed(requested, adjusted):
-        raise errors.adjustment_invalid(adjusted, requested)
+def _adjustment(deal: Deal, given: Lower) -> Adjustment:
+    """Returns what the lower amount means for the deal. Raises ADJUSTMENT_INVALID."""
+    if given.received is not None:
+        amount, most = given.received, deal.amount_fiat
+        part = money.order_part(amount, deal.client_percent, deal.currency_decimals)
+    else:
+        amount, most = given.part or Decimal(0), deal.invoice_amount
+        part = amount
+    if (
+        not has_decimals(amount, at_most=deal.currency_decimals)
+        or not money.adjustment_allowed(most, amount)
+        or not money.adjustment_allowed(deal.invoice_amount, part)
+    ):
+        raise errors.adjustment_invalid(amount, most)
+    credit = money.merchant_usdt(part, deal.conversion_rate, deal.merchant_percent)
+    return Adjustment(part=part, received=given.received, credit=credit)
 
 
 @retry_conflicts

@@ -38,6 +38,7 @@ CALLERS: Final[Callers] = {
             status.GET,
             queues.LIST,
             "DealDeskService/AddRequisites",
+            "DealDeskService/CheckAdjustment",
             "DealDeskService/CheckRequisites",
             "DealDeskService/ConfirmDeal",
             "DealDeskService/DisableRequisite",
@@ -114,6 +115,7 @@ SLOTS: Final = (
             {
                 "DealDeskService/AddRequisite",
                 "DealDeskService/AddRequisites",
+                "DealDeskService/CheckAdjustment",
                 "DealDeskService/CheckRequisites",
                 "DealDeskService/ConfirmDeal",
                 "DealDeskService/DisableRequisite",
@@ -195,6 +197,7 @@ PERMISSIONS: Final[Permissions] = {
     "DealDeskService/RejectDeal": _DESK,
     "DealDeskService/OpenAppeal": _DESK,
     "DealDeskService/ResolveAppeal": _DESK,
+    "DealDeskService/CheckAdjustment": _READ,
     "DealDeskService/ListCases": _READ,
     "DealDeskService/GetCase": _READ,
     "DealDeskService/ResolveCase": _DESK,

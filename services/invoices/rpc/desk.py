@@ -4,7 +4,8 @@ import grpc
 
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 from fiatgate.invoices.v1 import invoices_pb2_grpc as pb_grpc
-from kit.base.proto import optional_datetime, timestamp_from
+from kit.base.money import fiat_text, usdt_text
+from kit.base.proto import optional, optional_datetime, timestamp_from
 from kit.rpc import values
 from services.invoices.operations import cases, desk, merchant_methods, reading
 from services.invoices.rpc.converters import (
@@ -136,15 +137,30 @@ class DealDeskServicer(RequisiteCalls, pb_grpc.DealDeskServiceServicer):
             "note": request.note,
             "expected": request.expected_sub_status,
         }
-        if request.WhichOneof("outcome") == "adjusted_amount":
-            row = desk.resolve_adjusted(self._deps, amount=request.adjusted_amount, **who)
+        if request.WhichOneof("outcome") in ("adjusted_amount", "received_amount"):
+            amount, received = request.adjusted_amount, optional(request, "received_amount")
+            row = desk.resolve_adjusted(self._deps, amount=amount, received=received, **who)
         elif request.paid:
             row = desk.resolve_as_paid(self._deps, **who)
         elif request.rejected:
             row = desk.resolve_as_rejected(self._deps, **who)
         else:
-            raise values.invalid("outcome", "Expected one of paid, adjusted_amount, rejected")
+            message = "Expected one of paid, adjusted_amount, received_amount, rejected"
+            raise values.invalid("outcome", message)
         return pb.ResolveAppealResponse(deal=deal_to_message(row))
+
+    def CheckAdjustment(
+        self, request: pb.CheckAdjustmentRequest, context: Context
+    ) -> pb.CheckAdjustmentResponse:
+        found = desk.check_adjustment(
+            self._deps,
+            deal_id=request.deal_id,
+            amount=request.adjusted_amount,
+            received=optional(request, "received_amount"),
+        )
+        return pb.CheckAdjustmentResponse(
+            adjusted_amount=fiat_text(found.part), merchant_usdt=usdt_text(found.credit)
+        )
 
     def GetProof(self, request: pb.GetProofRequest, context: Context) -> pb.GetProofResponse:
         row = cases.get_picture(
