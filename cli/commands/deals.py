@@ -359,7 +359,9 @@ def resolve(
     paid: Annotated[bool, typer.Option("--paid", help="The customer paid the requested amount.")] = False,
     received: Annotated[
         str | None,
-        typer.Option(metavar="A", help="The customer paid less: the amount that came, by the bank statement."),
+        typer.Option(
+            metavar="A", help="The customer paid less: the amount that came, by the bank statement."
+        ),
     ] = None,
     amount: Annotated[
         str | None,

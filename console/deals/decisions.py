@@ -13,7 +13,7 @@ from console.page import Page, own_path
 from console.ui.values import queried
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 from kit.base.proto import most_of
-from kit.rpc.errors import Refused
+from kit.rpc.errors import Refused, invalid
 from kit.web.forms import Form
 
 NOTE_MAX_CHARACTERS: Final = most_of(pb.OpenCustomerAppealRequest, "note")
@@ -54,38 +54,60 @@ class DealPage(Page):
         request = pb.ResolveAppealRequest(
             deal_id=deal_id, note=_note(form), expected_sub_status=form.text("expected")
         )
-        outcome, amount = form.text("outcome"), form.text("amount").strip()
+        outcome = form.text("outcome")
         if outcome == "paid":
             request.paid = True
         elif outcome == "rejected":
             request.rejected = True
         elif outcome == "adjusted":
-            request.adjusted_amount = amount
+            await self._resolve_lower(req, resp, form, request)
+            return
         notice = "deal-rejected" if outcome == "rejected" else "deal-confirmed"
+        await self._leave(resp, form, deal_id, self.deps.deals.ResolveAppeal(request), notice=notice)
+
+    async def _resolve_lower(
+        self, req: Request, resp: falcon.asgi.Response, form: Form, request: pb.ResolveAppealRequest
+    ) -> None:
+        """Shows what a lower amount counts as, then ends the appeal with it: the amount of the bank statement, or the
+        part of the order that was paid.
+        """
+        deal_id, typed = request.deal_id, {each: form.text(each).strip() for each in ("received", "amount")}
+        check = pb.CheckAdjustmentRequest(deal_id=deal_id)
+        if typed["amount"]:
+            request.adjusted_amount = check.adjusted_amount = typed["amount"]
+        else:
+            request.received_amount = check.received_amount = typed["received"]
+        kept = typed | {"note": request.note, "back": back_of(form), "next_id": form.text("next")}
         try:
-            await self._leave(resp, form, deal_id, self.deps.deals.ResolveAppeal(request), notice=notice)
+            if typed["amount"] and typed["received"]:
+                raise invalid("VALIDATION_ERROR", "Give one of the two amounts", field="adjusted_amount")
+            if form.text("sure"):
+                change = self.deps.deals.ResolveAppeal(request)
+                await self._leave(resp, form, deal_id, change, notice="deal-confirmed")
+            else:
+                counted = await self.deps.deals.CheckAdjustment(check)
+                await self._show(req, resp, deal_id, counted=counted, **kept)
         except Refused as refused:
             if refused.reason not in MISTYPED:
                 raise
-            typed = {
-                "amount": amount,
-                "note": _note(form),
-                "back": back_of(form),
-                "next_id": form.text("next"),
-            }
-            await self._show(req, resp, deal_id, refused=refused, **typed)
+            await self._show(req, resp, deal_id, refused=refused, **kept)
 
     async def _show(
         self,
         req: Request,
         resp: falcon.asgi.Response,
         deal_id: str,
+        *,
         refused: Refused | None = None,
+        counted: pb.CheckAdjustmentResponse | None = None,
         **typed: str,
     ) -> None:
-        values: dict[str, Any] = {"back": f"/deals/{deal_id}", "next_id": "", "amount": "", "note": ""}
+        nothing: dict[str, Any] = dict.fromkeys(("next_id", "received", "amount", "note"), "")
+        values = nothing | {"back": f"/deals/{deal_id}"}
         evidence = await evidence_of(self, deal_id)
-        self.show(req, resp, "deals-deal", refused=refused, evidence=evidence, **values | typed)
+        self.show(
+            req, resp, "deals-deal", refused=refused, evidence=evidence, counted=counted, **values | typed
+        )
 
     async def _leave(
         self,

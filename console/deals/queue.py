@@ -164,6 +164,8 @@ class DealsPage(ListPage):
             "back": self._here(req),
             "next_id": following(ids, selected),
             "evidence": None,
+            "counted": None,
+            "received": "",
             "amount": "",
             "note": "",
         }

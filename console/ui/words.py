@@ -145,6 +145,8 @@ NAMING: Final[Mapping[str, str]] = {
     "Nothing was changed.",
     # withdrawals
     "INSUFFICIENT_BALANCE": "{available} USDT are available, {requested} are requested.",
+    # deals
+    "ADJUSTMENT_INVALID": "{amount} is not an underpayment: the amount must be above zero and below {original_amount}.",
     "WITHDRAWAL_ADDRESS_INVALID": "USDT can't be sent to this address on {network}.",
 }
 """Sentences with facts of the refusal's metadata, as {decided_by}: in place of those above when it has them all. Of a
@@ -179,6 +181,9 @@ FIELDS: Final[Mapping[str, str]] = {
     "account": "Account",
     "holder": "Holder",
     "bank": "Bank",
+    # deals
+    "received_amount": "Amount that came",
+    "adjusted_amount": "Part of the order",
     "max_deals": "Most open deals",
     "method_code": "Method",
     "list": "Accounts",

@@ -105,28 +105,40 @@ def test_an_appeal_with_a_picture_ends_with_the_amount_that_a_second_person_appr
     expect(page.locator(".evidence")).to_contain_text("Paid <b>at</b> noon")
     assert page.locator("figure img").evaluate("each => each.decode().then(() => each.naturalWidth)") > 0
     page.keyboard.press("a")
-    amount = page.get_by_label("Amount of the order that was paid")
-    expect(amount).to_be_focused()
-    amount.fill("99999")
-    page.get_by_role("button", name="Request it").click()
+    came = page.get_by_label("Amount that came, by the bank statement")
+    expect(came).to_be_focused()
+    page.keyboard.type(deal.amount_fiat)
+    page.keyboard.press("Enter")
     expect(page.get_by_role("alert")).to_have_text(
-        "The amount must be above zero and below the amount of the order."
+        f"{deal.amount_fiat} is not an underpayment: the amount must be above zero and below {deal.amount_fiat}."
     )
-    expect(amount).to_have_value("99999")
-    amount.fill("10.00")
-    page.get_by_role("button", name="Request it").click()
+    expect(came).to_have_value(deal.amount_fiat)
+    came.fill(deal.invoice_amount)
+    page.keyboard.press("Enter")
+    counted = till.desk.deals.CheckAdjustment(
+        pb.CheckAdjustmentRequest(deal_id=deal.deal_id, received_amount=deal.invoice_amount)
+    )
+    question = page.locator(".confirm[open]")
+    expect(question).to_contain_text(f"of {deal.amount_fiat} came. It counts as {counted.adjusted_amount}")
+    expect(question).to_contain_text(f"the merchant gets {counted.merchant_usdt}")
+    looks_right(page, "deals-less")
+    assert till.state(deal) == "opened_by_customer"
+    page.keyboard.press("Enter")
     expect(page.get_by_role("status").first).to_contain_text(
         "It takes effect when another person approves it."
     )
     looks_right(page, "deals-appeal")
     assert till.state(deal) == "opened_by_customer"
-    approved(page, at("admin"), "End the appeal with 10.00")
+    approved(page, at("admin"), f"End the appeal with {deal.invoice_amount} {deal.currency_code} received")
     page.goto(f"{at.house.desk}/deals/{deal.deal_id}")
     expect(page.locator(".evidence")).to_contain_text(f"by {at.staff('admin').email}")
     expect(page.locator(".evidence")).to_contain_text("There is nothing left to decide.")
     looks_right(page, "deal")
     ended = till.desk.deals.GetDeal(pb.GetDealRequest(deal_id=deal.deal_id)).deal
-    assert (ended.status, ended.adjusted_amount) == (pb.DEAL_STATUS_COMPLETED, "10.00")
+    assert (ended.status, ended.adjusted_amount) == (
+        pb.DEAL_STATUS_COMPLETED,
+        counted.adjusted_amount,
+    )
 
 
 def test_late_money_is_answered_and_the_next_case_is_shown(till: Till, at: At) -> None:

@@ -65,7 +65,7 @@ class Lower:
 
 @dataclass(frozen=True, kw_only=True)
 class Adjustment:
-    """A lower amount with what it means: the part of the order that counts as paid, and the merchant's credit in USDT."""
+    """A lower amount: the part of the order that counts as paid, what came, and the merchant's credit in USDT."""
 
     part: Decimal
     received: Decimal | None
