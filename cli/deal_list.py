@@ -187,7 +187,7 @@ def _for_people(
         "state": state_words(row["sub_status"]),
         "age": output.age(row["created_at"]),
         "paid": output.age(row["mark_paid_at"]),
-        "amount": f"{row['amount_fiat']} {row['currency_code']}",
+        "amount": f"{row['amount_to_send'] or row['amount_fiat']} {row['currency_code']}",
         "reference": in_groups(row["reference"]) if row["reference"] else "",
         "merchant": merchants[row["merchant_id"]],
     }

@@ -69,12 +69,19 @@ def _step(step: Values) -> dict[str, Any]:
 
 def _deal(deal: Values) -> dict[str, Any]:
     made = {
-        "amount to send": f"{deal['amount_fiat']} {deal['currency_code']}",
+        "amount to send": f"{deal['amount_to_send'] or deal['amount_fiat']} {deal['currency_code']}",
         "payment_method": f"{deal['payment_method_code']}, {deal['payment_method_name']}",
         "marked paid at": deal["mark_paid_at"],
         "reference": in_groups(deal["reference"]),
     }
-    renamed = {"amount_fiat", "currency_code", "payment_method_code", "payment_method_name", "mark_paid_at"}
+    renamed = {
+        "amount_fiat",
+        "amount_to_send",
+        "currency_code",
+        "payment_method_code",
+        "payment_method_name",
+        "mark_paid_at",
+    }
     renamed.add("reference")
     return _first(_OF_DEAL, made | _left(deal, renamed | _ELSEWHERE))
 

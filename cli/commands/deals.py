@@ -15,7 +15,7 @@ from cli.commands import cases, methods
 from cli.deal_list import DealFilter, Listed
 from cli.moments import Since, Until, age
 from cli.output import Everything, Json
-from console.words.deals import AWAITING_CONFIRMATION, AWAITING_PAYMENT, OVERDUE
+from console.words.deals import AWAITING_CONFIRMATION, AWAITING_PAYMENT, OVERDUE, to_send
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 from kit.base.clock import SystemClock
 from kit.base.codes import in_groups
@@ -175,8 +175,13 @@ def show(
 
 def _state(deal: pb.Deal) -> str:
     """Returns the sentence above a deal."""
-    amount = f"{deal.amount_fiat} {deal.currency_code}"
+    amount = f"{to_send(deal)} {deal.currency_code}"
     reference = f", reference {in_groups(deal.reference)}" if deal.reference else ""
+    if deal.HasField("adjusted_amount"):
+        return (
+            f"Completed with a lower amount: {amount} were to be sent, {deal.adjusted_amount} of the order's "
+            f"{deal.invoice_amount} {deal.currency_code} count as paid, {deal.merchant_usdt} USDT were credited."
+        )
     if deal.status == pb.DEAL_STATUS_COMPLETED:
         return f"Completed: {amount} came, {deal.merchant_usdt} USDT were credited."
     if deal.status == pb.DEAL_STATUS_APPEAL:

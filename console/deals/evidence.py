@@ -9,7 +9,7 @@ from typing import Final
 
 from console.deals.words import tone, waits
 from console.page import Page
-from console.words.deals import author_words, state_words, step_words
+from console.words.deals import author_words, state_words, step_words, to_send
 from fiatgate.approvals.v1 import approvals_pb2
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 from kit.base.codes import in_groups
@@ -62,6 +62,10 @@ class Evidence:
     @property
     def tone(self) -> str:
         return tone(self.deal.status)
+
+    @property
+    def to_send(self) -> str:
+        return to_send(self.deal)
 
     @property
     def reference(self) -> str:

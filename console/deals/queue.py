@@ -14,7 +14,7 @@ from console.ui.beside import following, selected_of
 from console.ui.choices import catalog_choices
 from console.ui.filters import DAYS, SINCE, UNTIL, Amount, Choice, Merchant, Tabs, Text
 from console.ui.values import iso, queried
-from console.words.deals import AWAITING_CONFIRMATION, AWAITING_PAYMENT, OVERDUE, state_words
+from console.words.deals import AWAITING_CONFIRMATION, AWAITING_PAYMENT, OVERDUE, state_words, to_send
 from fiatgate.catalog.v1 import catalog_pb2
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 from kit.base.codes import in_groups
@@ -53,6 +53,10 @@ class Listed:
         return tone(self.deal.status)
 
     @property
+    def to_send(self) -> str:
+        return to_send(self.deal)
+
+    @property
     def reference(self) -> str:
         return in_groups(self.deal.reference) if self.deal.reference else ""
 
@@ -70,6 +74,7 @@ class DealsPage(ListPage):
         "marked_paid_at",
         "finished_at",
         "amount",
+        "part_of_order_paid",
         "currency",
         "account",
         "holder",
@@ -137,7 +142,8 @@ class DealsPage(ListPage):
             iso(deal.created_at),
             iso(deal.mark_paid_at),
             iso(deal.finished_at),
-            deal.amount_fiat,
+            to_send(deal),
+            deal.adjusted_amount,
             deal.currency_code,
             context.account,
             context.holder,

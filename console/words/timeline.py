@@ -10,7 +10,7 @@ from decimal import Decimal
 from typing import Final
 
 from console.words.acts import author_of, title_of
-from console.words.deals import step_tone, step_words
+from console.words.deals import step_tone, step_words, to_send
 from console.words.moments import Moment, given, of_ledger, of_webhooks, time, usdt
 from fiatgate.audit.v1 import audit_pb2
 from fiatgate.catalog.v1 import catalog_pb2
@@ -37,7 +37,7 @@ def timeline(
     """
     moments = [
         *_of_invoice(story, key_name),
-        *(moment for each in story.deals for moment in _of_deal(each)),
+        *(moment for each in story.deals for moment in _of_deal(each, _received(story, each.deal))),
         *_of_acts(story),
         *_of_end(story),
         *_of_case(story),
@@ -120,14 +120,21 @@ _PICTURES: Final = {
 }
 
 
-def _of_deal(story: invoices_pb2.DealStory) -> Iterator[Moment]:
+def _received(story: invoices_pb2.GetInvoiceStoryResponse, deal: invoices_pb2.Deal) -> str:
+    """Returns the amount that came in place of the one to send, by the act of the adjustment; empty: none is known."""
+    acts = (act for act in story.acts if act.act == "deal.adjust" and not act.refused)
+    changes = (each for act in acts if act.object == f"deal:{deal.deal_id}" for each in act.changes)
+    return next((each.after for each in changes if each.field == "received_amount"), "")
+
+
+def _of_deal(story: invoices_pb2.DealStory, received: str) -> Iterator[Moment]:
     thing = f"deal:{story.deal.deal_id}"
     for step in story.history:
         yield Moment(
             at=datetime_from(step.at),
             title=step_words(step.sub_status),
             by=step.actor,
-            details=_step_details(story, step.sub_status),
+            details=_step_details(story, step.sub_status, received),
             note=step.note,
             tone=step_tone(step.sub_status),
             thing=thing,
@@ -143,13 +150,13 @@ def _of_deal(story: invoices_pb2.DealStory) -> Iterator[Moment]:
         )
 
 
-def _step_details(story: invoices_pb2.DealStory, sub_status: str) -> list[tuple[str, str]]:
+def _step_details(story: invoices_pb2.DealStory, sub_status: str, received: str) -> list[tuple[str, str]]:
     deal, requisite = story.deal, story.requisite
     match sub_status:
         case "awaiting_payment":
             return given(
                 ("method", deal.payment_method_name),
-                ("amount to send", _sent(deal)),
+                ("amount to send", f"{to_send(deal)} {deal.currency_code}"),
                 ("account", ", ".join(filter(None, (requisite.account, requisite.holder, requisite.bank)))),
                 ("reference", in_groups(deal.reference)),
                 ("rate", f"{deal.conversion_rate} {deal.currency_code} per USDT"),
@@ -161,18 +168,12 @@ def _step_details(story: invoices_pb2.DealStory, sub_status: str) -> list[tuple[
             return given(("sender", deal.sender_name))
         case "completed_with_adjustment":
             paid = f"{deal.adjusted_amount} of {deal.invoice_amount} {deal.currency_code}"
-            return given(("counts as paid", paid), ("credit due", usdt(deal.merchant_usdt)))
+            came = f"{received} of {to_send(deal)} {deal.currency_code}" if received else ""
+            return given(("came", came), ("counts as paid", paid), ("credit due", usdt(deal.merchant_usdt)))
         case "successfully_paid":
             return given(("credit due", usdt(deal.merchant_usdt)))
         case _:
             return []
-
-
-def _sent(deal: invoices_pb2.Deal) -> str:
-    """Returns the amount that the customer was asked for, also when an adjustment has changed it since."""
-    if not deal.HasField("adjusted_amount"):
-        return f"{deal.amount_fiat} {deal.currency_code}"
-    return f"{deal.invoice_amount} {deal.currency_code} and {deal.client_percent} %"
 
 
 _ORIGINS: Final = {

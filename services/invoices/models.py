@@ -132,6 +132,13 @@ class Requisite(Base):
     last_used_at: Mapped[datetime | None]
 
 
+_UNIT = "power(CAST(10 AS numeric), currency_decimals)"
+FIRST_AMOUNT = f"(ceil(invoice_amount * (100 + client_percent) * 0.01 * {_UNIT}) / {_UNIT})"
+"""The amount that a deal had before its adjustment, SQL: its terms stay, and the sum of `domain.money.customer_amount`
+with it.
+"""
+
+
 class Deal(Base):
     __tablename__ = "deals"
     __table_args__ = (
@@ -150,6 +157,9 @@ class Deal(Base):
         Index("ix_deals_list", "created_at", "id"),
         Index("ix_deals_list_status", "status", "created_at", "id"),
         Index("ix_deals_amount", "amount_fiat", "created_at", "id"),
+        Index(
+            "ix_deals_first_amount", text(FIRST_AMOUNT), postgresql_where=text("adjusted_amount IS NOT NULL")
+        ),
         Index("ix_deals_unpaid", "expires_at", postgresql_where=text("sub_status = 'awaiting_payment'")),
         Index(
             "ix_deals_marked", "confirm_before", postgresql_where=text("sub_status = 'awaiting_confirmation'")

@@ -39,6 +39,7 @@ def adjusted() -> pb.GetInvoiceStoryResponse:
         payment_method_name="SEPA",
         currency_code="EUR",
         amount_fiat="92.25",
+        amount_to_send="102.50",
         invoice_amount="100.00",
         adjusted_amount="90.00",
         conversion_rate="0.92",
@@ -127,7 +128,7 @@ def test_an_appeal_that_two_people_ended_has_each_step_once_in_order() -> None:
         "the median of its sources, accepted by an operator, 0.93877551 (north 0.9388, south failed: HTTP 503), "
         "taken 2026-03-01 12:00:00 UTC, less a markup of 2 %"
     )
-    assert chosen["amount to send"] == "100.00 EUR and 2.50 %", "the amount before the adjustment"
+    assert chosen["amount to send"] == "102.50 EUR", "the amount before the adjustment"
     assert chosen["reference"] == "7K3M 9QTX"
     request = found["Second pair of eyes requested"]
     assert (details_text(request), request.note) == (

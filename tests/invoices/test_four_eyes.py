@@ -10,9 +10,11 @@ from typing import Any
 import pytest
 
 from fiatgate.approvals.v1 import approvals_pb2
+from kit.base.money import fiat_text
 from kit.rpc.errors import Refused
 from services.invoices.models import Deal
-from services.invoices.operations import desk
+from services.invoices.operations import desk, reading
+from services.invoices.store.finding import SEARCHES
 from tests.invoices.conftest import World
 from tests.support.acting import ANN, BEN, CID, acting, requested
 
@@ -75,6 +77,14 @@ def test_the_amount_of_the_statement_counts_as_the_part_of_the_order_that_it_pay
     world.approvals.approve(BEN, asked)
     story = desk.get_deal(world.deps, deal_id=id)
     assert (story.deal.adjusted_amount, story.deal.merchant_usdt) == (means.part, means.credit)
+    told = story.deal.amount_to_send
+    assert (fiat_text(told), fiat_text(story.deal.amount_fiat)) == ("102.50", "101.00")
+    with world.deps.db.autocommit() as connection:
+        found = {each.id for search in SEARCHES for each in search(connection, "102.50", 100)}
+    assert id in found, "the customer's receipt has this amount"
+    invoice_story = reading.get_invoice_story(world.deps, invoice_id=str(deal.invoice_id))
+    (act,) = (each for each in invoice_story.acts if each.act == "deal.adjust")
+    assert ["received_amount", "", "101.00"] in [[*each] for each in act.changes]
 
 
 @pytest.mark.parametrize("received", ["102.50", "110", "0", "0.01", "50.001"])

@@ -264,6 +264,7 @@ class Deal(_message.Message):
     REFERENCE_FIELD_NUMBER: _builtins.int
     TAKES_REFERENCE_FIELD_NUMBER: _builtins.int
     SENDER_NAME_FIELD_NUMBER: _builtins.int
+    AMOUNT_TO_SEND_FIELD_NUMBER: _builtins.int
     deal_id: _builtins.str
     """UUID."""
     invoice_id: _builtins.str
@@ -299,6 +300,8 @@ class Deal(_message.Message):
     """Whether the customer was asked to write the reference into the transfer; locked when the deal was opened."""
     sender_name: _builtins.str
     """The name on the account that the customer paid from, as the customer typed it. Null: not given."""
+    amount_to_send: _builtins.str
+    """The amount that the customer was told to send, 2 decimals: an adjustment changes amount_fiat, and not this."""
     @_builtins.property
     def created_at(self) -> _timestamp_pb2.Timestamp: ...
     @_builtins.property
@@ -333,10 +336,11 @@ class Deal(_message.Message):
         reference: _builtins.str = ...,
         takes_reference: _builtins.bool = ...,
         sender_name: _builtins.str | None = ...,
+        amount_to_send: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_adjusted_amount", b"_adjusted_amount", "_finished_at", b"_finished_at", "_mark_paid_at", b"_mark_paid_at", "_merchant_usdt", b"_merchant_usdt", "_sender_name", b"_sender_name", "adjusted_amount", b"adjusted_amount", "created_at", b"created_at", "expires_at", b"expires_at", "finished_at", b"finished_at", "mark_paid_at", b"mark_paid_at", "merchant_usdt", b"merchant_usdt", "sender_name", b"sender_name"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_adjusted_amount", b"_adjusted_amount", "_finished_at", b"_finished_at", "_mark_paid_at", b"_mark_paid_at", "_merchant_usdt", b"_merchant_usdt", "_sender_name", b"_sender_name", "adjusted_amount", b"adjusted_amount", "amount_fiat", b"amount_fiat", "client_percent", b"client_percent", "conversion_rate", b"conversion_rate", "created_at", b"created_at", "currency_code", b"currency_code", "deal_id", b"deal_id", "expires_at", b"expires_at", "finished_at", b"finished_at", "invoice_amount", b"invoice_amount", "invoice_id", b"invoice_id", "mark_paid_at", b"mark_paid_at", "merchant_id", b"merchant_id", "merchant_percent", b"merchant_percent", "merchant_usdt", b"merchant_usdt", "payment_method_code", b"payment_method_code", "payment_method_name", b"payment_method_name", "reference", b"reference", "requisite_id", b"requisite_id", "sender_name", b"sender_name", "status", b"status", "sub_status", b"sub_status", "takes_reference", b"takes_reference"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_adjusted_amount", b"_adjusted_amount", "_finished_at", b"_finished_at", "_mark_paid_at", b"_mark_paid_at", "_merchant_usdt", b"_merchant_usdt", "_sender_name", b"_sender_name", "adjusted_amount", b"adjusted_amount", "amount_fiat", b"amount_fiat", "amount_to_send", b"amount_to_send", "client_percent", b"client_percent", "conversion_rate", b"conversion_rate", "created_at", b"created_at", "currency_code", b"currency_code", "deal_id", b"deal_id", "expires_at", b"expires_at", "finished_at", b"finished_at", "invoice_amount", b"invoice_amount", "invoice_id", b"invoice_id", "mark_paid_at", b"mark_paid_at", "merchant_id", b"merchant_id", "merchant_percent", b"merchant_percent", "merchant_usdt", b"merchant_usdt", "payment_method_code", b"payment_method_code", "payment_method_name", b"payment_method_name", "reference", b"reference", "requisite_id", b"requisite_id", "sender_name", b"sender_name", "status", b"status", "sub_status", b"sub_status", "takes_reference", b"takes_reference"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__adjusted_amount: _TypeAlias = _typing.Literal["adjusted_amount"]  # noqa: Y015
     _WhichOneofArgType__adjusted_amount: _TypeAlias = _typing.Literal["_adjusted_amount", b"_adjusted_amount"]  # noqa: Y015

@@ -330,7 +330,7 @@ def _take(
     tx.flush()
     after = acts.values_of(deal, _OF_DEALS)
     if adjustment and adjustment.received is not None:
-        after["received_amount"] = adjustment.received
+        after["received_amount"] = fiat_text(adjustment.received)
     object, merchant = f"deal:{deal.id}", deal.merchant_id
     acts.record(tx, _ACTS[trigger], object, merchant_id=merchant, before=before, after=after, note=note)
 

@@ -70,6 +70,7 @@ def deal_to_message(deal: DealView) -> pb.Deal:
         reference=deal.reference,
         takes_reference=deal.takes_reference,
         sender_name=deal.sender_name,
+        amount_to_send=fiat_text(deal.amount_to_send),
     )
 
 

@@ -30,7 +30,7 @@ from kit.db.rows import Rows
 from kit.db.schema import NewColumn
 from services.invoices.domain.places import may_hold_one_more
 from services.invoices.domain.states import DealStatus
-from services.invoices.models import DEAL_IS_OPEN, Deal, DealTransition, Requisite, Switch
+from services.invoices.models import DEAL_IS_OPEN, FIRST_AMOUNT, Deal, DealTransition, Requisite, Switch
 from services.invoices.store.shares import REFERENCE
 from services.invoices.store.views import DealView, RequisiteView, SwitchView, TransitionView
 
@@ -52,6 +52,9 @@ def _rows(column: Callable[[str], str]) -> Rows[DealView]:
         reference=literal_column(f"coalesce({column('reference')}, '')"),
         takes_reference=literal_column(f"coalesce(CAST({column('takes_reference')} AS boolean), false)"),
         sender_name=literal_column(column("sender_name")),
+        amount_to_send=literal_column(
+            f"CASE WHEN adjusted_amount IS NULL THEN amount_fiat ELSE {FIRST_AMOUNT} END"
+        ),
     )
 
 

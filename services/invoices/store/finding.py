@@ -11,7 +11,7 @@ from kit.db.database import if_known
 from kit.db.finding import Found, Ids, Search, begins_like
 from services.invoices.account_forms import account_key
 from services.invoices.domain.names import words_of_name
-from services.invoices.models import ACCOUNT_KEY, DEAL_IS_OPEN, Case, Deal, Invoice, Requisite
+from services.invoices.models import ACCOUNT_KEY, DEAL_IS_OPEN, FIRST_AMOUNT, Case, Deal, Invoice, Requisite
 from services.invoices.store.deal_lists import has_reference, ids_of_sender
 from services.invoices.store.invoice_lists import of_each_merchant
 from services.invoices.store.shares import REFERENCE
@@ -101,6 +101,7 @@ _DEALS = (
         Deal.merchant_id,
         Deal.invoice_id,
         Deal.amount_fiat,
+        literal_column(FIRST_AMOUNT).label("first_amount"),
         Deal.currency_code,
         Invoice.external_id,
         Invoice.customer_id,
@@ -152,6 +153,15 @@ def _deals_by_amount(connection: Connection, text: str, limit: int) -> Sequence[
     amount = _amount(text)
     condition = None if amount is None else Deal.amount_fiat == amount
     return _deals(connection, condition, limit, "amount", "amount_fiat")
+
+
+def _adjusted_deals_by_amount(connection: Connection, text: str, limit: int) -> Sequence[Found]:
+    """By the amount that the customer was told to send: the receipt has it."""
+    amount = _amount(text)
+    if amount is None:
+        return ()
+    condition = Deal.adjusted_amount.is_not(None) & (literal_column(FIRST_AMOUNT) == amount)
+    return _deals(connection, condition, limit, "amount to send", "first_amount")
 
 
 def _deals_by_reference(connection: Connection, text: str, limit: int) -> Sequence[Found]:
@@ -236,6 +246,7 @@ SEARCHES: Final[Sequence[Search]] = (
     _invoices_by_id,
     _invoices_by_order,
     _deals_by_amount,
+    _adjusted_deals_by_amount,
     _invoices_by_amount,
     _open_deals_by_account,
     _requisites_by_account,

@@ -15,6 +15,7 @@ class DealView:
 
     reference        empty for a deal from before deals had references
     takes_reference  whether the customer was asked to write it into the transfer
+    amount_to_send   what the customer was told to send: an adjustment changes `amount_fiat`, and not this
     """
 
     id: UUID
@@ -40,6 +41,7 @@ class DealView:
     reference: str
     takes_reference: bool
     sender_name: str | None
+    amount_to_send: Decimal
 
     @property
     def state(self) -> DealState:
