@@ -7,6 +7,7 @@ from typing import Any, Final
 import falcon.asgi
 
 from console.approvals import routes as approvals
+from console.approvals.pages import EvidenceOf
 from console.audit import routes as audit
 from console.cases import routes as cases
 from console.config import ConsoleSettings
@@ -69,6 +70,8 @@ ROOMS: Final = {
     ),
 }
 """The rooms of each surface; their entries stand in the navigation in this order."""
+EVIDENCE: Final[Mapping[str, EvidenceOf]] = {"deal": deals.evidence, "withdrawal": withdrawals.evidence}
+"""What a second person compares, by the kind of thing that a request is about."""
 LARGER_FORMS: Final[Mapping[str, int]] = dict.fromkeys(
     ("/logo", "/new-requisites", "/new-requisites/add", "/settings", "/step-up"), 256 * 1024
 )
@@ -122,5 +125,8 @@ def routes(deps: Deps) -> App:
 
     signin.add_to(app, deps)
     for room in ROOMS[deps.surface.name]:
-        room.add_to(app, deps)
+        if room is not approvals:
+            room.add_to(app, deps)
+    if approvals in ROOMS[deps.surface.name]:
+        approvals.add_to(app, deps, EVIDENCE)
     return app

@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Final
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, Final
 
 import falcon.asgi
 
-from console.calls import answers_of
+from console.calls import answers_of, or_none
 from console.exchange import Request
 from console.list_page import Asked, Found, ListPage
 from console.page import Page, leave_for
 from console.ui.filters import Choice, Tabs, Text
 from console.ui.values import iso, word
 from console.ui.words import sentence_for
+from console.wiring import Deps
+from console.words.approvals import named
 from fiatgate.approvals.v1 import approvals_pb2 as pb
 from kit.base.proto import most_of
 from kit.rpc.errors import Refused, not_found
 
 NOTE_MAX_CHARACTERS: Final = most_of(pb.ApproveRequest, "note")
 WAITING: Final = "waiting"
+EvidenceOf = Callable[[Page, str], Awaitable[Mapping[str, Any]]]
+"""Returns the values for the page of a request about the thing with this id, `template` among them."""
 PATHS: Final = {
     "withdrawal": "/withdrawals/{id}",
     "deal": "/deals/{id}",
@@ -99,8 +104,13 @@ class ApprovalsPage(ListPage):
         approvals = [each for answer in answers for each in answer.approvals]
         # Their ids are UUIDv7, so their order is that of time.
         approvals.sort(key=lambda each: each.approval_id, reverse=not is_waiting)
+        names = await self.names(*(each.merchant_id for each in approvals[: asked.limit]))
         return asked.found(
-            approvals[: asked.limit], after=lambda row: row.approval_id, away=away, is_waiting=is_waiting
+            approvals[: asked.limit],
+            after=lambda row: row.approval_id,
+            away=away,
+            is_waiting=is_waiting,
+            sentences={each.approval_id: named(each.summary, each.merchant_id, names) for each in approvals},
         )
 
     def cells(self, row: pb.Approval, found: Found) -> Sequence[str]:
@@ -125,6 +135,10 @@ class ApprovalPage(Page):
     """/approvals/{service}/{approval_id}: what approval does, its requester, the decision."""
 
     link = "/approvals"
+
+    def __init__(self, deps: Deps, evidence: Mapping[str, EvidenceOf]) -> None:
+        super().__init__(deps)
+        self._evidence = evidence
 
     async def on_get(self, req: Request, resp: falcon.asgi.Response, service: str, approval_id: str) -> None:
         await self._show(req, resp, service, approval_id)
@@ -183,7 +197,8 @@ class ApprovalPage(Page):
         request = pb.GetApprovalRequest(approval_id=approval_id)
         approval = (await self.deps.approvals[service].GetApproval(request)).approval
         kind, _, id = approval.object.partition(":")
-        values = {"problem": _sentence(refused)} if refused else {}
+        values: dict[str, Any] = {"problem": _sentence(refused)} if refused else {}
+        names, seen = await asyncio.gather(self.names(approval.merchant_id), self._seen(kind, id))
         self.show(
             req,
             resp,
@@ -192,11 +207,17 @@ class ApprovalPage(Page):
             approval=approval,
             path=_path(service, approval.approval_id),
             object_path=PATHS.get(kind, "").format(id=id),
-            names=await self.names(approval.merchant_id),
+            names=names,
+            summary=named(approval.summary, approval.merchant_id, names),
             may_decide=self.may(req, approval.role or "admin"),
             note=note,
+            seen=seen,
             **values,
         )
+
+    async def _seen(self, kind: str, id: str) -> Mapping[str, Any] | None:
+        """Returns what the second person compares; None for another kind, and while the service is away."""
+        return await or_none(self._evidence[kind](self, id)) if kind in self._evidence else None
 
     def _require_known(self, service: str) -> None:
         if service not in self.deps.approvals:

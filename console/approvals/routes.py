@@ -1,8 +1,9 @@
 """The addresses of requests for a second pair of eyes, and their entry of the navigation."""
 
+from collections.abc import Mapping
 from typing import Final
 
-from console.approvals.pages import ApprovalPage, ApprovalsPage
+from console.approvals.pages import ApprovalPage, ApprovalsPage, EvidenceOf
 from console.page import App
 from console.ui.pages import Link, reads
 from console.wiring import Deps
@@ -19,9 +20,9 @@ LINKS: Final = (
 )
 
 
-def add_to(app: App, deps: Deps) -> None:
-    """Adds the addresses."""
-    one = ApprovalPage(deps)
+def add_to(app: App, deps: Deps, evidence: Mapping[str, EvidenceOf]) -> None:
+    """Adds the addresses. `evidence` is by the kind of thing that a request is about."""
+    one = ApprovalPage(deps, evidence)
     ApprovalsPage(deps).add_to(app, "/approvals")
     app.add_route("/approvals/{service}/{approval_id}", one)
     app.add_route("/approvals/{service}/{approval_id}/approve", one, suffix="approve")

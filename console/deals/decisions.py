@@ -77,7 +77,7 @@ class DealPage(Page):
             request.adjusted_amount = check.adjusted_amount = typed["amount"]
         else:
             request.received_amount = check.received_amount = typed["received"]
-        kept = typed | {"note": request.note, "back": back_of(form), "next_id": form.text("next")}
+        kept: dict[str, Any] = typed | {"note": request.note, "back": back_of(form), "next_id": form.text("next")}
         try:
             if typed["amount"] and typed["received"]:
                 raise invalid("VALIDATION_ERROR", "Give one of the two amounts", field="adjusted_amount")
@@ -100,7 +100,7 @@ class DealPage(Page):
         *,
         refused: Refused | None = None,
         counted: pb.CheckAdjustmentResponse | None = None,
-        **typed: str,
+        **typed: Any,
     ) -> None:
         nothing: dict[str, Any] = dict.fromkeys(("next_id", "received", "amount", "note"), "")
         values = nothing | {"back": f"/deals/{deal_id}"}

@@ -9,6 +9,7 @@ from typing import Final
 
 from console.deals.words import tone, waits
 from console.page import Page
+from console.words.approvals import named
 from console.words.deals import author_words, state_words, step_words, to_send
 from fiatgate.approvals.v1 import approvals_pb2
 from fiatgate.invoices.v1 import invoices_pb2 as pb
@@ -46,6 +47,19 @@ class Evidence:
     near: Sequence[pb.Deal]
     asked: Sequence[approvals_pb2.Approval]
     merchant: str
+
+    @property
+    def requests(self) -> Sequence[tuple[str, str, str]]:
+        """Requester, sentence and address of each request."""
+        names = {self.deal.merchant_id: self.merchant}
+        return [
+            (
+                each.requested_by,
+                named(each.summary, each.merchant_id, names),
+                f"/approvals/{each.service or 'invoices'}/{each.approval_id}",
+            )
+            for each in self.asked
+        ]
 
     @property
     def waits(self) -> bool:

@@ -1,13 +1,15 @@
 """The addresses of deals, and their entry of the navigation."""
 
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 from console.deals.decisions import DealPage
+from console.deals.evidence import evidence_of
 from console.deals.pictures import PicturePage
 from console.deals.queue import DealsPage
 from console.deals.several import SeveralPage
 from console.deals.states import StatesPage
-from console.page import App
+from console.page import App, Page
 from console.ui.pages import Link, reads
 from console.wiring import Deps
 from kit.rpc.permissions import READERS
@@ -22,6 +24,11 @@ LINKS: Final = (
         count="deals_marked",
     ),
 )
+
+
+async def evidence(page: Page, deal_id: str) -> Mapping[str, Any]:
+    """Returns the values for the page of a request about a deal."""
+    return {"template": "deals-asked.html", "evidence": await evidence_of(page, deal_id)}
 
 
 def add_to(app: App, deps: Deps) -> None:

@@ -1,13 +1,15 @@
 """The addresses of withdrawals, their methods and statements, and their entries of the navigation."""
 
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
 
-from console.page import App
+from console.page import App, Page
 from console.ui.pages import Link, reads
 from console.wiring import Deps
 from console.withdrawals.lists import SeveralPage, WithdrawalsPage
 from console.withdrawals.methods import MethodPage, MethodsPage
 from console.withdrawals.one import NewWithdrawalPage, WithdrawalPage
+from console.withdrawals.payouts import payout_of
 from console.withdrawals.statement import StatementPage
 from kit.rpc.permissions import READERS
 
@@ -27,6 +29,11 @@ LINKS: Final = (
         group="setup",
     ),
 )
+
+
+async def evidence(page: Page, withdraw_uuid: str) -> Mapping[str, Any]:
+    """Returns the values for the page of a request about a withdrawal."""
+    return {"template": "withdrawal-payout.html", "payout": await payout_of(page, withdraw_uuid)}
 
 
 def add_to(app: App, deps: Deps) -> None:

@@ -129,7 +129,15 @@ def test_an_appeal_with_a_picture_ends_with_the_amount_that_a_second_person_appr
     )
     looks_right(page, "deals-appeal")
     assert till.state(deal) == "opened_by_customer"
-    approved(page, at("admin"), f"End the appeal with {deal.invoice_amount} {deal.currency_code} received")
+    expect(page.locator(".decide a")).to_have_text("The request")
+    second = approved(
+        page, at("admin"), f"End the appeal with {deal.invoice_amount} {deal.currency_code} received"
+    )
+    expect(second.locator(".statement")).not_to_contain_text(till.shop.merchant_id)
+    expect(second.locator(".evidence")).to_contain_text(f"{deal.amount_fiat} {deal.currency_code}")
+    expect(second.locator(".evidence figure img")).to_be_visible()
+    expect(second.locator(".evidence .decide")).to_have_count(0)
+    looks_right(second, "approval-deal")
     page.goto(f"{at.house.desk}/deals/{deal.deal_id}")
     expect(page.locator(".evidence")).to_contain_text(f"by {at.staff('admin').email}")
     expect(page.locator(".evidence")).to_contain_text("There is nothing left to decide.")
@@ -303,6 +311,8 @@ def test_a_withdrawal_goes_from_the_request_over_two_people_to_its_transaction(t
     address = page.url.partition("?")[0]
     page.keyboard.press("p")
     second = approved(page, at("admin"), f"Send 1000.000000 USDT on TRC20 to {TRON_ADDRESS}")
+    expect(second.get_by_role("heading", name="The withdrawal")).to_be_visible()
+    expect(second.locator("main")).to_contain_text("this address before")
     second.goto(f"{at.house.desk}/withdrawals?stage=processing&merchant={till.shop.merchant_id}")
     expect(second.locator("[data-row]")).to_have_count(1)
     page.goto(address)

@@ -93,7 +93,7 @@ def _amount(text: str) -> Any:
 # -- deals
 
 
-_DEALS = (
+_DEALS: Final[Any] = (
     select(
         Deal.id,
         Deal.created_at,
