@@ -81,7 +81,7 @@ class Page:
 
         A template also gets `errors`: the sentence of a refused form by the field that it names.
         """
-        reports = _follows_own_page(req)
+        reports = follows_own_page(req)
         notice = NOTICES.get(req.get_param("notice") or "") if reports else None
         approvals = _approvals_of(req, refused) if reports or refused else []
         problem = sentence_for(refused.reason, refused) if refused else None
@@ -179,7 +179,7 @@ class Page:
         return posted(req, file_field=file_field, file_max_bytes=file_max_bytes)
 
 
-def _follows_own_page(req: Request) -> bool:
+def follows_own_page(req: Request) -> bool:
     """Returns whether a page of ours led the browser here, or it is not signed in. Browsers from before 2023 do
     not report it.
     """

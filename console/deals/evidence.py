@@ -5,15 +5,21 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
+from markupsafe import Markup
+
+from console.calls import or_none
 from console.deals.words import tone, waits
-from console.page import Page
+from console.exchange import Request
+from console.page import Page, follows_own_page
 from console.words.approvals import named
 from console.words.deals import author_words, state_words, step_words, to_send
 from fiatgate.approvals.v1 import approvals_pb2
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 from kit.base.codes import in_groups
+from kit.base.ids import parse_id
+from kit.web.templates import theirs
 
 PICTURES: Final[Mapping[int, str]] = {pb.PROOF_KIND_APPEAL: "appeal", pb.PROOF_KIND_CASE: "case"}
 """The last part of a picture's address."""
@@ -104,6 +110,38 @@ async def evidence_of(page: Page, deal_id: str) -> Evidence:
         asked=asked,
         merchant=names.get(answer.deal.merchant_id, ""),
     )
+
+
+async def notice_of(page: Page, req: Request) -> dict[str, Any]:
+    """Returns the notice about the decision that led here, with what was decided; nothing after another step."""
+    notice, deal_id = req.get_param("notice") or "", req.get_param("decided") or ""
+    if notice not in _DECIDED or not parse_id(deal_id) or not follows_own_page(req):
+        return {}
+    answer = await or_none(page.deps.deals.GetDeal(pb.GetDealRequest(deal_id=deal_id)))
+    if answer is None or answer.deal.status not in _DECIDED[notice]:
+        return {}
+    deal, context = answer.deal, answer.context
+    names = await page.names(deal.merchant_id)
+    merchant = names.get(deal.merchant_id, deal.merchant_id)
+    word, rest = _DECIDED[notice][deal.status]
+    return {
+        "notice": Markup("{}: {} {}, order {}, {}. {}").format(
+            word,
+            to_send(deal) if not deal.HasField("adjusted_amount") else deal.amount_fiat,
+            deal.currency_code,
+            theirs(context.external_id),
+            theirs(merchant),
+            rest.format(usdt=deal.merchant_usdt),
+        )
+    }
+
+
+_DECIDED: Final[Mapping[str, Mapping[int, tuple[str, str]]]] = {
+    "deal-confirmed": {pb.DEAL_STATUS_COMPLETED: ("Confirmed", "The merchant is credited {usdt} USDT.")},
+    "deal-rejected": {pb.DEAL_STATUS_FAILED: ("Rejected", "The order has failed.")},
+    "deal-appealed": {pb.DEAL_STATUS_APPEAL: ("In appeal", "The deal waits without a limit of time.")},
+}
+"""First word and last sentence of the notice, by the notice and the status of the deal."""
 
 
 async def _asked(page: Page, deal: pb.Deal) -> Sequence[approvals_pb2.Approval]:

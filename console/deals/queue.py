@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from console.deals.evidence import evidence_of
+from console.deals.evidence import evidence_of, notice_of
 from console.deals.words import tone
 from console.exchange import Request
 from console.list_page import Asked, Found, ListPage
@@ -175,6 +175,7 @@ class DealsPage(ListPage):
             "amount": "",
             "note": "",
         }
+        values |= await notice_of(self, req)
         if selected:
             try:
                 values["evidence"] = await evidence_of(self, selected)

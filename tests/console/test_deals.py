@@ -84,7 +84,16 @@ def test_a_decision_leads_to_the_next_deal_and_the_second_one_is_refused_with_it
     action = f"/deals/{deals[0].deal_id}/confirm"
     fields = fields_of(page.text, action)
     after = first.post(action, fields)
-    assert "Confirmed: the merchant is credited." in after.text
+    credit = till.desk.deals.GetDeal(pb.GetDealRequest(deal_id=deals[0].deal_id))
+    assert re.search(
+        rf"Confirmed: {re.escape(deals[0].amount_fiat)} {deals[0].currency_code}, "
+        rf"order <bdi>{re.escape(credit.context.external_id)}</bdi>, <bdi>[^<]+</bdi>. "
+        rf"The merchant is credited {credit.deal.merchant_usdt} USDT.",
+        after.text,
+    )
+    again = first.post(action, fields)
+    assert "Confirmed: " in again.text, "a key that was held is no conflict"
+    assert f'data-evidence="{deals[1].deal_id}"' in again.text
     assert f'data-evidence="{deals[1].deal_id}"' in after.text
     twice = second.post(action, fields)
     assert "Nothing was changed: the deal is no longer as you saw it." in twice.text
