@@ -217,6 +217,7 @@ class ListPage(FilePage):
                 "path": queried(address, kept | {tabs.name: "" if each == tabs.default else each}),
                 "words": words,
                 "is_current": each == value,
+                "count": tabs.counts.get(each, ""),
             }
             for each, words in tabs.words.items()
         ]

@@ -88,7 +88,7 @@ class DealsPage(ListPage):
         "invoice_id",
     )
     filters = (
-        Tabs("state", "State", TABS),
+        Tabs("state", "State", TABS, counts={MARKED: "deals_marked", "appeals": "appeals"}),
         Text("account", "Account"),
         Amount("amount_from", "Amount from"),
         Amount("amount_to", "Amount to"),

@@ -79,9 +79,13 @@ class Choice(Filter):
 
 @dataclass(frozen=True)
 class Tabs(Choice):
-    """A choice that stands above the list: the parts of a queue."""
+    """A choice that stands above the list: the parts of a queue.
+
+    counts  the queue whose number stands beside a part
+    """
 
     kind = "tabs"
+    counts: Mapping[str, str] = field(default_factory=dict, kw_only=True)
 
 
 @dataclass(frozen=True)

@@ -71,6 +71,18 @@ def test_a_deal_that_another_operator_decides_is_struck_and_a_new_one_is_announc
     assert till.state(left) == "awaiting_confirmation"
 
 
+def test_an_empty_queue_loads_what_comes_and_the_window_has_the_number(
+    till: Till, staff: Staff, open_page: Open
+) -> None:
+    page = staff.page(open_page, "desk")
+    page.goto(staff("desk").url + till.list())
+    expect(page.locator("main")).to_contain_text("No deal fits these filters.")
+    deal = till.marked()
+    expect(page.locator(f"[data-deal='{deal.deal_id}']")).to_have_count(1)
+    expect(page).to_have_title(re.compile(r"^\(\d+\+?\) Deals"))
+    expect(page.locator(".tabs [data-count='deals_marked']")).to_have_text(re.compile(r"^\d+\+?$"))
+
+
 # -- without scripts
 
 

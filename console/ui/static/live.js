@@ -4,9 +4,11 @@ import { age } from "./keys.js";
 
 const HIDDEN_MILLISECONDS = 20_000; // a browser has few connections for all of its tabs
 const AGAIN_MILLISECONDS = 30_000;
+const SETTLED_MILLISECONDS = 3000;
 const MOST = 1000;
 
 const { live, at } = document.body.dataset;
+const title = document.title;
 const before = {}; // by queue, at the last event
 const fresh = {}; // by queue, since the page was loaded
 let source = null;
@@ -45,6 +47,8 @@ function show({ queues, away }) {
     if (oldest) place.dateTime = oldest;
     if (oldest) setText(place, age(Math.abs(Date.now() - Date.parse(oldest)) / 1000));
   }
+  const shown = queues[document.querySelector("[data-new]")?.dataset.new ?? "deals_marked"];
+  if (shown) document.title = `${shown.count ? `(${number(shown.count)}) ` : ""}${title}`;
   for (const place of document.querySelectorAll("[data-new]")) announce(place, fresh[place.dataset.new] ?? 0);
   document.dispatchEvent(new CustomEvent("fiatgate:queues", { detail: { queues, away, fresh: { ...fresh } } }));
 }
@@ -52,11 +56,26 @@ function show({ queues, away }) {
 function announce(place, count) {
   if (!count || place.dataset.shown === String(count)) return;
   place.dataset.shown = count;
+  // Clocks of two machines differ: a page that was just loaded does not load again at once.
+  setTimeout(() => isIdle() && location.replace(address()), Math.max(0, SETTLED_MILLISECONDS - performance.now()));
   const link = document.createElement("a");
-  link.href = location.href;
+  link.href = address();
   link.textContent = `${number(count)} new`;
   place.replaceChildren(link);
   place.hidden = false;
+}
+
+// An empty list in which nothing is typed and no question is open may be loaded anew by itself.
+function isIdle() {
+  return !document.querySelector("[data-row], dialog[open], .confirm[open]") && !document.activeElement.matches("input, select, textarea");
+}
+
+// The address of the list without the report of the last decision.
+function address() {
+  const url = new URL(location.href);
+  for (const name of ["decided", "next", "notice", "problem", "asked"]) url.searchParams.delete(name);
+  url.hash = "";
+  return url.href;
 }
 
 function number(count) {
