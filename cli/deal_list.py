@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from cli import connection, names, output
-from console.words.deals import AWAITING_CONFIRMATION, state_words
+from console.words.deals import AWAITING_CONFIRMATION, state_words, to_send
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 from kit.base.codes import in_groups
 from kit.base.proto import datetime_from, timestamp_from
@@ -207,3 +207,25 @@ def summary(deals: Sequence[pb.Deal], *, more: bool) -> str:
     longest = f", the longest for {output.age(min(marked))}" if marked else ""
     waits_or_wait = "waits" if len(waiting) == 1 else "wait"
     return f"{count}; {len(waiting)} {waits_or_wait} for your decision{longest}."
+
+
+def state_sentence(deal: pb.Deal) -> str:
+    """Returns the sentence above a deal."""
+    amount = f"{to_send(deal)} {deal.currency_code}"
+    reference = f", reference {in_groups(deal.reference)}" if deal.reference else ""
+    if deal.HasField("adjusted_amount"):
+        return (
+            f"Completed with a lower amount: {amount} were to be sent, {deal.adjusted_amount} of the order's "
+            f"{deal.invoice_amount} {deal.currency_code} count as paid, {deal.merchant_usdt} USDT were credited."
+        )
+    if deal.status == pb.DEAL_STATUS_COMPLETED:
+        return f"Completed: {amount} came, {deal.merchant_usdt} USDT were credited."
+    if deal.status == pb.DEAL_STATUS_APPEAL:
+        return f"In appeal: has {amount} come{reference}?"
+    if deal.sub_status == AWAITING_CONFIRMATION:
+        return (
+            f"Marked paid {output.age(output.plain(deal)['mark_paid_at'])} ago: has {amount} come{reference}?"
+        )
+    if deal.status == pb.DEAL_STATUS_PENDING:
+        return f"Not marked paid yet: the customer is to send {amount}{reference}."
+    return f"Ended without a payment: {deal.sub_status.replace('_', ' ')}."

@@ -71,7 +71,7 @@ ROOMS: Final = {
 }
 """The rooms of each surface; their entries stand in the navigation in this order."""
 EVIDENCE: Final[Mapping[str, EvidenceOf]] = {"deal": deals.evidence, "withdrawal": withdrawals.evidence}
-"""What a second person compares, by the kind of thing that a request is about."""
+"""The evidence that a second person compares, by the kind of thing that a request is about."""
 LARGER_FORMS: Final[Mapping[str, int]] = dict.fromkeys(
     ("/logo", "/new-requisites", "/new-requisites/add", "/settings", "/step-up"), 256 * 1024
 )

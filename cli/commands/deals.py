@@ -15,10 +15,9 @@ from cli.commands import cases, methods
 from cli.deal_list import DealFilter, Listed
 from cli.moments import Since, Until, age
 from cli.output import Everything, Json
-from console.words.deals import AWAITING_CONFIRMATION, AWAITING_PAYMENT, OVERDUE, to_send
+from console.words.deals import AWAITING_CONFIRMATION, AWAITING_PAYMENT, OVERDUE
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 from kit.base.clock import SystemClock
-from kit.base.codes import in_groups
 
 app = typer.Typer(help="The deal desk: confirm, reject, appeals, the switch.", no_args_is_help=True)
 Note = Annotated[str, typer.Option(help="The reason, for the history.")]
@@ -168,31 +167,9 @@ def show(
     if as_json:
         output.print_json(whole["deal"] | {name: whole[name] for name in ("requisite", "history", "proofs")})
         return
-    output.overview(_state(answer.deal), *_next_steps(answer.deal))
+    output.overview(deal_list.state_sentence(answer.deal), *_next_steps(answer.deal))
     request = pb.GetInvoiceRequest(merchant_id=answer.deal.merchant_id, invoice_ref=answer.deal.invoice_id)
     grouping.print_deal(whole, output.plain(connection.invoices().GetInvoice(request).invoice))
-
-
-def _state(deal: pb.Deal) -> str:
-    """Returns the sentence above a deal."""
-    amount = f"{to_send(deal)} {deal.currency_code}"
-    reference = f", reference {in_groups(deal.reference)}" if deal.reference else ""
-    if deal.HasField("adjusted_amount"):
-        return (
-            f"Completed with a lower amount: {amount} were to be sent, {deal.adjusted_amount} of the order's "
-            f"{deal.invoice_amount} {deal.currency_code} count as paid, {deal.merchant_usdt} USDT were credited."
-        )
-    if deal.status == pb.DEAL_STATUS_COMPLETED:
-        return f"Completed: {amount} came, {deal.merchant_usdt} USDT were credited."
-    if deal.status == pb.DEAL_STATUS_APPEAL:
-        return f"In appeal: has {amount} come{reference}?"
-    if deal.sub_status == AWAITING_CONFIRMATION:
-        return (
-            f"Marked paid {output.age(output.plain(deal)['mark_paid_at'])} ago: has {amount} come{reference}?"
-        )
-    if deal.status == pb.DEAL_STATUS_PENDING:
-        return f"Not marked paid yet: the customer is to send {amount}{reference}."
-    return f"Ended without a payment: {deal.sub_status.replace('_', ' ')}."
 
 
 def _next_steps(deal: pb.Deal) -> list[str]:
@@ -395,7 +372,7 @@ def resolve(
         request.rejected = True
     with pending.reporting_rejected("invoices", f"deal:{deal_id}"):
         deal = connection.desk().ResolveAppeal(request).deal
-    output.outcome(deal, _state(deal), everything=everything, as_json=as_json)
+    output.outcome(deal, deal_list.state_sentence(deal), everything=everything, as_json=as_json)
 
 
 @app.command("system", epilog="Example: fiatgate deals system off")

@@ -216,7 +216,7 @@ class ApprovalPage(Page):
         )
 
     async def _seen(self, kind: str, id: str) -> Mapping[str, Any] | None:
-        """Returns what the second person compares; None for another kind, and while the service is away."""
+        """Returns the evidence that the second person compares; None for another kind, or while a service is away."""
         return await or_none(self._evidence[kind](self, id)) if kind in self._evidence else None
 
     def _require_known(self, service: str) -> None:
