@@ -123,7 +123,7 @@ def test_an_appeal_with_a_picture_ends_with_the_amount_that_a_second_person_appr
     expect(question).to_contain_text(f"the merchant gets {counted.merchant_usdt}")
     looks_right(page, "deals-less")
     assert till.state(deal) == "opened_by_customer"
-    page.keyboard.press("Enter")
+    page.get_by_role("button", name="Request it").click()
     expect(page.get_by_role("status").first).to_contain_text(
         "It takes effect when another person approves it."
     )
