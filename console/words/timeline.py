@@ -17,6 +17,7 @@ from fiatgate.catalog.v1 import catalog_pb2
 from fiatgate.invoices.v1 import invoices_pb2
 from fiatgate.webhooks.v1 import webhooks_pb2
 from fiatgate.withdrawals.v1 import withdrawals_pb2
+from kit.base import shown
 from kit.base.codes import in_groups
 from kit.base.proto import datetime_from
 
@@ -48,17 +49,22 @@ def timeline(
 
 
 def cells(moment: Moment) -> tuple[str, ...]:
-    """Returns the moment as a line of CSV, for `COLUMNS`."""
+    """Returns the moment as a line of CSV, for `COLUMNS`. No text of a merchant or customer begins a line or a fact."""
     at = moment.at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-    return (at, moment.service, moment.title, moment.by, details_text(moment), moment.note, moment.thing)
+    texts = (moment.service, moment.title, moment.by, details_text(moment), moment.note, moment.thing)
+    return (at, *map(shown.one_line, texts))
 
 
 COLUMNS: Final = ("at", "service", "title", "by", "details", "note", "thing")
 
 
 def details_text(moment: Moment) -> str:
-    """Returns the details as one line: "amount 50.90 EUR; order A-17"."""
-    return "; ".join(f"{name} {value}" for name, value in moment.details)
+    """Returns the details as one line: `amount 50.90 EUR; order A-17`. A value with a semicolon is quoted."""
+    return "; ".join(f"{name} {_quoted(value)}" for name, value in moment.details)
+
+
+def _quoted(value: str) -> str:
+    return '"' + value.replace('"', '""') + '"' if ";" in value or value.startswith('"') else value
 
 
 # -- invoices

@@ -9,6 +9,8 @@ from jinja2 import nodes
 from jinja2.visitor import NodeTransformer
 from markupsafe import Markup
 
+from kit.base import shown
+
 _ISOLATE: Final = "\N{FIRST STRONG ISOLATE}"
 _END_OF_ISOLATE: Final = "\N{POP DIRECTIONAL ISOLATE}"
 
@@ -46,8 +48,10 @@ class Templates(jinja2.Environment):
 
 
 def theirs(text: str) -> Markup:
-    """Isolates a text from outside, in its own direction: the rest of the line keeps the page's direction."""
-    return Markup("<bdi>{}</bdi>").format(text)
+    """Isolates a text from outside, in its own direction: the rest of the line keeps the page's direction. Its
+    own marks of direction are shown, because one of them would end the isolation.
+    """
+    return Markup("<bdi>{}</bdi>").format(text if isinstance(text, Markup) else shown.lines(str(text)))
 
 
 def _titled(html: str) -> str:

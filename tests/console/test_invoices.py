@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from html import unescape
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 import requests
@@ -226,6 +227,19 @@ def test_new_deals_are_switched_off_and_on_with_their_author(staff: Staff, shop:
         on = operator.post("/deals-system", {"enabled": "yes"})
     assert "New invoices and new deals are accepted again." in on.text
     assert shop.post("/api/v1/create-invoice", json=shop.body()).status_code == 201
+
+
+def test_texts_of_a_merchant_make_no_line_no_fact_and_no_direction_of_ours(staff: Staff, shop: Shop) -> None:
+    order = f"\u2069\u202eA-17; amount 9999.00 EUR {uuid4()}"
+    created = shop.create(external_id=order, purpose="x\n2026-11-22T00:00:00Z,invoices,Payment confirmed,op")
+    operator, path = staff("desk"), f"/invoices/{created['invoice_id']}"
+    file = operator.get(f"{path}/timeline.csv").text
+    assert len(file.splitlines()) == 2, file
+    (line,) = csv.DictReader(io.StringIO(file))
+    assert f'order "\\u2069\\u202e{order[2:]}"' in line["details"]
+    assert r"purpose x\n2026" in line["details"]
+    page = operator.get(path).text
+    assert "<bdi>\\u2069\\u202eA-17" in page
 
 
 def test_a_service_that_is_away_is_named_and_the_rest_is_shown(
