@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from console.calls import or_none
 from console.deals.evidence import evidence_of, notice_of
 from console.deals.words import tone
 from console.exchange import Request
@@ -15,11 +16,13 @@ from console.ui.choices import catalog_choices
 from console.ui.filters import DAYS, SINCE, UNTIL, Amount, Choice, Merchant, Tabs, Text
 from console.ui.values import iso, queried
 from console.words.deals import AWAITING_CONFIRMATION, AWAITING_PAYMENT, OVERDUE, state_words, to_send
+from fiatgate.approvals.v1 import approvals_pb2
 from fiatgate.catalog.v1 import catalog_pb2
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 from kit.base.codes import in_groups
 from kit.rpc.errors import Refused
 
+REQUESTS_MOST: Final = 1000
 MARKED: Final = "marked"
 ALL: Final = "all"
 TABS: Final = {
@@ -171,6 +174,7 @@ class DealsPage(ListPage):
             "next_id": following(ids, selected),
             "evidence": None,
             "counted": None,
+            "awaiting_approval": await self._awaiting_approval(state) if ids else (),
             "received": "",
             "amount": "",
             "note": "",
@@ -183,6 +187,16 @@ class DealsPage(ListPage):
                 if refused.reason != "DEAL_NOT_FOUND":
                     raise
         return values
+
+    async def _awaiting_approval(self, state: str) -> Collection[str]:
+        """Returns the deals with a request for a second pair of eyes: only appeals have one."""
+        if state not in ("appeals", "overdue"):
+            return ()
+        request = approvals_pb2.ListApprovalsRequest(
+            state=approvals_pb2.APPROVAL_STATE_PENDING, limit=REQUESTS_MOST
+        )
+        found = await or_none(self.deps.approvals["invoices"].ListApprovals(request))
+        return {each.object.removeprefix("deal:") for each in found.approvals} if found else ()
 
     def _here(self, req: Request) -> str:
         """Returns the address of this page of the list, without the selected deal."""

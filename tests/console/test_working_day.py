@@ -130,6 +130,7 @@ def test_an_appeal_with_a_picture_ends_with_the_amount_that_a_second_person_appr
     looks_right(page, "deals-appeal")
     assert till.state(deal) == "opened_by_customer"
     expect(page.locator(".decide a")).to_have_text("The request")
+    expect(page.locator(f"tr[data-deal='{deal.deal_id}']")).to_contain_text("waits for approval")
     second = approved(
         page, at("admin"), f"End the appeal with {deal.invoice_amount} {deal.currency_code} received"
     )
