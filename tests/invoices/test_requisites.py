@@ -241,7 +241,7 @@ def test_several_accounts_are_added_all_or_none(world: World) -> None:
 def test_an_account_is_added_once_however_it_is_typed(world: World) -> None:
     add = partial(requisites.add_requisite, world.deps, method_code="card_eur", holder="H", max_deals=1)
     first = add(account="7777 8888", bank="First Bank")
-    for again in ("7777 8888", "7777-8888"):
+    for again in ("7777 8888", "7777-8888", "\uff17\uff17\uff17\uff17\u30008888"):
         for bank in ("First Bank", " first  bank", None):
             assert refusal(partial(add, account=again, bank=bank)) == (
                 "account",

@@ -1,5 +1,6 @@
 """Checks of request values that are rules of this service; those of all services are in kit/rpc/values.py."""
 
+import unicodedata
 from functools import partial
 from uuid import UUID
 
@@ -38,8 +39,8 @@ def reference(value: str) -> str:
 
 
 def account(value: str, kind: AccountKind) -> str:
-    """Returns an account of this kind in its normal form."""
-    typed = values.text("account", value, most=ACCOUNT_MAX_CHARACTERS)
+    """Returns an account of this kind in its normal form. Digits and letters of full width are stored as usual ones."""
+    typed = values.text("account", unicodedata.normalize("NFKC", value), most=ACCOUNT_MAX_CHARACTERS)
     return values.parsed("account", typed, partial(normal_form, kind))
 
 
