@@ -28,7 +28,7 @@ LINKS: Final = (
 
 async def evidence(page: Page, deal_id: str) -> Mapping[str, Any]:
     """Returns the values for the page of a request about a deal."""
-    return {"template": "deals-asked.html", "evidence": await evidence_of(page, deal_id)}
+    return {"template": "deals-asked", "evidence": await evidence_of(page, deal_id)}
 
 
 def add_to(app: App, deps: Deps) -> None:

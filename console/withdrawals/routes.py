@@ -33,7 +33,7 @@ LINKS: Final = (
 
 async def evidence(page: Page, withdraw_uuid: str) -> Mapping[str, Any]:
     """Returns the values for the page of a request about a withdrawal."""
-    return {"template": "withdrawal-payout.html", "payout": await payout_of(page, withdraw_uuid)}
+    return {"template": "withdrawal-payout", "payout": await payout_of(page, withdraw_uuid)}
 
 
 def add_to(app: App, deps: Deps) -> None:
