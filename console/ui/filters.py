@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta
 from typing import ClassVar, Final
 
-from kit.base.money import parse_decimal
+from kit.base.money import typed_decimal
 from kit.rpc.errors import Refused, invalid
 
 TEXT_MAX_CHARACTERS: Final = 254
@@ -97,9 +97,9 @@ class Amount(Filter):
     def checked(self, text: str) -> str:
         if text:
             try:
-                parse_decimal(text)
+                return f"{typed_decimal(text):f}"
             except ValueError:
-                raise self.refusal("an amount is a number, as 49.90") from None
+                raise self.refusal("an amount is a number, as 49.90 or 1234,50") from None
         return text
 
 

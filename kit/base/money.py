@@ -15,6 +15,11 @@ PERCENT_PLACES = 2
 FRACTION_PLACES = 6
 
 _PLAIN = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?")
+_CURRENCY = r"(?:[A-Za-z]{3}|[$€£¥₹₺₽₸₴₩])"
+_TYPED = re.compile(rf"(?:{_CURRENCY}\s*)?(?P<number>[0-9][0-9.,'’\s]*[0-9]|[0-9])(?:\s*{_CURRENCY})?")
+_GROUPED = re.compile(
+    r"(?P<whole>[0-9]{1,3}(?P<mark>[.,'’\s])[0-9]{3}(?:(?P=mark)[0-9]{3})*)(?:[.,](?P<rest>[0-9]{1,2}))?"
+)
 _EXACT = Context(prec=120)
 
 
@@ -28,6 +33,26 @@ def parse_decimal(text: str) -> Decimal:
     if not _PLAIN.fullmatch(text):
         raise ValueError("not a plain decimal number")
     return Decimal(text)
+
+
+def typed_decimal(text: str) -> Decimal:
+    """Returns the amount that a person typed or copied from a statement: `51.00`, `51,00`, `1 234,50`, `1.234,50 €`,
+    `EUR 1,234.50`.
+
+    Raises `ValueError` for other text, also for `1,234`, which may be either number; `1.234` is as the API writes it.
+    """
+    typed = _TYPED.fullmatch(text.strip())
+    number = typed["number"] if typed else text
+    if _PLAIN.fullmatch(number):
+        return parse_decimal(number)
+    if re.fullmatch(r"[0-9]{1,3},[0-9]{3}", number):
+        raise ValueError(
+            f"{number} may be a whole number or not: write {number.replace(',', '')} or {number}.00"
+        )
+    if grouped := _GROUPED.fullmatch(number):
+        whole = grouped["whole"].replace(grouped["mark"], "")
+        return parse_decimal(f"{whole}.{grouped['rest'] or '0'}")
+    return parse_decimal(number.replace(",", "."))
 
 
 def has_decimals(value: Decimal, *, at_most: int) -> bool:

@@ -6,7 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kit.base.money import fiat_text, parse_decimal, percent_text, rate_text, round_down, round_up, usdt_text
+from kit.base.money import (
+    fiat_text,
+    parse_decimal,
+    percent_text,
+    rate_text,
+    round_down,
+    round_up,
+    typed_decimal,
+    usdt_text,
+)
 
 amounts = st.decimals(
     min_value=-(10**25), max_value=10**25, allow_nan=False, allow_infinity=False, places=9
@@ -84,3 +93,24 @@ def test_each_text_has_the_decimals_that_the_api_promises() -> None:
     assert percent_text(Decimal(5)) == "5.00"
     assert usdt_text(Decimal("-0.0")) == "0.000000"
     assert fiat_text(Decimal(10) ** 39) == "1" + "0" * 39 + ".00"
+
+
+@pytest.mark.parametrize(
+    ("text", "amount"),
+    [
+        *(
+            (each, "51")
+            for each in ("51", "51.00", "51,00", " 51,0 ", "EUR 51.00", "51.00 EUR", "€51,00", "51 ₺")
+        ),
+        *((each, "1234.5") for each in ("1234,5", "1,234.50", "1.234,50", "1 234,50", "1\u202f234,50 €")),
+        *((each, "1234567") for each in ("1,234,567", "1.234.567", "1'234'567.00", "USD 1,234,567.00")),
+    ],
+)
+def test_an_amount_is_read_as_statements_print_it(text: str, amount: str) -> None:
+    assert typed_decimal(text) == Decimal(amount)
+
+
+@pytest.mark.parametrize("text", ["1,234", "€1,234", "1,23,4", "1.2.3", "12 34", "order-17", "EUR", ""])
+def test_an_amount_that_may_be_two_is_none(text: str) -> None:
+    with pytest.raises(ValueError, match="number"):
+        typed_decimal(text)

@@ -6,7 +6,7 @@ from typing import Any, Final
 from sqlalchemy import ColumnElement, Connection, Select, literal_column, select
 
 from kit.base.codes import parse_code
-from kit.base.money import fiat_text, has_decimals, parse_decimal
+from kit.base.money import fiat_text, has_decimals, typed_decimal
 from kit.db.database import if_known
 from kit.db.finding import Found, Ids, Search, begins_like
 from services.invoices.account_forms import account_key
@@ -82,9 +82,9 @@ def _invoices_by_amount(connection: Connection, text: str, limit: int) -> Sequen
 
 
 def _amount(text: str) -> Any:
-    """Returns the amount that the text writes, as 50.9 or 50.90; None for other text."""
+    """Returns the amount that the text writes, as 50.9, 50,90 or EUR 50.90; None for other text."""
     try:
-        amount = parse_decimal(text)
+        amount = typed_decimal(text)
     except ValueError:
         return None
     return amount if has_decimals(amount, at_most=2) and 0 < amount < _AMOUNT_MOST else None
