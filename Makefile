@@ -24,7 +24,7 @@ cli: runs ## the operator's command: make cli ARGS="deals list"
 	@exec $(BIN)/fiatgate $(ARGS)
 
 test: develops lint types verify browser ## everything that CI runs: lint, types, verify, tests
-	$(BIN)/pytest $(or $(ARGS),-n 3)
+	$(BIN)/pytest $(or $(ARGS),-n 2)
 
 bench: develops ## the measurements of benchmarks/, with their limits
 	$(BIN)/python -m benchmarks $(ARGS)

@@ -206,7 +206,7 @@ class ApprovalPage(Page):
             refused=refused,
             approval=approval,
             path=_path(service, approval.approval_id),
-            object_path=PATHS.get(kind, "").format(id=id),
+            object_path=self._path_of(req, kind, id),
             names=names,
             summary=named(approval.summary, approval.merchant_id, names),
             may_decide=self.may(req, approval.role or "admin"),
@@ -218,6 +218,11 @@ class ApprovalPage(Page):
     async def _seen(self, kind: str, id: str) -> Mapping[str, Any] | None:
         """Returns the evidence that the second person compares; None for another kind, or while a service is away."""
         return await or_none(self._evidence[kind](self, id)) if kind in self._evidence else None
+
+    def _path_of(self, req: Request, kind: str, id: str) -> str:
+        """Returns the address of the thing; empty when it has no page that the person may open."""
+        path = PATHS.get(kind, "").format(id=id)
+        return path if self.deps.pages.opens(req, f"/{path.split('/')[1]}" if path else "") else ""
 
     def _require_known(self, service: str) -> None:
         if service not in self.deps.approvals:

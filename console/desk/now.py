@@ -14,7 +14,7 @@ from console.desk.live import merged
 from console.desk.queues import rows_of
 from console.exchange import Request
 from console.page import Page
-from console.requisites.pages import full_methods
+from console.ui.choices import full_methods
 from fiatgate.catalog.v1 import catalog_pb2
 from fiatgate.invoices.v1 import invoices_pb2
 from fiatgate.queues.v1 import queues_pb2
@@ -62,7 +62,10 @@ class NowPage(Page):
             processes.of_services(self.deps, seconds=OPTIONAL_SECONDS),
             processes.of_http(self.deps, seconds=OPTIONAL_SECONDS),
             self._deals(),
-            full_methods(self),
+            full_methods(
+                self.deps.catalog.GetCatalog(catalog_pb2.GetCatalogRequest()),
+                self.deps.deals.ListMethodPlaces(invoices_pb2.ListMethodPlacesRequest()),
+            ),
         )
         silent = [name for name, of_one in zip(self.deps.queues, queues, strict=True) if of_one is None]
         away = {each.name for each in services if not each.version}

@@ -9,13 +9,14 @@ from typing import Any, Final
 
 import falcon.asgi
 
-from console.calls import each_of, or_none
+from console.calls import each_of
 from console.exchange import Request
 from console.file_page import FilePage, Lines
 from console.list_page import Asked, Found, ListPage
 from console.page import Line, Page, leave_for, own_path
 from console.ui import charts
 from console.ui.acts import moments_of
+from console.ui.choices import full_methods, methods_by_code
 from console.ui.filters import DAYS, SINCE, UNTIL, Choice, Tabs, Text
 from console.ui.pages import exports
 from console.ui.values import iso, word
@@ -109,7 +110,9 @@ class RequisitesPage(ListPage):
         return {"method": {code: each.name for code, each in (await methods_of(self)).items()}}
 
     async def more(self, req: Request, found: Found) -> Mapping[str, Any]:
-        methods, full = await asyncio.gather(methods_of(self), full_methods(self))
+        catalog = self.deps.catalog.GetCatalog(catalog_pb2.GetCatalogRequest())
+        places = self.deps.deals.ListMethodPlaces(pb.ListMethodPlacesRequest())
+        methods, full = await asyncio.gather(methods_of(self), full_methods(catalog, places))
         return {
             "methods": methods,
             "full": full,
@@ -160,25 +163,9 @@ class RequisitesPage(ListPage):
         self.leave_or_list(req, resp, "Requisite", lines, back=path, notice=notice)
 
 
-async def methods_of(page: Page) -> Mapping[str, catalog_pb2.PaymentMethod]:
+def methods_of(page: Page) -> Awaitable[Mapping[str, catalog_pb2.PaymentMethod]]:
     """Returns the payment methods by code; none while catalog is away."""
-    catalog = await or_none(page.deps.catalog.GetCatalog(catalog_pb2.GetCatalogRequest()))
-    return {} if catalog is None else {each.method_code: each for each in catalog.methods}
-
-
-async def full_methods(page: Page) -> Sequence[catalog_pb2.PaymentMethod]:
-    """Returns the active methods without a free place; none while catalog or invoices is away."""
-    methods, listed = await asyncio.gather(
-        methods_of(page), or_none(page.deps.deals.ListMethodPlaces(pb.ListMethodPlacesRequest()))
-    )
-    if listed is None:
-        return []
-    places = {each.method_code: each for each in listed.methods}
-    return [
-        each
-        for code, each in methods.items()
-        if each.active and (code not in places or places[code].taken >= places[code].places)
-    ]
+    return methods_by_code(page.deps.catalog.GetCatalog(catalog_pb2.GetCatalogRequest()))
 
 
 class DaysFile(FilePage):

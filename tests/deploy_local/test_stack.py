@@ -106,20 +106,11 @@ def test_the_demo_people_have_links_to_both_surfaces(stack: Stack) -> None:
 
 
 def test_every_demo_currency_has_a_fresh_rate_and_methods(stack: Stack) -> None:
+    demo = {"EUR", "USD", "RUB", "KZT", "TRY", "INR", "JPY"}
     currencies = stack.request("GET", "/api/v1/currencies").json()["data"]
-    assert {currency["currency"] for currency in currencies} == {
-        "EUR",
-        "USD",
-        "RUB",
-        "KZT",
-        "TRY",
-        "INR",
-        "JPY",
-    }
+    assert demo <= {currency["currency"] for currency in currencies}
     methods = stack.request("GET", "/api/v1/payment-methods").json()["data"]
-    assert {method["currency"]["code"] for method in methods} == {
-        currency["currency"] for currency in currencies
-    }
+    assert demo <= {method["currency"]["code"] for method in methods}
 
 
 def test_what_is_secret_is_readable_by_us_alone(stack: Stack) -> None:
