@@ -126,8 +126,11 @@ async def unread(gateway: Watched, count: int) -> list[Stranger]:
 
 
 async def answered(gateway: Watched) -> Stranger:
-    """A client with its answer. It comes again until the requests of others are answered: before, none of them waits
-    for its client, so none makes room."""
+    """Returns a client that has its answer.
+
+    It connects again until it is answered: a connection makes room only when its own requests are answered and its
+    client does not read.
+    """
     async with asyncio.timeout(30):
         while True:
             asks = await Stranger.connected(gateway)

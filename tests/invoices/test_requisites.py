@@ -48,7 +48,7 @@ def only(world: World, requisite: RequisiteView) -> None:
 
 
 def use(world: World, requisite: RequisiteView) -> requisites.UseToday:
-    """Of this moment: as a process that has not counted yet."""
+    """Returns the account's use of today, counted anew: a process keeps a count for some seconds."""
     deps = replace(world.deps, uses=Recent(DAY, world.clock))
     return requisites.use_today(deps, [requisite])[0][requisite.id]
 

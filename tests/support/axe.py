@@ -14,8 +14,9 @@ RULES: Final[Mapping[str, Any]] = {
 
 
 def violations(page: Page, options: Mapping[str, Any] = RULES) -> Sequence[dict[str, Any]]:
-    """What axe finds wrong with the page. Of the elements that are right it reports none: they are a hundred times as
-    many, and each report has a selector.
+    """Returns the faults that axe finds on the page.
+
+    Elements that are right are not reported: they are a hundred times as many, and each report has a selector.
     """
     if not page.evaluate("'axe' in window"):
         page.evaluate(AXE_SCRIPT)
