@@ -113,7 +113,7 @@ def test_an_appeal_with_a_picture_ends_with_the_amount_that_a_second_person_appr
         f"{deal.amount_fiat} is not an underpayment: the amount must be above zero and below {deal.amount_fiat}."
     )
     expect(came).to_have_value(deal.amount_fiat)
-    came.fill(deal.invoice_amount)
+    came.fill(deal.invoice_amount.replace(".", ","))
     page.keyboard.press("Enter")
     counted = till.desk.deals.CheckAdjustment(
         pb.CheckAdjustmentRequest(deal_id=deal.deal_id, received_amount=deal.invoice_amount)
