@@ -123,14 +123,27 @@ def gateway_url() -> str:
     return str(described["url"])
 
 
-def console_urls() -> dict[str, str]:
-    """Returns the base URLs of the consoles that are known here: `FIATGATE_DESK_URL` and `FIATGATE_DASHBOARD_URL`, else
-    the local stack's.
+def internal_gateway_url() -> str:
+    """Returns the address of the gateway for this process: `FIATGATE_INTERNAL_GATEWAY_URL`, else the base URL.
+
+    In a cluster the base URL leads out of it and back.
     """
-    surfaces = {"console-desk": "FIATGATE_DESK_URL", "console-dashboard": "FIATGATE_DASHBOARD_URL"}
+    return os.environ.get("FIATGATE_INTERNAL_GATEWAY_URL", "").rstrip("/") or gateway_url()
+
+
+def internal_console_urls() -> dict[str, str]:
+    """Returns the addresses at which this process reaches the consoles that are known here, by name:
+    `FIATGATE_INTERNAL_DESK_URL` and `FIATGATE_INTERNAL_DASHBOARD_URL`, else those without `INTERNAL_`, else the local
+    stack's.
+    """
     described = (stack.found() or {}).get("consoles", {})
-    urls = {name: os.environ.get(variable) or described.get(name, "") for name, variable in surfaces.items()}
-    return {name: url.rstrip("/") for name, url in urls.items() if url}
+    urls = {
+        surface: os.environ.get(f"FIATGATE_INTERNAL_{variable}")
+        or os.environ.get(f"FIATGATE_{variable}")
+        or described.get(surface, "")
+        for surface, variable in (("console-desk", "DESK_URL"), ("console-dashboard", "DASHBOARD_URL"))
+    }
+    return {surface: url.rstrip("/") for surface, url in urls.items() if url}
 
 
 def demo_credentials() -> dict[str, Any]:

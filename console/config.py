@@ -70,13 +70,13 @@ class DeskSettings(ConsoleSettings):
 
     internal_gateway_url: BaseUrlOrNone = Field(
         default="",
-        description="address at which the desk itself reaches the gateway, for the page Health, where it is "
-        "unknown when this is empty",
+        description="address at which the process itself reaches the gateway, for its health; empty: for the desk "
+        "unknown, for `fiatgate status` the PUBLIC_URL",
     )
     internal_dashboard_url: BaseUrlOrNone = Field(
         default="",
-        description="address at which the desk itself reaches the dashboard, for the page Health, where it is "
-        "unknown when this is empty",
+        description="address at which the process itself reaches the dashboard, for its health; empty: for the desk "
+        "unknown, for `fiatgate status` the DASHBOARD_URL",
     )
 
     @property

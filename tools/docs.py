@@ -24,7 +24,7 @@ sys.path.insert(0, str(ROOT))  # run as a script, python looks beside the script
 from cli.__main__ import app  # noqa: E402  see the line above
 from console.config import DashboardSettings, DeskSettings  # noqa: E402
 from gateway.config import GatewaySettings  # noqa: E402
-from kit.base.config.processes import SERVICES, Settings  # noqa: E402
+from kit.base.config.processes import SERVICES, CallerSettings, CliSettings, Settings  # noqa: E402
 from kit.base.config.variables import PREFIX, describe  # noqa: E402
 from tools import api_states, api_tables  # noqa: E402
 
@@ -79,7 +79,8 @@ def settings_classes() -> dict[str, type[Settings]]:
 
 def settings_table() -> str:
     readers: dict[Row, list[str]] = {}
-    for process, settings in settings_classes().items():
+    all_settings: dict[str, type[CallerSettings]] = {**settings_classes(), "cli": CliSettings}
+    for process, settings in all_settings.items():
         for row in _rows(process, settings):
             readers.setdefault(row, []).append(process)
     lines = ["| variable | default | allowed | read by | meaning |", "|---|---|---|---|---|"]
@@ -94,12 +95,12 @@ def settings_table() -> str:
 
 def _place(row: Row, processes: list[str]) -> int:
     """Returns the group of a row: variables of all processes, of each service, addresses, and the rest."""
-    if len(processes) == len(settings_classes()):
+    if settings_classes().keys() <= set(processes):
         return 0
     return 1 if "<SERVICE>" in row.variables else 2 if "_ADDRESS" in row.variables else 3
 
 
-def _rows(process: str, settings: type[Settings]) -> Iterator[Row]:
+def _rows(process: str, settings: type[CallerSettings]) -> Iterator[Row]:
     for described, (name, field) in zip(describe(settings), settings.model_fields.items(), strict=True):
         variables = described.variables
         if name in settings.of_each_process() | settings.own_only:
@@ -128,7 +129,7 @@ def _allowed(annotation: Any, metadata: list[Any]) -> str:
 
 
 def _names(processes: list[str]) -> str:
-    if len(processes) == len(settings_classes()):
+    if settings_classes().keys() <= set(processes):
         return "all"
     return "services" if set(processes) == set(SERVICES) else ", ".join(processes)
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import importlib
 import sys
-import tomllib
 from pathlib import Path
 from typing import Any, Final
 
@@ -40,7 +39,7 @@ def manifests() -> dict[Path, str]:
             "certificates.yaml.j2", processes=[*services, *http, "cli"]
         ),
         components / "mtls" / "kustomization.yaml": _rendered(
-            "mtls.yaml.j2", services=[*services], http=[*http], version=_version()
+            "mtls.yaml.j2", services=[*services], http=[*http]
         ),
     }
 
@@ -53,10 +52,6 @@ def _calls(services: list[str]) -> dict[str, Any]:
     names = sorted({name for each in callers.values() for name in each})
     called = {name: [service for service in services if name in callers[service]] for name in names}
     return {"callers": callers, "called": called}
-
-
-def _version() -> str:
-    return str(tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"])
 
 
 def _rendered(template: str, **values: Any) -> str:

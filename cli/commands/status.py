@@ -68,7 +68,7 @@ def _query_all() -> list[Reported]:
     """Queries all at the same time: several that do not answer cost no more time than one."""
     queries: list[Callable[[], Reported]] = [
         _query_gateway,
-        *(partial(_query_http, name, url) for name, url in connection.console_urls().items()),
+        *(partial(_query_http, name, url) for name, url in connection.internal_console_urls().items()),
         *(partial(_query, name) for name in SERVICES),
     ]
     with ThreadPoolExecutor(len(queries)) as threads:
@@ -77,7 +77,7 @@ def _query_all() -> list[Reported]:
 
 def _query_gateway() -> Reported:
     try:
-        url = connection.gateway_url()
+        url = connection.internal_gateway_url()
     except stack.NoAddress:  # the services can still be queried where only their addresses are known
         return _silent("gateway", "NO_ADDRESS: set FIATGATE_PUBLIC_URL")
     return _query_http("gateway", url)

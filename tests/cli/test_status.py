@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import json
 import os
 import pty
 import re
@@ -17,9 +18,10 @@ import threading
 import pytest
 from rich.console import Console
 
-from cli import output
+from cli import connection, output
 from cli.commands import status
 from deploy.local import child
+from deploy.local.ports import free_ports
 from deploy.local.waiting import wait_until
 from fiatgate.status.v1 import status_pb2
 from kit.base.clock import monotonic_seconds
@@ -139,3 +141,22 @@ def test_a_refused_password_is_no_outage_of_nats(detail: str, shown: str) -> Non
     first = next(health.lines_of(answer, age=lambda worker: "-"))
     assert "".join(part.text for part in first.parts) == shown
     assert status.shown(first).startswith(f"[bold red]{shown}[/bold red]")
+
+
+def test_processes_are_reached_at_the_addresses_inside_where_those_are_set(
+    fiatgate: Fiatgate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a cluster the public address leads out of it, where the pod of this command reaches nothing."""
+    _wait_until_well()
+    inside = {
+        each: connection.internal_console_urls()[f"console-{each.lower()}"] for each in ("DESK", "DASHBOARD")
+    }
+    inside["GATEWAY"] = connection.internal_gateway_url()
+    nowhere = f"http://127.0.0.1:{free_ports(1)[0]}"
+    for outside in ("PUBLIC_URL", "DESK_URL", "DASHBOARD_URL"):
+        monkeypatch.setenv(f"FIATGATE_{outside}", nowhere)
+    away = {each["service"] for each in json.loads(run("status", "--json").out) if not each["healthy"]}
+    assert away == {"gateway", "console-desk", "console-dashboard"}
+    for site, url in inside.items():
+        monkeypatch.setenv(f"FIATGATE_INTERNAL_{site}_URL", url)
+    assert all(each["healthy"] for each in fiatgate("status"))

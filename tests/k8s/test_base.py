@@ -19,6 +19,7 @@ import yaml
 
 from gateway.api.webhooks import RESEND_SECONDS
 from gateway.walls.uploads import PICTURE_BODY_MAX_BYTES, PICTURE_BODY_SECONDS
+from kit.base.config.processes import CliSettings
 from kit.rpc.client import DEADLINE_SECONDS
 from kit.rpc.server import ALIVE
 from kit.web.bodies import BODY_SECONDS
@@ -103,6 +104,22 @@ def test_every_variable_is_a_setting(workload: Manifest) -> None:
     assert names <= known_variables(settings_class(workload)), (
         "nobody reads it: a typing error, or it was renamed"
     )
+
+
+def test_the_operators_pod_finds_every_process_where_its_service_is() -> None:
+    (cli,) = [each for each in of_kind("Deployment") if process(each) == "cli"]
+    own = {each["name"]: each["value"] for each in container(cli)["env"]}
+    assert own.keys() <= known_variables(CliSettings)
+    assert container(cli)["envFrom"] == [{"configMapRef": {"name": "fiatgate-settings"}}]
+    found = {key: value for key, value in (shared_settings() | own).items() if "_INTERNAL_" in key}
+    assert found == {
+        "FIATGATE_INTERNAL_GATEWAY_URL": "http://gateway",
+        "FIATGATE_INTERNAL_DESK_URL": "http://console-desk",
+        "FIATGATE_INTERNAL_DASHBOARD_URL": "http://console-dashboard",
+    }
+    assert {name(each) for each in of_kind("Service")} >= {
+        url.removeprefix("http://") for url in found.values()
+    }
 
 
 def test_every_shared_variable_is_a_setting_of_somebody() -> None:
@@ -349,6 +366,13 @@ def test_a_rollout_takes_no_pod_away_before_the_next_is_ready(deployment: Manife
 
 
 @pytest.mark.parametrize("job", of_kind("Job"), ids=name)
+def test_a_change_of_settings_leaves_a_migration_as_it_is(job: Manifest) -> None:
+    """The name of the settings' ConfigMap changes with its content, and a Job can't be changed."""
+    assert "envFrom" not in container(job)
+    assert "volumes" not in pod(job)
+
+
+@pytest.mark.parametrize("job", of_kind("Job"), ids=name)
 def test_a_migration_leaves_room_for_the_next(job: Manifest) -> None:
     assert job["spec"]["ttlSecondsAfterFinished"] > 0, "a Job can't be changed, only be gone"
     assert pod(job)["restartPolicy"] == "OnFailure"
@@ -447,6 +471,7 @@ def test_it_renders() -> None:
         assert each["metadata"]["labels"]["app.kubernetes.io/part-of"] == "fiatgate"
         if each["kind"] in ("Deployment", "Job"):
             assert container(each)["image"] == f"fiatgate:{VERSION}"
+        if each["kind"] == "Deployment":
             assert container(each)["envFrom"] == [{"configMapRef": {"name": name(settings)}}]
 
 

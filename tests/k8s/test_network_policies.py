@@ -235,8 +235,10 @@ def test_the_public_reaches_the_gateway_and_the_dashboard_only(workload: Manifes
 
 def test_the_desk_is_reached_from_the_private_network_only() -> None:
     (desk,) = [each for each in WORKLOADS if name(each) == "console-desk"]
-    (peer,) = peers(labels_of(desk), "ingress", HTTP)
-    assert peer == {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "private-proxy"}}}
+    proxy, operators = peers(labels_of(desk), "ingress", HTTP)
+    assert proxy == {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "private-proxy"}}}
+    cli = {"app.kubernetes.io/name": "cli", "app.kubernetes.io/component": "cli"}
+    assert operators == {"podSelector": {"matchLabels": cli}}
     assert not [each for each in of_kind("Ingress") if "desk" in str(each)]
 
 

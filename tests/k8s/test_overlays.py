@@ -181,6 +181,50 @@ def test_locally_no_role_can_take_all_connections_and_each_has_enough() -> None:
         assert limits[service] >= int(most), "docs/operations.md: what all its pods open"
 
 
+def test_locally_a_restart_leaves_one_pod_of_each_that_is_called() -> None:
+    least = {
+        name(each): each["spec"]["minReplicas"] for each in rendered(LOCAL) if "Autoscaler" in each["kind"]
+    }
+    assert {each for each, pods in least.items() if pods == 2} == {*SERVICES, "gateway"}
+
+
+def test_locally_two_cores_have_room_for_all_pods_while_each_is_replaced() -> None:
+    least = {
+        name(each): each["spec"]["minReplicas"] for each in rendered(LOCAL) if "Autoscaler" in each["kind"]
+    }
+    cores = 0.0
+    for workload in workloads(LOCAL):
+        pods = least.get(name(workload), workload["spec"].get("replicas", 1))
+        surge = 1 if workload["kind"] == "Deployment" else 0
+        asked = container(workload)["resources"]["requests"]["cpu"]
+        cores += (pods + surge) * int(asked.removesuffix("m")) / 1000
+    assert cores <= 0.8, "the rest is for the system pods of the cluster"
+
+
+@pytest.mark.parametrize("service", ["postgres", "nats"])
+def test_locally_only_pods_of_the_namespace_reach_the_stores(service: str) -> None:
+    (policy,) = [
+        each
+        for each in rendered(LOCAL)
+        if each["kind"] == "NetworkPolicy" and name(each) == f"{service}-callers"
+    ]
+    assert policy["spec"]["podSelector"] == {"matchLabels": {"app.kubernetes.io/name": service}}
+    (rule,) = policy["spec"]["ingress"]
+    (peer,) = rule["from"]
+    assert peer.keys() == {"podSelector"}, "without a namespaceSelector: of the same namespace"
+    (names,) = [each for each in peer["podSelector"]["matchExpressions"] if each["key"].endswith("/name")]
+    users = (
+        SERVICES
+        if service == "postgres"
+        else {process(each) for each in workloads(LOCAL) if _uses_nats(each)}
+    )
+    assert set(names["values"]) == set(users)
+
+
+def _uses_nats(workload: Manifest) -> bool:
+    return any(each["name"].endswith("_NATS_URL") for each in container(workload).get("env", ()))
+
+
 def test_what_is_local_is_applied_before_the_migrations() -> None:
     """An install applies `setup` and `migrate` first: databases, secrets, settings, policies."""
     late = {each["kind"] for each in rendered(LOCAL) if component(each) not in ("setup", "migrate")}

@@ -72,6 +72,21 @@ class CliSettings(CallerSettings):
 
     service: ClassVar[str] = "cli"
 
+    internal_gateway_url: BaseUrlOrNone = Field(
+        default="",
+        description="address at which the process itself reaches the gateway, for its health; empty: for the desk "
+        "unknown, for `fiatgate status` the PUBLIC_URL",
+    )
+    internal_dashboard_url: BaseUrlOrNone = Field(
+        default="",
+        description="address at which the process itself reaches the dashboard, for its health; empty: for the desk "
+        "unknown, for `fiatgate status` the DASHBOARD_URL",
+    )
+    internal_desk_url: BaseUrlOrNone = Field(
+        default="",
+        description="address at which `fiatgate status` reaches the desk; empty: the DESK_URL",
+    )
+
 
 class Settings(CallerSettings):
     """The settings of every process that runs."""
