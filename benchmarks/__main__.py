@@ -24,6 +24,7 @@ BENCHMARKS = (
     "bench_webhooks",
     "bench_latency",
     "bench_chain",
+    "bench_expiry",
     "bench_stack",
     "bench_walls",
     "bench_actors",

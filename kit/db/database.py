@@ -10,7 +10,7 @@ import functools
 import json
 import select
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from decimal import Decimal
@@ -116,24 +116,15 @@ def insert_known(table: str, row: Mapping[str, Any], *, then: str = "") -> TextC
 
     For a column that the newest migration adds: the code of the same version runs without it (docs/decisions/0025).
     """
-    return text(_insert_known(table, then)).bindparams(row=as_json(row))
-
-
-@functools.cache
-def prepared_insert_known(table: str) -> Prepared[None]:
-    """Returns the same as a hot statement, whose only value is `row`: the row as `as_json`."""
-    return Prepared(f"insert_into_{table}", _insert_known(table, ""), {"row": "text"}, lambda: None)
-
-
-def as_json(row: Mapping[str, Any]) -> str:
-    return json.dumps(row, default=_for_json)
-
-
-def _insert_known(table: str, then: str) -> str:
     # jsonb_populate_record ignores members that are no column.
-    return (
+    return text(
         f"INSERT INTO {table} SELECT * FROM jsonb_populate_record(NULL::{table}, CAST(:row AS jsonb)) {then}"  # noqa: S608
-    )
+    ).bindparams(row=as_json(row))
+
+
+def as_json(rows: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> str:
+    """Returns a row, or several, as `jsonb_populate_record` or `jsonb_populate_recordset` reads them."""
+    return json.dumps(rows, default=_for_json)
 
 
 def if_known(table: str, column: str) -> ColumnElement[str | None]:

@@ -146,6 +146,10 @@ class Bus:
         """Sends a hint to the current listeners; it is lost without listeners or NATS. Never waits or raises."""
         self._loop.post(self._send, subject, data)
 
+    def hint_all(self, subjects: Sequence[str]) -> None:
+        """Sends a hint on each of these subjects, as `hint` does."""
+        self._loop.post(self._send_all, subjects)
+
     def on_hint(self, subject: str, listener: Listener, *, every_seconds: float = 0.0) -> None:
         """Calls `listener(subject, data)` for every hint on `subject` (NATS wildcards work), from now on.
 
@@ -274,6 +278,10 @@ class Bus:
         if self._client.is_connected:
             with suppress(*NATS_ERRORS):
                 await self._client.publish(subject, data)
+
+    async def _send_all(self, subjects: Sequence[str]) -> None:
+        for subject in subjects:
+            await self._send(subject, b"")
 
     async def _listen(self) -> None:
         """Subscribes the listeners that have no subscription yet; nats-py keeps subscriptions over reconnects."""

@@ -1,9 +1,11 @@
-"""The only place where a deal or an invoice changes its state. Each change is made under the invoice's row lock, by the
-table of transitions, with its history row, and with the announcement when the invoice finishes.
+"""The steps of a deal and its invoice. Each is made under the invoice's row lock, by the table of transitions, with its
+history row, and with the announcement when the invoice finishes. Only `batches` makes steps besides: those that time
+takes, for many invoices at once, by the rules here.
 """
 
 from datetime import datetime
 from decimal import Decimal
+from typing import TypeGuard
 from uuid import UUID
 
 from sqlalchemy.orm import Session
@@ -59,23 +61,35 @@ def expire_if_overdue(tx: Session, deps: Deps, invoice: Invoice, deal: Deal | No
 
     Every step of a customer calls this first: a late worker never makes a step possible after its time.
     """
+    if not is_overdue(invoice, deal, now):
+        return False
+    if deal is None:
+        finish(tx, deps, invoice, None, InvoiceStatus.EXPIRED, now=now)
+    else:
+        advance(tx, deps, invoice, deal, Trigger.EXPIRE, now=now, actor=BY_TIME)
+    return True
+
+
+def is_overdue(invoice: Invoice, deal: Deal | None, now: datetime) -> bool:
+    """Returns whether the invoice's time is over: for choosing a method, or for paying the newest deal."""
     if invoice.status != InvoiceStatus.PENDING:
         return False
     if states.invoice_overdue(has_deal=deal is not None, invoice_expires_at=invoice.expires_at, now=now):
-        finish(tx, deps, invoice, None, InvoiceStatus.EXPIRED, now=now)
         return True
-    if deal is not None and states.deal_overdue(state_of(deal), deal.expires_at, now):
-        advance(tx, deps, invoice, deal, Trigger.EXPIRE, now=now, actor=BY_TIME)
-        return True
-    return False
+    return deal is not None and states.deal_overdue(state_of(deal), deal.expires_at, now)
 
 
 def appeal_if_overdue(tx: Session, deps: Deps, invoice: Invoice, deal: Deal | None, now: datetime) -> bool:
     """Makes an appeal of a deal that was marked paid and not confirmed in time; returns true when this call did it."""
-    if deal is None or not states.confirmation_overdue(state_of(deal), deal.confirm_before, now):
+    if not is_confirmation_overdue(deal, now):
         return False
     advance(tx, deps, invoice, deal, Trigger.CONFIRMATION_OVERDUE, now=now, actor=BY_TIME)
     return True
+
+
+def is_confirmation_overdue(deal: Deal | None, now: datetime) -> TypeGuard[Deal]:
+    """Returns whether a deal that was marked paid has waited too long for the operator."""
+    return deal is not None and states.confirmation_overdue(state_of(deal), deal.confirm_before, now)
 
 
 def step_of(deal: Deal, trigger: Trigger) -> Transition:
