@@ -146,10 +146,12 @@ def invoices_bus(nats_server: NatsServer) -> Iterator[Bus]:
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     """The session's whole stack, seeded with the demo merchant: see tests/support/stack.py.
 
-    The consoles have no limit of requests: all tests have one address.
+    The consoles have no limit of requests: all tests have one address. Keys have a lease that is short, so that acts
+    that wait for its end take little time.
     """
-    no_limit = {f"FIATGATE_{surface}_REQUESTS_PER_MINUTE": "0" for surface in ("DESK", "DASHBOARD")}
-    whole = Stack(tmp_path_factory.mktemp("stack") / "home", settings=no_limit)
+    settings = {f"FIATGATE_{surface}_REQUESTS_PER_MINUTE": "0" for surface in ("DESK", "DASHBOARD")}
+    settings["FIATGATE_KEY_LEASE_MILLISECONDS"] = "300"
+    whole = Stack(tmp_path_factory.mktemp("stack") / "home", settings=settings)
     try:
         whole.start()
         yield whole

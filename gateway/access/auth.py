@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 import falcon.asgi
 
 from fiatgate.merchants.v1.merchants_pb2 import AuthenticateRequest, AuthenticateResponse
+from gateway.access.leases import Leases
 from gateway.access.limits import RateLimit
 from gateway.exchange import Request
 from gateway.walls.shared_calls import SharedCalls
@@ -22,14 +23,15 @@ OPEN_PATHS: Final = frozenset({"/api/v1/openapi.json"})  # the API's description
 class Authentication:
     """Every route under /api needs a key, by its template: no route can forget the check.
 
-    The key is checked at every request and never cached, so that a deactivated key ends at once. An unknown route
-    answers NOT_FOUND without checking the key: it has nothing to protect.
+    A key is checked with merchants unless its lease lasts (`leases`). An unknown route answers NOT_FOUND without
+    checking the key: it has nothing to protect.
     """
 
     def __init__(
         self, merchants: "MerchantsServiceAsyncStub", rate_limit: RateLimit | None, strangers: Strangers
     ) -> None:
         self._merchants = merchants
+        self._leases = Leases()
         self._shared = SharedCalls[str, AuthenticateResponse]()
         self._rate_limit = rate_limit
         self._strangers = strangers
@@ -43,7 +45,10 @@ class Authentication:
         key = req.get_header("X-Api-Key")
         if not key:
             raise unauthenticated("API_KEY_MISSING", "The X-Api-Key header is missing or empty")
-        answer = await self._strangers.ask(KEYS, req.exchange.network, key, partial(self._authenticated, key))
+        answer = self._leases.answer(key)
+        if answer is None:
+            question = partial(self._shared.answer, key, partial(self._authenticated, key))
+            answer = await self._strangers.ask(KEYS, req.exchange.network, key, question)
         req.exchange.merchant = answer.merchant
         req.exchange.key_id = answer.key_id
         if self._rate_limit is not None:
@@ -53,5 +58,9 @@ class Authentication:
                 raise allowance.refusal()
 
     async def _authenticated(self, key: str) -> AuthenticateResponse:
+        # The call before this one, for which the request waited, may have brought the lease.
+        leased = self._leases.answer(key)
+        if leased is not None:
+            return leased
         request = AuthenticateRequest(api_key=key)
-        return await self._shared.answer(key, partial(self._merchants.Authenticate, request))
+        return await self._leases.asked(key, partial(self._merchants.Authenticate, request))

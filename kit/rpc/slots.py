@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent import futures
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
+from math import ceil
 from operator import attrgetter
 from typing import Any, Final, ParamSpec, TypeVar
 
@@ -62,12 +63,15 @@ class Slots:
     waiting  calls that may wait for a thread; more are refused at once
     share    the part of the kind that one owner may take; None: all of it
     owner    returns the owner of a request, where there is a share
+    threads_per_connection  threads that can share a database connection; more than one where calls mostly wait for
+                            other things
     """
 
     name: str
     methods: frozenset[str]
     threads: int | None = None
     waiting: int = 32
+    threads_per_connection: int = 1
     share: Share | None = None
     owner: Callable[[Any], str] = str
 
@@ -75,7 +79,7 @@ class Slots:
     def connections(self) -> int:
         """The database connections that its calls need at the same time, besides those for THREADS."""
         in_all = None if self.share is None else self.share.in_all
-        return in_all or self.threads or 0
+        return ceil((in_all or self.threads or 0) / self.threads_per_connection)
 
 
 def lists(method: str, *, in_all: int = 1) -> Slots:

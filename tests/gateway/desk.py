@@ -8,6 +8,7 @@ import string
 from collections.abc import Callable
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import psycopg2
@@ -198,6 +199,10 @@ class Desk:
         self.merchants.SetCategory(merchants_pb2.SetCategoryRequest(code=code, commission=commission))
         return code
 
+    @cache  # noqa: B019  a desk lives as long as its module's tests
+    def _shared_category(self) -> str:
+        return self.category()
+
     def shop(self, currency: str, **changes: Any) -> Shop:
         """A merchant that may use this currency only."""
         values: dict[str, Any] = {
@@ -209,7 +214,7 @@ class Desk:
             "allowed_currencies": [currency],
         } | changes
         if "category_code" not in changes:
-            values["category_code"] = self.category()
+            values["category_code"] = self._shared_category()
         merchant = self.merchants.CreateMerchant(merchants_pb2.CreateMerchantRequest(**values)).merchant
         key = self.merchants.CreateApiKey(
             merchants_pb2.CreateApiKeyRequest(merchant_id=merchant.merchant_id, name="test")

@@ -1,12 +1,14 @@
-"""One call for all who wait for the same answer, and still nothing remembered: on the real stack."""
+"""One call for all who wait for the same answer, and keys that are used until their lease ends: on the real stack."""
 
 from __future__ import annotations
 
 import threading
 from collections import Counter
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import psycopg2
+import pytest
 import requests
 
 from deploy.local.waiting import wait_until
@@ -16,6 +18,8 @@ from tests.gateway.desk import Desk, Shop, code_of
 from tests.support.stack import Stack
 
 CLIENTS = 24
+REQUESTS = 8
+"""More than enough to reach both workers of the gateway."""
 
 
 def authenticate_calls(stack: Stack) -> int:
@@ -23,12 +27,14 @@ def authenticate_calls(stack: Stack) -> int:
     return sum("MerchantsService/Authenticate" in line for line in log.read_text().splitlines())
 
 
-def test_requests_that_wait_for_one_key_share_a_call(stack: Stack, shop: Shop) -> None:
+def test_requests_that_wait_for_one_key_share_a_call(stack: Stack, desk: Desk, shop: Shop) -> None:
+    made = desk.merchants.CreateApiKey(merchants_pb2.CreateApiKeyRequest(merchant_id=shop.merchant_id))
+    key = {"X-Api-Key": made.api_key}  # a key that has no lease yet
     before = authenticate_calls(stack)
     with psycopg2.connect(stack.superuser_url("merchants")) as connection, connection.cursor() as cursor:
         cursor.execute("LOCK TABLE api_keys IN ACCESS EXCLUSIVE MODE")  # whoever asks now has to wait
         with ThreadPoolExecutor(CLIENTS) as threads:
-            asked = [threads.submit(shop.get, "/api/v1/currencies") for _ in range(CLIENTS)]
+            asked = [threads.submit(shop.get, "/api/v1/currencies", headers=key) for _ in range(CLIENTS)]
             wait_until(lambda: _waiting_for_lock(stack) > 0, "a call to wait", timeout_seconds=10)
             connection.rollback()
             answers = [each.result() for each in asked]
@@ -62,6 +68,65 @@ def test_a_deactivated_key_is_refused_from_the_next_request_on_whatever_is_under
             statuses = sum((load.result() for load in loads), Counter())
         assert [code_of(answer) for answer in after] == ["API_KEY_INVALID"] * 10
         assert set(statuses) <= {404, 403}
+
+
+def deactivate(desk: Desk, shop: Shop) -> None:
+    desk.merchants.DeactivateApiKey(merchants_pb2.DeactivateApiKeyRequest(key_id=shop.key_id))
+
+
+def deactivate_again(desk: Desk, shop: Shop) -> None:
+    """After a first act that was committed, and was cut off before its answer."""
+    with psycopg2.connect(desk.stack.superuser_url("merchants")) as connection, connection.cursor() as cursor:
+        cursor.execute("UPDATE api_keys SET deactivated_at = now() WHERE id = %s", [shop.key_id])
+    connection.close()
+    deactivate(desk, shop)
+
+
+def ban(desk: Desk, shop: Shop) -> None:
+    desk.merchants.BanMerchant(merchants_pb2.BanMerchantRequest(merchant_id=shop.merchant_id))
+
+
+def block(desk: Desk, shop: Shop) -> None:
+    desk.merchants.BlockOwner(merchants_pb2.BlockOwnerRequest(email=shop.owner_email))
+
+
+@pytest.mark.parametrize(
+    ("act", "reason"),
+    [
+        (deactivate, "API_KEY_INVALID"),
+        (deactivate_again, "API_KEY_INVALID"),
+        (ban, "MERCHANT_BLOCKED"),
+        (block, "OWNER_BLOCKED"),
+    ],
+)
+def test_a_merchant_that_was_stopped_is_refused_although_its_key_was_just_used(
+    desk: Desk, currency: str, act: Callable[[Desk, Shop], None], reason: str
+) -> None:
+    used = desk.shop(currency)
+    answers = [used.get("/api/v1/withdrawals") for _ in range(REQUESTS)]
+    assert {answer.status_code for answer in answers} == {200}
+    act(desk, used)
+    answers = [used.get("/api/v1/withdrawals") for _ in range(REQUESTS)]
+    assert [code_of(answer) for answer in answers] == [reason] * REQUESTS
+
+
+def test_changed_options_hold_from_the_answer_on(desk: Desk, currency: str, method: str) -> None:
+    code = desk.category("0.04")
+    used = desk.shop(currency, category_code=code)
+
+    def commissions() -> set[str]:
+        offers = [used.get(f"/api/v1/payment-methods?currency={currency}").json()["data"] for _ in range(4)]
+        return {offer["max_commission"] for each in offers for offer in each}
+
+    before = commissions()
+    desk.merchants.SetCategory(merchants_pb2.SetCategoryRequest(code=code, commission="0.3"))
+    assert len(before) == len(after := commissions()) == 1
+    assert before != after
+    change = merchants_pb2.ConfigureMerchantRequest(
+        merchant_id=used.merchant_id, allowed_methods=merchants_pb2.AllowedCodes(codes=["none"])
+    )
+    desk.merchants.ConfigureMerchant(change)
+    assert commissions() == set()
 
 
 def _waiting_for_lock(stack: Stack) -> int:

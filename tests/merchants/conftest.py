@@ -38,15 +38,18 @@ def clock() -> ManualClock:
 
 @pytest.fixture(scope="module")
 def make_settings(database_url: Callable[[str], str]) -> Callable[..., MerchantsSettings]:
-    """Settings of the module's database; the master key is the module's unless given."""
+    """Settings of the module's database; the master key is the module's unless given, keys have no lease."""
     master_key = Fernet.generate_key().decode()
 
-    def make(*master_keys: str, webhook_allow_private: bool = False) -> MerchantsSettings:
+    def make(
+        *master_keys: str, webhook_allow_private: bool = False, key_lease_milliseconds: int = 0
+    ) -> MerchantsSettings:
         return MerchantsSettings(
             database_url=database_url("merchants"),
             bind="127.0.0.1:0",
             master_keys=master_keys or (master_key,),
             webhook_allow_private=webhook_allow_private,
+            key_lease_milliseconds=key_lease_milliseconds,
         )
 
     return make

@@ -5,6 +5,8 @@ import uuid
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import psycopg2
@@ -16,6 +18,7 @@ from deploy.local.waiting import wait_until
 from fiatgate.merchants.v1 import merchants_pb2 as pb
 from fiatgate.merchants.v1.merchants_pb2_grpc import MerchantsServiceStub
 from kit.rpc.errors import Refused
+from services.merchants.config import MerchantsSettings
 from services.merchants.wiring import Deps
 from tests.merchants.conftest import serving
 from tests.support.databases import owner_url
@@ -109,6 +112,31 @@ def test_authenticate_tells_merchant_and_key(
 ) -> None:
     answer = stub.Authenticate(pb.AuthenticateRequest(api_key=key.api_key))
     assert answer == pb.AuthenticateResponse(merchant=merchant, key_id=key.key_id)
+
+
+def test_an_act_without_time_for_the_end_of_a_lease_changes_nothing(
+    deps: Deps,
+    make_settings: Callable[..., MerchantsSettings],
+    merchant: pb.Merchant,
+    key: pb.CreateApiKeyResponse,
+) -> None:
+    """Its caller would get no answer, and could not know from when on it holds."""
+    longest = replace(deps, settings=make_settings(key_lease_milliseconds=2000))
+    with serving(longest) as stub:
+        answer = stub.Authenticate(pb.AuthenticateRequest(api_key=key.api_key))
+        assert answer.lease_milliseconds == 2000
+        acts = [
+            partial(stub.DeactivateApiKey, pb.DeactivateApiKeyRequest(key_id=key.key_id)),
+            partial(stub.BanMerchant, pb.BanMerchantRequest(merchant_id=merchant.merchant_id)),
+            partial(stub.BlockOwner, pb.BlockOwnerRequest(email=merchant.owner_email)),
+            partial(
+                stub.ConfigureMerchant,
+                pb.ConfigureMerchantRequest(merchant_id=merchant.merchant_id, name="Another"),
+            ),
+        ]
+        for act in acts:
+            assert refused(lambda act=act: act(timeout=1.9)).reason == "DB_UNAVAILABLE"
+        assert stub.Authenticate(pb.AuthenticateRequest(api_key=key.api_key)).merchant == merchant
 
 
 @pytest.mark.parametrize("suffix", [" ", "\0", "\n", "é", "x" * 100_000])

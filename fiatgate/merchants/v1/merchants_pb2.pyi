@@ -282,8 +282,11 @@ class AuthenticateResponse(_message.Message):
 
     MERCHANT_FIELD_NUMBER: _builtins.int
     KEY_ID_FIELD_NUMBER: _builtins.int
+    LEASE_MILLISECONDS_FIELD_NUMBER: _builtins.int
     key_id: _builtins.str
     """The presented key; an invoice keeps it, because its secret signs the webhook."""
+    lease_milliseconds: _builtins.int
+    """The time for which the caller may use this answer, from the start of its call. 0: for the request of the call only."""
     @_builtins.property
     def merchant(self) -> Global___Merchant: ...
     def __init__(
@@ -291,10 +294,11 @@ class AuthenticateResponse(_message.Message):
         *,
         merchant: Global___Merchant | None = ...,
         key_id: _builtins.str = ...,
+        lease_milliseconds: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["merchant", b"merchant"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["key_id", b"key_id", "merchant", b"merchant"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["key_id", b"key_id", "lease_milliseconds", b"lease_milliseconds", "merchant", b"merchant"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -146,8 +146,9 @@ class MerchantsServiceServicer:
     """
 
     def Authenticate(self, request, context):
-        """Returns the merchant of the key, checked in the database at every call: a deactivated key is refused from the next
-        request on. Reasons, in this order: API_KEY_INVALID, OWNER_BLOCKED, MERCHANT_BLOCKED, MERCHANT_NOT_ACTIVE.
+        """Returns the merchant of the key, read from the database at every call. Each act that changes an answer waits at its
+        end until the leases of earlier answers have ended: DeactivateApiKey, BanMerchant, BlockOwner, ConfigureMerchant,
+        SetCategory. Reasons, in this order: API_KEY_INVALID, OWNER_BLOCKED, MERCHANT_BLOCKED, MERCHANT_NOT_ACTIVE.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -37,8 +37,9 @@ class MerchantsServiceStub:
     @_typing.overload
     def __new__(cls, channel: _aio.Channel) -> MerchantsServiceAsyncStub: ...
     Authenticate: _grpc.UnaryUnaryMultiCallable[_merchants_pb2.AuthenticateRequest, _merchants_pb2.AuthenticateResponse]
-    """Returns the merchant of the key, checked in the database at every call: a deactivated key is refused from the next
-    request on. Reasons, in this order: API_KEY_INVALID, OWNER_BLOCKED, MERCHANT_BLOCKED, MERCHANT_NOT_ACTIVE.
+    """Returns the merchant of the key, read from the database at every call. Each act that changes an answer waits at its
+    end until the leases of earlier answers have ended: DeactivateApiKey, BanMerchant, BlockOwner, ConfigureMerchant,
+    SetCategory. Reasons, in this order: API_KEY_INVALID, OWNER_BLOCKED, MERCHANT_BLOCKED, MERCHANT_NOT_ACTIVE.
     """
     CreateMerchant: _grpc.UnaryUnaryMultiCallable[_merchants_pb2.CreateMerchantRequest, _merchants_pb2.CreateMerchantResponse]
     """A known owner_email adds a merchant to that owner. Reason: MERCHANT_CATEGORY_NOT_FOUND."""
@@ -94,8 +95,9 @@ class MerchantsServiceAsyncStub(MerchantsServiceStub):
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     Authenticate: _aio.UnaryUnaryMultiCallable[_merchants_pb2.AuthenticateRequest, _merchants_pb2.AuthenticateResponse]  # type: ignore[assignment]
-    """Returns the merchant of the key, checked in the database at every call: a deactivated key is refused from the next
-    request on. Reasons, in this order: API_KEY_INVALID, OWNER_BLOCKED, MERCHANT_BLOCKED, MERCHANT_NOT_ACTIVE.
+    """Returns the merchant of the key, read from the database at every call. Each act that changes an answer waits at its
+    end until the leases of earlier answers have ended: DeactivateApiKey, BanMerchant, BlockOwner, ConfigureMerchant,
+    SetCategory. Reasons, in this order: API_KEY_INVALID, OWNER_BLOCKED, MERCHANT_BLOCKED, MERCHANT_NOT_ACTIVE.
     """
     CreateMerchant: _aio.UnaryUnaryMultiCallable[_merchants_pb2.CreateMerchantRequest, _merchants_pb2.CreateMerchantResponse]  # type: ignore[assignment]
     """A known owner_email adds a merchant to that owner. Reason: MERCHANT_CATEGORY_NOT_FOUND."""
@@ -154,8 +156,9 @@ class MerchantsServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _merchants_pb2.AuthenticateRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_merchants_pb2.AuthenticateResponse, _abc.Awaitable[_merchants_pb2.AuthenticateResponse]]:
-        """Returns the merchant of the key, checked in the database at every call: a deactivated key is refused from the next
-        request on. Reasons, in this order: API_KEY_INVALID, OWNER_BLOCKED, MERCHANT_BLOCKED, MERCHANT_NOT_ACTIVE.
+        """Returns the merchant of the key, read from the database at every call. Each act that changes an answer waits at its
+        end until the leases of earlier answers have ended: DeactivateApiKey, BanMerchant, BlockOwner, ConfigureMerchant,
+        SetCategory. Reasons, in this order: API_KEY_INVALID, OWNER_BLOCKED, MERCHANT_BLOCKED, MERCHANT_NOT_ACTIVE.
         """
 
     @_abc_1.abstractmethod

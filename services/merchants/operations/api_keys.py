@@ -14,6 +14,7 @@ from kit.rpc.actors import require_merchant
 from kit.rpc.errors import edit_conflict
 from services.merchants import credentials, domain, errors, models, store
 from services.merchants.operations import fields
+from services.merchants.operations.leases import ends_leases
 from services.merchants.operations.lookup import id_of_merchant, merchant_or_refuse
 from services.merchants.store import KeyHolder
 from services.merchants.wiring import Deps
@@ -42,8 +43,7 @@ class SigningSecret:
 
 
 def authenticate(deps: Deps, *, api_key: str) -> KeyHolder:
-    """Returns the merchant of this API key, compared exactly. It is read from the database each time, so that a
-    deactivated key, a ban or a block counts from the next request.
+    """Returns the merchant of this API key, compared exactly and read from the database each time.
 
     Raises, in this order, API_KEY_INVALID, OWNER_BLOCKED, MERCHANT_BLOCKED, MERCHANT_NOT_ACTIVE
     (docs/api.md#authentication).
@@ -113,8 +113,9 @@ def list_api_keys(deps: Deps, *, merchant_id: str) -> Sequence[domain.ApiKey]:
         return store.api_keys_newest_first(tx, merchant.merchant_id, limit=API_KEYS_LISTED)
 
 
+@ends_leases
 def deactivate_api_key(deps: Deps, *, key_id: str) -> domain.ApiKey:
-    """Deactivates the key for good, from the next Authenticate; the first time counts. Raises API_KEY_NOT_FOUND."""
+    """Deactivates the key for good; the first time counts. Raises API_KEY_NOT_FOUND."""
     parsed = values.uuid_or(errors.api_key_not_found, key_id)
     with deps.db.transaction() as tx:
         before = store.api_key_to_change(tx, parsed)

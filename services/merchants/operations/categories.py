@@ -9,11 +9,13 @@ from kit.rpc import values
 from kit.rpc.errors import edit_conflict
 from services.merchants import domain, store
 from services.merchants.operations import fields
+from services.merchants.operations.leases import ends_leases
 from services.merchants.wiring import Deps
 
 CATEGORIES_LISTED: Final = 10_000
 
 
+@ends_leases
 def set_category(deps: Deps, *, code: str, commission: str, was: str | None = None) -> domain.Category:
     """Creates the category, or changes its commission from what it `was`. Raises EDIT_CONFLICT."""
     category = domain.Category(

@@ -18,6 +18,7 @@ from kit.rpc.errors import edit_conflict
 from services.merchants import domain, errors, models, store
 from services.merchants.domain import Merchant, MerchantFilter, MerchantStatus
 from services.merchants.operations import fields
+from services.merchants.operations.leases import ends_leases
 from services.merchants.operations.logos import kept_logo
 from services.merchants.operations.lookup import id_of_merchant, merchant_or_refuse
 from services.merchants.wiring import Deps
@@ -131,6 +132,7 @@ def name_merchants(deps: Deps, *, merchant_ids: Sequence[str]) -> dict[UUID, str
         return store.names_of_merchants(connection, ids)
 
 
+@ends_leases
 def configure_merchant(
     deps: Deps, *, merchant_id: str, options: MerchantOptions, was: Before = UNKNOWN
 ) -> Merchant:
@@ -167,6 +169,7 @@ def activate_merchant(deps: Deps, *, merchant_id: str) -> Merchant:
     return _change(deps, merchant_id, "merchant.activate", activate)
 
 
+@ends_leases
 def ban_merchant(deps: Deps, *, merchant_id: str) -> Merchant:
     """Bans a merchant in any state; the state beneath is kept. Raises MERCHANT_NOT_FOUND."""
     now = deps.clock.now()

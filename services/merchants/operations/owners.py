@@ -9,6 +9,7 @@ from kit.rpc import values
 from services.merchants import errors, store
 from services.merchants.domain import Owner, OwnerFacts
 from services.merchants.operations import fields
+from services.merchants.operations.leases import ends_leases
 from services.merchants.wiring import Deps
 
 MERCHANTS_COUNTED: Final = 1000
@@ -24,6 +25,7 @@ def get_owner(deps: Deps, *, owner: str) -> OwnerFacts:
     return found
 
 
+@ends_leases
 def block_owner(deps: Deps, *, email: str) -> Owner:
     """Blocks all the owner's merchants. Raises OWNER_NOT_FOUND."""
     return _set_block(deps, "owner.block", email, deps.clock.now())

@@ -1,0 +1,41 @@
+"""Leases of keys: the time for which a gateway uses an answer of Authenticate, and the acts that wait for its end.
+
+An act commits, then waits for one lease, then answers. A lease begins with the gateway's call, so every answer that was
+read before the commit has expired by then (docs/decisions/0077).
+"""
+
+import threading
+from collections.abc import Callable
+from functools import wraps
+from typing import Concatenate, Final, ParamSpec, TypeVar
+
+from kit.rpc import deadline
+from kit.rpc.errors import too_late
+from kit.rpc.limits import LEAST_USEFUL_SECONDS
+from services.merchants.wiring import Deps
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+CLOCKS_DIFFER: Final = 0.01
+"""The largest part by which one machine's clock is slower than another's. NTP corrects less than a thousandth."""
+
+
+def ends_leases(operation: Callable[Concatenate[Deps, P], R]) -> Callable[Concatenate[Deps, P], R]:
+    """Makes an operation return when no gateway uses an earlier answer of Authenticate any more.
+
+    It waits also when nothing had to be changed: the act before, which changed it, may have failed while it waited.
+    Raises DB_UNAVAILABLE, before anything is changed, when the caller leaves no time for the wait.
+    """
+
+    @wraps(operation)
+    def ended(deps: Deps, *args: P.args, **named: P.kwargs) -> R:
+        seconds = deps.settings.key_lease_milliseconds / 1000 * (1 + CLOCKS_DIFFER)
+        left_seconds = deadline.remaining_seconds()
+        if left_seconds is not None and left_seconds < seconds + LEAST_USEFUL_SECONDS:
+            raise too_late()
+        result = operation(deps, *args, **named)
+        threading.Event().wait(seconds)  # no connection and no lock is held
+        return result
+
+    return ended
