@@ -39,7 +39,7 @@ ORDERS: Final = {"desc": pb.SORT_ORDER_DESC, "asc": pb.SORT_ORDER_ASC}
 
 
 class CreateInvoiceResource:
-    """POST /api/v1/create-invoice. Two calls in total: for the key, and this one."""
+    """POST /api/v1/create-invoice. One call, and one for the key when its lease has ended."""
 
     def __init__(self, deps: Deps) -> None:
         self._invoices = deps.invoices

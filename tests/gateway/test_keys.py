@@ -103,10 +103,10 @@ def test_a_merchant_that_was_stopped_is_refused_although_its_key_was_just_used(
     desk: Desk, currency: str, act: Callable[[Desk, Shop], None], reason: str
 ) -> None:
     used = desk.shop(currency)
-    answers = [used.get("/api/v1/withdrawals") for _ in range(REQUESTS)]
+    answers = [used.get("/api/v1/currencies") for _ in range(REQUESTS)]
     assert {answer.status_code for answer in answers} == {200}
     act(desk, used)
-    answers = [used.get("/api/v1/withdrawals") for _ in range(REQUESTS)]
+    answers = [used.get("/api/v1/currencies") for _ in range(REQUESTS)]
     assert [code_of(answer) for answer in answers] == [reason] * REQUESTS
 
 
