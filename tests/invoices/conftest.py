@@ -112,7 +112,10 @@ def module_world(database_url: Callable[[str], str], nats_url: str) -> Iterator[
     with ExitStack() as stack:
         merchants_deps = wire_merchants(
             MerchantsSettings(
-                database_url=database_url("merchants"), bind="127.0.0.1:0", master_keys=(TEST_MASTER_KEY,)
+                database_url=database_url("merchants"),
+                bind="127.0.0.1:0",
+                master_keys=(TEST_MASTER_KEY,),
+                key_lease_milliseconds=0,
             )
         )
         merchants_address = stack.enter_context(serving(merchants_rpc.add_to, merchants_deps))

@@ -135,7 +135,7 @@ def test_an_act_without_time_for_the_end_of_a_lease_changes_nothing(
             ),
         ]
         for act in acts:
-            assert refused(lambda act=act: act(timeout=1.9)).reason == "DB_UNAVAILABLE"
+            assert refused(partial(act, timeout=1.9)).reason == "DB_UNAVAILABLE"
         assert stub.Authenticate(pb.AuthenticateRequest(api_key=key.api_key)).merchant == merchant
 
 

@@ -29,7 +29,7 @@ def ends_leases(operation: Callable[Concatenate[Deps, P], R]) -> Callable[Concat
     """
 
     @wraps(operation)
-    def ended(deps: Deps, *args: P.args, **named: P.kwargs) -> R:
+    def ended(deps: Deps, /, *args: P.args, **named: P.kwargs) -> R:
         seconds = deps.settings.key_lease_milliseconds / 1000 * (1 + CLOCKS_DIFFER)
         left_seconds = deadline.remaining_seconds()
         if left_seconds is not None and left_seconds < seconds + LEAST_USEFUL_SECONDS:
