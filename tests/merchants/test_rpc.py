@@ -125,7 +125,7 @@ def test_an_act_without_time_for_the_end_of_a_lease_changes_nothing(
     with serving(longest) as stub:
         answer = stub.Authenticate(pb.AuthenticateRequest(api_key=key.api_key))
         assert answer.lease_milliseconds == 2000
-        acts = [
+        acts: list[Callable[..., object]] = [
             partial(stub.DeactivateApiKey, pb.DeactivateApiKeyRequest(key_id=key.key_id)),
             partial(stub.BanMerchant, pb.BanMerchantRequest(merchant_id=merchant.merchant_id)),
             partial(stub.BlockOwner, pb.BlockOwnerRequest(email=merchant.owner_email)),
