@@ -17,8 +17,8 @@ from services.merchants.wiring import Deps
 P = ParamSpec("P")
 R = TypeVar("R")
 
-CLOCKS_DIFFER: Final = 0.01
-"""The largest part by which one machine's clock is slower than another's. NTP corrects less than a thousandth."""
+CLOCKS_DIFFER_PERCENT: Final = 1
+"""More than the clocks of two machines differ in speed: NTP corrects less than a tenth of a percent."""
 
 
 def ends_leases(operation: Callable[Concatenate[Deps, P], R]) -> Callable[Concatenate[Deps, P], R]:
@@ -30,7 +30,7 @@ def ends_leases(operation: Callable[Concatenate[Deps, P], R]) -> Callable[Concat
 
     @wraps(operation)
     def ended(deps: Deps, /, *args: P.args, **named: P.kwargs) -> R:
-        seconds = deps.settings.key_lease_milliseconds / 1000 * (1 + CLOCKS_DIFFER)
+        seconds = deps.settings.key_lease_milliseconds * (100 + CLOCKS_DIFFER_PERCENT) / 100_000
         left_seconds = deadline.remaining_seconds()
         if left_seconds is not None and left_seconds < seconds + LEAST_USEFUL_SECONDS:
             raise too_late()
