@@ -28,33 +28,38 @@ _STATUSES = {
 }
 
 
+# Each waits for the end of a lease (operations/leases.py).
+_ENDS_LEASES: Final = frozenset(
+    {
+        "MerchantsService/BanMerchant",
+        "MerchantsService/BlockOwner",
+        "MerchantsService/ConfigureMerchant",  # also commissions, and the addresses that get webhooks
+        "MerchantsService/DeactivateApiKey",
+        "MerchantsService/SetCategory",
+    }
+)
+_OF_DESK: Final = frozenset(
+    {
+        "FindService/Find",
+        "MerchantsService/ActivateMerchant",
+        "MerchantsService/CreateApiKey",
+        "MerchantsService/CreateMerchant",
+        "MerchantsService/GetOwner",
+        "MerchantsService/KeepLogo",
+        "MerchantsService/ListApiKeys",
+        "MerchantsService/ListCategories",
+        "MerchantsService/ListMerchants",
+        "MerchantsService/NameMerchants",
+        "MerchantsService/UnbanMerchant",
+        "MerchantsService/UnblockOwner",
+    }
+)
+
 CALLERS: Final[Callers] = {
     "cli": frozenset({ALL}),
-    "console-desk": frozenset(
-        {
-            audit.LIST,
-            status.GET,
-            "FindService/Find",
-            "MerchantsService/ActivateMerchant",
-            "MerchantsService/BanMerchant",
-            "MerchantsService/BlockOwner",
-            "MerchantsService/ConfigureMerchant",
-            "MerchantsService/CreateApiKey",
-            "MerchantsService/CreateMerchant",
-            "MerchantsService/DeactivateApiKey",
-            "MerchantsService/GetLogo",
-            "MerchantsService/GetMerchant",
-            "MerchantsService/GetOwner",
-            "MerchantsService/KeepLogo",
-            "MerchantsService/ListApiKeys",
-            "MerchantsService/ListCategories",
-            "MerchantsService/ListMerchants",
-            "MerchantsService/NameMerchants",
-            "MerchantsService/SetCategory",
-            "MerchantsService/UnbanMerchant",
-            "MerchantsService/UnblockOwner",
-        }
-    ),
+    "console-desk": _OF_DESK
+    | _ENDS_LEASES
+    | {audit.LIST, status.GET, "MerchantsService/GetLogo", "MerchantsService/GetMerchant"},
     "console-dashboard": frozenset({audit.LIST, "MerchantsService/NameMerchants"}),
     "gateway": frozenset({"MerchantsService/Authenticate", "MerchantsService/GetLogo"}),
     "invoices": frozenset({"MerchantsService/GetMerchant"}),
@@ -71,44 +76,10 @@ SLOTS: Final = (
         waiting=64,
     ),
     Slots(name="logos", methods=frozenset({"MerchantsService/GetLogo"}), threads=1),
-    Slots(
-        name="desk",
-        methods=frozenset(
-            {
-                "FindService/CompleteId",
-                "FindService/Find",
-                "MerchantsService/ActivateMerchant",
-                "MerchantsService/CreateApiKey",
-                "MerchantsService/CreateMerchant",
-                "MerchantsService/GetOwner",
-                "MerchantsService/KeepLogo",
-                "MerchantsService/ListApiKeys",
-                "MerchantsService/ListCategories",
-                "MerchantsService/ListMerchants",
-                "MerchantsService/NameMerchants",
-                "MerchantsService/UnbanMerchant",
-                "MerchantsService/UnblockOwner",
-            }
-        ),
-        threads=2,
-    ),
-    # Each waits for the end of a lease (operations/leases.py), so it occupies a thread and, for a moment, a connection.
-    Slots(
-        name="leases",
-        methods=frozenset(
-            {
-                "MerchantsService/BanMerchant",
-                "MerchantsService/BlockOwner",
-                # Commissions, and the addresses that get webhooks.
-                "MerchantsService/ConfigureMerchant",
-                "MerchantsService/DeactivateApiKey",
-                "MerchantsService/SetCategory",
-            }
-        ),
-        threads=8,
-        waiting=24,  # with leases of a second, the last of them begins in time to answer within its caller's 5 seconds
-        threads_per_connection=4,
-    ),
+    Slots(name="desk", methods=_OF_DESK | {"FindService/CompleteId"}, threads=2),
+    # A call occupies a thread for a second and a connection for a moment. The last that waits begins in time to answer
+    # within its caller's 5 seconds.
+    Slots(name="leases", methods=_ENDS_LEASES, threads=8, waiting=24, threads_per_connection=4),
 )
 
 
