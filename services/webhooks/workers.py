@@ -13,6 +13,7 @@ from kit.events.subjects import durable_of
 from kit.rpc.status import Gauge
 from kit.work.worker import Loop, Worker
 from services.webhooks.delivery.engine import Engine, EngineParts
+from services.webhooks.domain import FinishedInvoice
 from services.webhooks.events import finished_invoice_from_message
 from services.webhooks.models import Inbox, Parked
 from services.webhooks.operations import desk, pruning, queueing
@@ -29,13 +30,23 @@ RETENTION_REST = timedelta(hours=1)
 def consumer(deps: Deps) -> Consumer:
     """Makes one webhook event per finished invoice with a callback URL."""
 
+    def invoice_of(event: Incoming) -> FinishedInvoice:
+        return finished_invoice_from_message(invoices_pb2.InvoiceFinished.FromString(event.payload))
+
     def handle(tx: Session, event: Incoming) -> None:
-        message = invoices_pb2.InvoiceFinished.FromString(event.payload)
-        queueing.queue_webhook(deps, tx, finished_invoice_from_message(message))
+        queueing.queue_webhook(deps, tx, invoice_of(event))
+
+    def handle_many(tx: Session, events: Sequence[Incoming]) -> None:
+        queueing.queue_webhooks(
+            deps,
+            tx,
+            [queueing.Cause(invoice=invoice_of(event), request_id=event.request_id) for event in events],
+        )
 
     return Consumer(
         CONSUMER,
         handle,
+        many=handle_many,
         ids_in=ids_of(invoices_pb2.InvoiceFinished, "invoice_id"),
         db=deps.db,
         bus=deps.bus,

@@ -2,7 +2,7 @@
 
 import threading
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 import pytest
@@ -15,7 +15,7 @@ from kit.base.ids import new_id
 from kit.db.database import Database, DatabaseUnavailable
 from kit.events.bus.connection import Bus
 from kit.events.bus.messages import Incoming, Outgoing
-from kit.events.consumer import Consumer, Handler
+from kit.events.consumer import Consumer, Handler, ManyHandler
 from kit.events.inbox import take_in
 from kit.events.parked import Retried
 from kit.work.worker import Stop
@@ -34,7 +34,9 @@ def start(db: Database, bus: Bus, subject: str) -> Iterator[Start]:
     stop = Stop()
     threads = []
 
-    def begin(handler: Handler, *, park_after_failures: int = 20) -> Consumer:
+    def begin(
+        handler: Handler, *, many: ManyHandler | None = None, park_after_failures: int = 20
+    ) -> Consumer:
         durable = f"durable-{subject.rpartition('.')[2]}"
         make_consumer(bus, durable, subject)
         consumer = Consumer(
@@ -46,6 +48,7 @@ def start(db: Database, bus: Bus, subject: str) -> Iterator[Start]:
             parked=Parked,
             verifier=verifier(),
             clock=ManualClock(),
+            many=many,
             park_after_failures=park_after_failures,
             first_retry_seconds=0.01,
         )
@@ -308,6 +311,63 @@ def test_copies_of_many_events_are_dropped_and_the_new_one_among_them_is_not(
     assert consumer._handle_together(events)
     assert sorted(handled) == ["a", "b", "c", "d"]
     assert _notes(db) == ["a", "b", "c", "d"]
+
+
+def test_many_events_with_a_forged_and_a_poisoned_one_among_them_take_effect_but_for_these_two(
+    db: Database, bus: Bus, subject: str, start: Start
+) -> None:
+    together: list[int] = []
+
+    def handle_many(tx: Session, events: Sequence[Incoming]) -> None:
+        together.append(len(events))
+        for event in events:
+            handle(tx, event)
+
+    def handle(tx: Session, event: Incoming) -> None:
+        if event.payload == b"poison":
+            raise ValueError("can't swallow it")
+        _note(tx, event)
+
+    texts = [f"{number:02}" for number in range(20)]
+    facts = [signed(Outgoing(new_id(), subject, each.encode())) for each in [*texts, "poison"]]
+    forged = Outgoing(new_id(), subject, b"forged")
+    batch = [*facts[:10], forged, *facts[10:]]
+    wait_until(lambda: len(bus.publish(batch)) == len(batch), "the publication", timeout_seconds=15)
+    start(handle, many=handle_many, park_after_failures=2)
+    _wait_for_notes(db, *texts)
+    assert max(together) > 1
+    wait_until(
+        lambda: {row.payload for row in _parked(db) if row.parked_at} == {b"forged", b"poison"},
+        "both to be parked",
+        timeout_seconds=20,
+    )
+
+
+def test_events_that_were_committed_and_not_acknowledged_take_effect_once(
+    db: Database, bus: Bus, subject: str, start: Start
+) -> None:
+    def handle_many(tx: Session, events: Sequence[Incoming]) -> None:
+        for event in events:
+            _note(tx, event)
+
+    facts = _publish(bus, subject, "a", "b", "c", "d")
+    crashed = Consumer(
+        "crashed",
+        _note,
+        db=db,
+        bus=bus,
+        inbox=Inbox,
+        parked=Parked,
+        verifier=verifier(),
+        clock=ManualClock(),
+        many=handle_many,
+    )
+    crashed._take_effect([verifier().proven(delivered(fact)) for fact in facts[:3]])  # and here it dies
+    _wait_for_notes(db, "a", "b", "c")
+    start(_note, many=handle_many)
+    _wait_for_notes(db, "a", "b", "c", "d")
+    _publish(bus, subject, "last")
+    _wait_for_notes(db, "a", "b", "c", "d", "last")
 
 
 def test_a_consumer_that_hears_nothing_from_nats_is_ill_until_it_does(

@@ -117,6 +117,34 @@ def test_the_same_invoice_announced_again_makes_no_second_event(
     assert _events(working_house, message.invoice_id) == 1
 
 
+def test_many_finished_invoices_become_an_event_each_of_the_request_that_ended_it(
+    make_house: Callable[..., House], nats_server: NatsServer, invoices_bus: Bus, receiver: Receiver
+) -> None:
+    house = make_house(nats_url=nats_server.url_of("webhooks"))
+    messages = [_finished(house, receiver.url(f"many-{number}")) for number in range(10)]
+    messages.append(_finished(house, None))
+    facts = [
+        signed(Outgoing(new_id(), FINISHED, message.SerializeToString(), f"request-{number}"))
+        for number, message in enumerate(messages)
+    ]
+    announced_again = signed(Outgoing(new_id(), FINISHED, messages[0].SerializeToString()))
+    batch = [*facts, announced_again]
+    wait_until(lambda: len(invoices_bus.publish(batch)) == 12, "the publication", timeout_seconds=15)
+    house.deps.bus.start()
+    with running(workers.workers(house.deps)):
+        for number in range(10):
+            receiver.wait_for(1, path=f"many-{number}")
+    house.deps.bus.close()
+    assert [_events(house, message.invoice_id) for message in messages] == [1] * 10 + [0]
+    with (
+        closing(psycopg2.connect(house.deps.settings.database_url)) as connection,
+        connection.cursor() as cursor,
+    ):
+        ids = [message.invoice_id for message in messages]
+        cursor.execute("SELECT request_id FROM events WHERE invoice_id = ANY(%s::uuid[])", (ids,))
+        assert {request_id for (request_id,) in cursor} == {f"request-{number}" for number in range(10)}
+
+
 def test_a_lost_event_comes_back_when_the_invoice_is_announced_anew(
     working_house: House, publish: Callable[..., None], receiver: Receiver
 ) -> None:

@@ -7,6 +7,7 @@ request in the end; without an answer after that time the subscription is dead.
 
 import asyncio
 import json
+from collections import deque
 from contextlib import suppress
 from typing import Any
 
@@ -19,6 +20,7 @@ from kit.events.bus.loop import LoopThread
 from kit.events.bus.messages import (
     DROPPED,
     EVENT_ID_HEADER,
+    NATS_ERRORS,
     REQUEST_ID_HEADER,
     SAME_EVENT_HEADER,
     SIGNATURE_HEADER,
@@ -56,6 +58,7 @@ class Pull:
         self._silent_at_seconds = 0.0
         self._inbox = ""
         self._subscription: Any = None
+        self._to_acknowledge: deque[Msg] = deque()
 
     def open(self) -> None:
         self._loop.call(self._open, timeout_seconds=CALL_TIMEOUT_SECONDS)
@@ -153,10 +156,21 @@ class Pull:
                 traceparent=headers.get(tracing.HEADER, ""),
                 signature=_text(headers.get(SIGNATURE_HEADER, "")),
                 deliveries=_deliveries(message),
-                acknowledge=lambda: self._loop.post(message.ack),
+                acknowledge=lambda: self._acknowledge(message),
                 retry_after=lambda seconds: self._loop.post(message.nak, seconds),
             )
         )
+
+    def _acknowledge(self, message: Msg) -> None:
+        """Sends the acknowledgement soon, together with others; on the thread that uses this pull."""
+        self._to_acknowledge.append(message)
+        if len(self._to_acknowledge) == 1:
+            self._loop.post(self._send_acknowledgements)
+
+    async def _send_acknowledgements(self) -> None:
+        while self._to_acknowledge:
+            with suppress(*NATS_ERRORS):  # it is delivered again
+                await self._to_acknowledge.popleft().ack()
 
 
 def _text(header: str) -> str:

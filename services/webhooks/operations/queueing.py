@@ -1,6 +1,7 @@
 """The consumed fact: a finished invoice becomes an event."""
 
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from sqlalchemy.orm import Session
 
@@ -16,9 +17,19 @@ from services.webhooks.domain import (
     terms_of,
 )
 from services.webhooks.store import events
+from services.webhooks.store.events import NewEvent
 from services.webhooks.wiring import Deps
 
 _log = get_logger()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cause:
+    """A finished invoice, with the request and the span that ended it, if they are known."""
+
+    invoice: FinishedInvoice
+    request_id: str = ""
+    traceparent: str = ""
 
 
 def queue_webhook(deps: Deps, tx: Session, invoice: FinishedInvoice) -> None:
@@ -26,28 +37,39 @@ def queue_webhook(deps: Deps, tx: Session, invoice: FinishedInvoice) -> None:
 
     If no process of this service made the invoice's row, it gets the content of the true event.
     """
-    if invoice.callback_url is None:
-        return
-    terms = terms_of(invoice, invoice.callback_url)
-    seal = deps.seals.seal(terms)
-    event_id = events.add_event(
-        tx,
-        terms,
-        seal=seal,
-        now=deps.clock.now(),
-        request_id=request_id.current() or None,
-        traceparent=tracing.traceparent() or None,
-    )
-    if event_id is None:
-        _make_true(deps, tx, terms, seal)
-        return
-    after_commit(tx, deps.wake.set)
-    _log.info(
-        "webhook_queued",
-        event_id=event_id,
-        event_type=invoice.event_type,
-        invoice_id=str(invoice.invoice_id),
-    )
+    cause = Cause(invoice=invoice, request_id=request_id.current(), traceparent=tracing.traceparent())
+    queue_webhooks(deps, tx, [cause])
+
+
+def queue_webhooks(deps: Deps, tx: Session, causes: Sequence[Cause]) -> None:
+    """Does the same for many invoices, which one statement writes."""
+    new, now = [], deps.clock.now()
+    for cause in causes:
+        if cause.invoice.callback_url is not None:
+            terms = terms_of(cause.invoice, cause.invoice.callback_url)
+            new.append(
+                NewEvent(
+                    terms=terms,
+                    seal=deps.seals.seal(terms),
+                    request_id=cause.request_id or None,
+                    traceparent=cause.traceparent or None,
+                )
+            )
+    added = events.add_events(tx, new, now=now) if new else {}
+    if added:
+        after_commit(tx, deps.wake.set)
+    for event in new:
+        event_id = added.get(event.terms.invoice_id)
+        if event_id is None:
+            _make_true(deps, tx, event.terms, event.seal)
+            continue
+        _log.info(
+            "webhook_queued",
+            event_id=event_id,
+            event_type=event.terms.event_type,
+            invoice_id=str(event.terms.invoice_id),
+            **({"request_id": event.request_id} if event.request_id else {}),
+        )
 
 
 def _make_true(deps: Deps, tx: Session, terms: EventTerms, seal: str) -> None:

@@ -1,6 +1,6 @@
 """Events and their history, for RPCs and the consumer."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
@@ -25,7 +25,7 @@ from sqlalchemy.dialects.postgresql import aggregate_order_by
 from sqlalchemy.orm import Session
 
 from kit.db import prepared
-from kit.db.database import table_of
+from kit.db.database import as_json, table_of
 from kit.db.prepared import Prepared
 from kit.db.rows import Rows
 from services.webhooks.domain import (
@@ -55,63 +55,73 @@ _SEALED: Final = table(
     "events", *(column(each.name, each.type) for each in table_of(Event).c), column("seal", Text())
 )
 _TERMS: Final = Rows(EventTerms, _SEALED)
-_NEW_EVENT: Final = {
-    "payload_event_id": "uuid",
-    "invoice_id": "uuid",
-    "merchant_id": "uuid",
-    "key_id": "uuid",
-    "event_type": "text",
-    "callback_url": "text",
-    "destination": "text",
-    "payload": "bytea",
-    "status": "text",
-    "auto_attempts": "integer",
-    "manual_attempts": "integer",
-    "next_retry_at": "timestamptz",
-    "created_at": "timestamptz",
-    "updated_at": "timestamptz",
-    "request_id": "text",
-    "traceparent": "text",
-}
 
 
-def _add_event(name: str, columns: Mapping[str, str]) -> Prepared[int]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewEvent:
+    """An event that is not stored yet."""
+
+    terms: EventTerms
+    seal: str
+    request_id: str | None = None
+    traceparent: str | None = None
+
+
+_COLUMNS: Final = (
+    "payload_event_id",
+    "invoice_id",
+    "merchant_id",
+    "key_id",
+    "event_type",
+    "callback_url",
+    "destination",
+    "payload",
+    "status",
+    "auto_attempts",
+    "manual_attempts",
+    "next_retry_at",
+    "created_at",
+    "updated_at",
+    "request_id",
+    "traceparent",
+)
+
+
+def _add_events(name: str, columns: Sequence[str]) -> Prepared[tuple[UUID, int]]:
+    # In the order of invoices: two transactions with the same ones in different orders would wait for each other.
+    listed = ", ".join(columns)
     return Prepared(
         name,
-        f"INSERT INTO events ({', '.join(columns)}) VALUES ({', '.join(f':{each}' for each in columns)})"  # noqa: S608
-        " ON CONFLICT (invoice_id) DO NOTHING RETURNING id",
-        columns,
-        lambda id: id,
+        f"INSERT INTO events ({listed})"  # noqa: S608  constants
+        f" SELECT {listed} FROM jsonb_populate_recordset(NULL::events, CAST(:rows AS jsonb)) ORDER BY invoice_id"
+        " ON CONFLICT (invoice_id) DO NOTHING RETURNING invoice_id, id",
+        {"rows": "text"},
+        lambda invoice_id, id: (invoice_id, id),
     )
 
 
-_ADD_EVENT = _add_event("add_event_before", _NEW_EVENT)
-_ADD_SEALED = _add_event("add_event", _NEW_EVENT | {"seal": "text"})
+_ADD_EVENTS: Final = _add_events("add_events_before", _COLUMNS)
+_ADD_SEALED: Final = _add_events("add_events", (*_COLUMNS, "seal"))
 
 
-def add_event(
-    tx: Session,
-    terms: EventTerms,
-    *,
-    seal: str,
-    now: datetime,
-    request_id: str | None = None,
-    traceparent: str | None = None,
-) -> int | None:
-    """Stores the event, due at once, and returns its id; None when the invoice has its event already."""
-    row = asdict(terms) | {
+def add_events(tx: Session, events: Sequence[NewEvent], *, now: datetime) -> dict[UUID, int]:
+    """Stores the events, due at once; returns their ids by invoice. Leaves out invoices that have an event already."""
+    same = {
         "status": EventStatus.PENDING,
         "auto_attempts": 0,
         "manual_attempts": 0,
         "next_retry_at": now,
         "created_at": now,
         "updated_at": now,
-        "request_id": request_id,
-        "traceparent": traceparent,
     }
-    if SEAL.is_there(tx):
-        return prepared.one_or_none(tx, _ADD_SEALED, row | {"seal": seal})
-    return prepared.one_or_none(tx, _ADD_EVENT, row)
+    rows = [
+        asdict(event.terms)
+        | same
+        | {"seal": event.seal, "request_id": event.request_id, "traceparent": event.traceparent}
+        for event in events
+    ]
+    statement = _ADD_SEALED if SEAL.is_there(tx) else _ADD_EVENTS
+    return dict(prepared.rows(tx, statement, {"rows": as_json(rows)}))
 
 
 @dataclass(frozen=True, slots=True)
