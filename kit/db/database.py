@@ -331,18 +331,23 @@ def _translated() -> Iterator[None]:
 
 
 def _hide_values(error: exc.DBAPIError) -> None:
-    """Cuts PostgreSQL's message after its first line: the rest quotes the failing row or the statement with its values,
-    and the log would keep it.
-    """
     if error.orig is not None:
         line = _cut_after_first_line(error.orig)
         error.args = (f"({type(error.orig).__name__}) {line}",)
 
 
 def _cut_after_first_line(error: BaseException) -> str:
-    line = str(error).strip().partition("\n")[0]
+    line = first_line(error)
     error.args = (line,)
     return line
+
+
+def first_line(error: object) -> str:
+    """Returns the first line of PostgreSQL's message: the rest quotes the failing row or the statement with its values,
+    and the log would keep it. Of several servers that could not be reached each has a line, and all are returned.
+    """
+    first, *rest = str(error).strip().split("\n")
+    return "; ".join([first, *(line for line in rest if line.startswith("connection to server at "))])
 
 
 # SQLSTATE, or the class it starts with (https://www.postgresql.org/docs/current/errcodes-appendix.html).

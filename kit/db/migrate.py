@@ -36,7 +36,7 @@ from sqlalchemy import (
 from tenacity import RetryError, Retrying, retry_if_result, stop_after_delay, wait_fixed
 
 from kit.db import rights, schema
-from kit.db.database import CONNECT_TIMEOUT_SECONDS, DatabaseUnavailable
+from kit.db.database import CONNECT_TIMEOUT_SECONDS, DatabaseUnavailable, first_line
 from kit.work.worker import Outage
 
 SHARED = Path(__file__).parent / "migrations"
@@ -234,7 +234,7 @@ def _connection(url: str) -> Iterator[Connection]:
     try:
         connection = engine.connect()
     except exc.OperationalError as error:
-        raise DatabaseUnavailable(str(error.orig).strip().partition("\n")[0]) from error
+        raise DatabaseUnavailable(first_line(error.orig)) from error
     with connection:
         yield connection
 

@@ -114,7 +114,7 @@ class Hints:
             count_refusal(error)
 
         self._client = Client(ca=self._ca)
-        await self._client.connect(
+        await self._client.connect_to(
             self._url,
             name=self._name,
             max_reconnect_attempts=-1,  # the default gives up after 60, silently

@@ -1,12 +1,15 @@
 """kit.events.bus on a real NATS that also goes away."""
 
+import json
 import queue
 import threading
 import uuid
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
+from deploy.local.ports import free_ports
 from deploy.local.waiting import wait_until
 from kit.base.ids import new_id
 from kit.events.bus.connection import Bus
@@ -244,3 +247,54 @@ def test_a_connection_given_up_for_good_ends_the_worker_that_watches_it(bus: Bus
         bus.run(Stop())
     with pytest.raises(BusClosed):
         bus.publish([_fact("fiatgate.test.closed")])
+
+
+def test_one_server_of_several_is_enough_at_the_start(make_bus: Callable[[str], Bus], nats_url: str) -> None:
+    away = [f"nats://operator:wrong@127.0.0.1:{port}" for port in free_ports(2)]
+    bus = make_bus(",".join([nats_url, *away]))
+    assert bus.wait_ready(30)
+    fact = _fact("fiatgate.test.several")
+    assert bus.publish([fact]) == [fact.event_id]
+
+
+class _OfACluster(NatsServer):
+    """A server of a cluster, without JetStream."""
+
+    def __init__(self, folder: Path, *, port: int, others: list[int]) -> None:
+        super().__init__(folder)
+        routes = [f"nats://127.0.0.1:{each}" for each in others]
+        self._cluster = {"name": "tests", "host": "127.0.0.1", "port": port, "routes": routes}
+
+    def _prepare(self) -> None:
+        super()._prepare()
+        (file,) = self.folder.glob("*.json")
+        config = json.loads(file.read_text())
+        del config["jetstream"]
+        file.write_text(json.dumps(config | {"server_name": self.folder.name, "cluster": self._cluster}))
+
+
+def test_a_server_that_the_cluster_reports_is_reached_with_the_same_password(
+    tmp_path: Path, make_bus: Callable[[str], Bus]
+) -> None:
+    ports = free_ports(2)
+    first, second = (
+        _OfACluster(tmp_path / name, port=port, others=ports)
+        for name, port in zip(("first", "second"), ports, strict=True)
+    )
+    first.start()
+    second.start()
+    try:
+        bus = make_bus(first.url)
+        wait_until(lambda: bus.connected, "the connection", timeout_seconds=30)
+        wait_until(
+            lambda: bool(bus._client.discovered_servers), "the report of the cluster", timeout_seconds=30
+        )
+        first.kill()
+        wait_until(
+            lambda: bus.connected and f":{second.port}" in str(bus._client.connected_url),
+            "the connection to the other server",
+            timeout_seconds=60,
+        )
+    finally:
+        second.stop()
+        first.stop()

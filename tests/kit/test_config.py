@@ -7,7 +7,7 @@ import pytest
 from pydantic import Field, SecretStr, ValidationError
 
 from kit.base.config.processes import ServiceSettings
-from kit.base.config.values import CommaSeparated
+from kit.base.config.values import CommaSeparated, nats_servers
 from kit.base.config.variables import describe, load
 
 
@@ -103,6 +103,63 @@ def test_all_problems_are_told_at_once_with_the_full_name_of_the_variable(
     assert "FIATGATE_LOG_LEVEL: Input should be 'debug', 'info', 'warning' or 'error'" in told
     assert "FIATGATE_RETRY_DELAYS" in told
     assert "hunter2" not in told
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://orders:hunter2@db/orders",
+        "postgresql://orders:hunter2@/orders?host=/run/postgresql",
+        "postgresql://orders:hunter2@/orders?host=a,b&port=1,2&target_session_attrs=read-write",
+        "postgresql://orders:hunter2@/orders?host=a,b,c&port=1,1,1&target_session_attrs=primary&sslmode=verify-full",
+    ],
+)
+def test_one_database_server_or_several_are_accepted(environment: pytest.MonkeyPatch, url: str) -> None:
+    environment.setenv("FIATGATE_ORDERS_DATABASE_URL", url)
+    assert load(OrdersSettings).database_url == url
+
+
+@pytest.mark.parametrize(
+    "servers",
+    [
+        "a:1,b:2/orders?target_session_attrs=read-write",
+        "a,b/orders?target_session_attrs=read-write",
+        "/orders?host=a:1&host=b:2&target_session_attrs=read-write",
+        "/orders?host=a:1",
+        "/orders?host=a,b,c&port=1,2&target_session_attrs=read-write",
+        "/orders?host=a,b&port=1,2",
+        "/orders?host=a,b&port=1,2&target_session_attrs=any",
+    ],
+)
+def test_a_form_of_several_servers_that_fails_later_is_refused_at_the_start_with_the_right_one(
+    environment: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], servers: str
+) -> None:
+    environment.setenv("FIATGATE_ORDERS_DATABASE_URL", f"postgresql://orders:hunter2@{servers}")
+    with pytest.raises(SystemExit):
+        load(OrdersSettings)
+    told = capsys.readouterr().err
+    assert "?host=a,b,c&port=5432,5432,5432&target_session_attrs=read-write" in told
+    assert "hunter2" not in told
+
+
+@pytest.mark.parametrize(
+    "servers", ["nats:4222", "http://nats:4222", "nats://a:4222,tls://b:4222", "nats://,nats://b"]
+)
+def test_servers_of_nats_are_urls_of_one_kind(
+    environment: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], servers: str
+) -> None:
+    environment.setenv("FIATGATE_NATS_URL", servers)
+    with pytest.raises(SystemExit):
+        load(OrdersSettings)
+    assert "NATS_URL: expected nats://user:password@host:port" in capsys.readouterr().err
+
+
+def test_a_comma_in_a_password_of_nats_separates_no_servers(environment: pytest.MonkeyPatch) -> None:
+    environment.setenv("FIATGATE_NATS_URL", "nats://orders:a,b@one:4222, nats://orders:a,b@two:4222")
+    assert nats_servers(load(OrdersSettings).nats_url) == [
+        "nats://orders:a,b@one:4222",
+        "nats://orders:a,b@two:4222",
+    ]
 
 
 def test_a_pool_smaller_than_the_threads_is_a_problem(

@@ -19,6 +19,7 @@ from kit.base.config.values import (
     HostAndPort,
     HostAndPortOrNone,
     Key,
+    NatsUrl,
     PostgresUrl,
     PostgresUrlOrNone,
     Time,
@@ -91,11 +92,11 @@ class CliSettings(CallerSettings):
 class Settings(CallerSettings):
     """The settings of every process that runs."""
 
-    nats_url: str = Field(
+    nats_url: NatsUrl = Field(
         default="nats://127.0.0.1:4222",
         repr=False,
-        description="NATS server with JetStream, nats://user:password@host:port or tls://…; each process has a user of "
-        "its own",
+        description="NATS server with JetStream, nats://user:password@host:port or tls://…; several servers of one "
+        "cluster with commas between, each a whole URL; each process has a user of its own",
     )
     nats_ca: FileOrNone = Field(
         default="",
@@ -125,7 +126,9 @@ class DatabaseSettings(Settings):
     """The settings of `migrate`: the owner of the tables needs no key of the service."""
 
     database_url: PostgresUrl = Field(
-        repr=False, description="the service's own database, postgresql://role:password@host:port/database"
+        repr=False,
+        description="the service's own database, postgresql://role:password@host:port/database; several servers as "
+        "@/database?host=a,b,c&port=5432,5432,5432&target_session_attrs=read-write",
     )
     migration_database_url: PostgresUrlOrNone = Field(
         default="",

@@ -4,13 +4,18 @@ import base64
 import os
 import re
 from typing import Annotated, Final
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, urlsplit
 
 from pydantic import AfterValidator, AwareDatetime, BeforeValidator
 
 from kit.base import keys
 
 TIME_EXAMPLE: Final = "2026-03-01T12:00:00Z"
+
+_SEVERAL_SERVERS: Final = (
+    "expected of several servers "
+    "postgresql://role:password@/database?host=a,b,c&port=5432,5432,5432&target_session_attrs=read-write"
+)
 
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)").fullmatch
 _HOST_AND_PORT = re.compile(r"(\[[0-9a-fA-F:.]+\]|[^\s:/\[\]]+):(\d{1,5})").fullmatch
@@ -24,8 +29,35 @@ def _host_and_port(text: str) -> str:
 
 
 def _postgresql_url(text: str) -> str:
+    """Refuses the forms of several servers that libpq or SQLAlchemy does not read: both connect with this URL."""
     if not re.match(r"postgresql(\+psycopg2)?://", text):
         raise ValueError("expected postgresql://role:password@host:port/database")
+    parts = urlsplit(text)
+    query = parse_qs(parts.query)
+    hosts = query.get("host", [])
+    servers = ",".join(hosts).split(",")
+    is_several = len(servers) > 1 or "," in parts.netloc.rpartition("@")[2]
+    if not is_several and not _HOST_AND_PORT(servers[0]):
+        return text
+    ports = query.get("port", [""])[0].split(",")
+    if len(hosts) != 1 or len(ports) != len(servers) or any(_HOST_AND_PORT(each) for each in servers):
+        raise ValueError(_SEVERAL_SERVERS)
+    if query.get("target_session_attrs") not in (["read-write"], ["primary"]):
+        raise ValueError(f"without target_session_attrs a standby would be used: {_SEVERAL_SERVERS}")
+    return text
+
+
+def nats_servers(text: str) -> list[str]:
+    """Returns the URLs of a list of NATS servers. A comma in a password separates nothing: each URL has its scheme."""
+    return re.split(r"\s*,\s*(?=\w+://)", text.strip())
+
+
+def _nats_url(text: str) -> str:
+    parts = [urlsplit(each) for each in nats_servers(text)]
+    if not all(each.hostname for each in parts) or {each.scheme for each in parts} not in ({"nats"}, {"tls"}):
+        raise ValueError(
+            "expected nats://user:password@host:port or tls://user:password@host:port, several with commas between"
+        )
     return text
 
 
@@ -75,6 +107,7 @@ HostAndPort = Annotated[str, AfterValidator(_host_and_port)]
 HostAndPortOrNone = Annotated[str, AfterValidator(lambda text: text and _host_and_port(text))]
 PostgresUrl = Annotated[str, AfterValidator(_postgresql_url)]
 PostgresUrlOrNone = Annotated[str, AfterValidator(lambda text: text and _postgresql_url(text))]
+NatsUrl = Annotated[str, AfterValidator(_nats_url)]
 Address = Annotated[str, AfterValidator(_address)]  # of another service, for kit.rpc.client
 AddressOrNone = Annotated[str, AfterValidator(lambda text: text and _address(text))]
 Key = Annotated[str, AfterValidator(_key)]

@@ -1,14 +1,18 @@
-"""nats-py's client, but an address `tls://…` requires TLS: without it nothing is sent to the server.
+"""nats-py's client for the setting NATS_URL: several servers, one password, TLS where the address requires it.
 
 nats-py uses TLS only when the server requires it, whatever the address is, and sends its password in plain text to a
-server that does not.
+server that does not. It reads the password from the URL of each server; the servers that a cluster reports come without
+one and would refuse the client.
 """
 
 import ssl
 from typing import Any
+from urllib.parse import urlsplit
 
 import nats.aio.client
 import nats.errors
+
+from kit.base.config.values import nats_servers
 
 
 class Client(nats.aio.client.Client):
@@ -17,6 +21,15 @@ class Client(nats.aio.client.Client):
     def __init__(self, *, ca: str = "") -> None:
         super().__init__()
         self._ca = ca
+
+    async def connect_to(self, url: str, **options: Any) -> None:
+        """Connects to one of the servers in `url`, in random order, and later to any other of their cluster.
+
+        All get the user and password of the first server. `options` are those of `connect`.
+        """
+        servers = nats_servers(url)
+        first = urlsplit(servers[0])
+        await self.connect(servers, user=first.username, password=first.password, **options)
 
     @property
     def ssl_context(self) -> ssl.SSLContext:

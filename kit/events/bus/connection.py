@@ -191,7 +191,7 @@ class Bus:
 
     async def _connect(self) -> None:
         try:
-            await self._client.connect(
+            await self._client.connect_to(
                 self._url,
                 name=self._client_name,
                 inbox_prefix=f"_INBOX.{self._client_name}",
