@@ -1,7 +1,6 @@
 """Reads one invoice, its story, and pages of invoices (docs/api.md#get-invoice)."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
 
@@ -12,19 +11,13 @@ from kit.rpc import values
 from services.invoices import errors
 from services.invoices.domain.states import InvoiceStatus
 from services.invoices.operations import fields
-from services.invoices.store import invoice_lists, invoices, stories
+from services.invoices.store import invoice_lists, invoices, merchant_lists, stories
 from services.invoices.store.invoice_lists import InvoiceFilter, InvoiceList
+from services.invoices.store.merchant_lists import Page
+from services.invoices.store.segments import ListFilter
 from services.invoices.store.stories import InvoiceStory
 from services.invoices.store.views import InvoiceView
 from services.invoices.wiring import Deps
-
-
-@dataclass(frozen=True)
-class Page:
-    """One page of the matching invoices; `total` counts all that match."""
-
-    invoices: Sequence[InvoiceView]
-    total: int
 
 
 def get_invoice(deps: Deps, *, merchant_id: str, invoice_ref: str) -> InvoiceView:
@@ -51,17 +44,18 @@ def list_invoices(
     """Returns one page. Raises INVOICES_NOT_FOUND when nothing matches at all; a page past the last is empty."""
     values.page(page, per_page)
     owner = values.uuid("merchant_id", merchant_id)
-    with deps.db.autocommit() as connection:
-        total = invoices.invoice_count(connection, owner, status, currency_code)
-        if total == 0:
-            raise errors.invoices_not_found()
-        offset = (page - 1) * per_page
-        if offset >= total:
-            return Page([], total)
-        found = invoices.invoice_page(
-            connection, owner, status, currency_code, ascending=ascending, offset=offset, limit=per_page
+    with deps.db.transaction() as tx:
+        connection = tx.connection(execution_options={"isolation_level": "REPEATABLE READ"})
+        found = merchant_lists.invoice_page(
+            connection,
+            ListFilter(owner, status, currency_code),
+            ascending=ascending,
+            offset=(page - 1) * per_page,
+            limit=per_page,
         )
-    return Page(found, total)
+    if found.total == 0:
+        raise errors.invoices_not_found()
+    return found
 
 
 def list_all_invoices(

@@ -6,10 +6,10 @@ from typing import Final
 
 from kit.db.books import Part
 from services.invoices.domain.states import TRANSITIONS
+from services.invoices.store import segment_books
 
 DAYS_AT_ONCE: Final = 7
 """The days whose sums are compared in one statement: of a busy year, some seconds of the 50 that it may take."""
-
 # -- invoices
 
 _STATUS_FOLLOWS_THE_DEAL = """
@@ -250,6 +250,7 @@ WHERE coalesce(due.deals, 0) <> coalesce(found.deals, 0)
 ORDER BY 1, 2 LIMIT 100
 """  # noqa: S608  made of constants
 
+
 PARTS: Final = (
     Part(
         name="invoices",
@@ -329,4 +330,5 @@ PARTS: Final = (
         page_most=DAYS_AT_ONCE,
         follows=(_SUMS_ARE_THOSE_OF_THE_ROWS, _TIMES_ARE_THOSE_OF_THE_DEALS),
     ),
+    segment_books.COUNTS,
 )

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ARRAY, ColumnElement, Connection, Select, Uuid, all_, bindparam, func, select
+from sqlalchemy import ARRAY, ColumnElement, Connection, Uuid, all_, bindparam, func, select
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
@@ -225,41 +225,6 @@ def invoice_view_by_ref(db: Database, merchant_id: UUID, ref: str, ref_id: UUID 
             return by_id
     values = {"merchant_id": merchant_id, "external_id": ref}
     return db.one_or_none(_MERCHANTS_VIEW_BY_EXTERNAL_ID[known], values)
-
-
-def invoice_count(
-    connection: Connection, merchant_id: UUID, status: InvoiceStatus | None, currency_code: str | None
-) -> int:
-    counting = _filtered(select(func.count()).select_from(Invoice), merchant_id, status, currency_code)
-    total: int = connection.execute(counting).scalar_one()
-    return total
-
-
-def invoice_page(
-    connection: Connection,
-    merchant_id: UUID,
-    status: InvoiceStatus | None,
-    currency_code: str | None,
-    *,
-    ascending: bool,
-    offset: int,
-    limit: int,
-) -> Sequence[InvoiceView]:
-    keys = (Invoice.created_at, Invoice.id)
-    order = keys if ascending else tuple(key.desc() for key in keys)
-    # The index alone finds the page: else rows and deals of the pages before would be read and sorted, too.
-    ids = _filtered(select(Invoice.id), merchant_id, status, currency_code).order_by(*order)
-    page = VIEW.where(Invoice.id.in_(ids.offset(offset).limit(limit))).order_by(*order)
-    return [view(*row) for row in connection.execute(page)]
-
-
-def _filtered(
-    query: Select[Any], merchant_id: UUID, status: InvoiceStatus | None, currency_code: str | None
-) -> Select[Any]:
-    query = query.where(Invoice.merchant_id == merchant_id)
-    if status is not None:
-        query = query.where(Invoice.status == status)
-    return query if currency_code is None else query.where(Invoice.currency_code == currency_code)
 
 
 _FINISHED = (
