@@ -16,6 +16,7 @@ from fiatgate.merchants.v1 import merchants_pb2
 from kit.rpc.errors import Refused
 from services.invoices.clients import CatalogClient
 from services.invoices.operations import checkout, creating, desk, reading, requisites
+from services.invoices.store.merchant_lists import Page
 from tests.invoices.conftest import World, with_settings
 
 
@@ -82,7 +83,7 @@ def test_each_refusal_has_its_reason_and_leaves_nothing(
     assert refusal(listed, world).reason == "INVOICES_NOT_FOUND"
 
 
-def listed(world: World) -> reading.Page:
+def listed(world: World) -> Page:
     return reading.list_invoices(
         world.deps,
         merchant_id=world.merchant.merchant_id,

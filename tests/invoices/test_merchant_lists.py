@@ -42,7 +42,7 @@ def cursor(world: World, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """A cursor past all rules on a world without counts, whose segments are small."""
     monkeypatch.setattr(segments, "SMALL", 5)
     monkeypatch.setattr(segments, "LARGE", 20)
-    psycopg2.extras.register_uuid()
+    psycopg2.extras.register_uuid()  # type: ignore[no-untyped-call]  # typeshed's gap
     url = past_all_rules(world.deps.settings.database_url)
     with closing(psycopg2.connect(url)) as connection:
         connection.autocommit = True

@@ -108,7 +108,8 @@ def _ids(
     """Returns the query for the ids of a page. The index alone finds them: else rows and deals of those before the page
     would be read, too.
     """
-    each: Select[Any] = _filtered(select(Invoice.id, Invoice.created_at), wanted)
+    keys: Any = select(Invoice.id, Invoice.created_at)
+    each = _filtered(keys, wanted)
     each = each.order_by(*_order(Invoice, ascending=ascending))
     if len(spans) == 1:
         of_one = each.where(_between(*spans[0])).offset(offset).limit(limit).subquery()
@@ -132,10 +133,10 @@ def _between(first: Any, last: Any) -> ColumnElement[bool]:
     return and_(place >= tuple_(*first), place <= tuple_(*last))
 
 
-def _filtered(query: Any, wanted: ListFilter) -> Select[Any]:
+def _filtered(query: Select[Any], wanted: ListFilter) -> Select[Any]:
     query = query.where(Invoice.merchant_id == wanted.merchant_id)
     if wanted.status is not None:
         query = query.where(Invoice.status == wanted.status)
-    return (
-        query if wanted.currency_code is None else query.where(Invoice.currency_code == wanted.currency_code)
-    )
+    if wanted.currency_code is not None:
+        query = query.where(Invoice.currency_code == wanted.currency_code)
+    return query
