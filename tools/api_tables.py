@@ -25,8 +25,7 @@ from kit.base.money import FIAT_PLACES, USDT_PLACES
 from kit.rpc.values import PAGE_MOST_ROWS
 from kit.web import bodies
 from kit.web.exchange import REQUEST_SECONDS
-from kit.web.protocol import HEAD_MAX_BYTES
-from kit.web.server import REQUEST_LINE_MAX_BYTES
+from kit.web.http1 import HEAD_MAX_BYTES, REQUEST_LINE_MAX_BYTES
 from services.invoices.config import InvoicesSettings
 from services.webhooks.config import WebhooksSettings
 

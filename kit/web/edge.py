@@ -7,8 +7,8 @@ The body stays with the client until a resource reads it (`bodies`).
 """
 
 import asyncio
-from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any, Final
 
 from kit.base import request_id
@@ -58,22 +58,16 @@ class Edge:
         """Ends the streams, because the server is about to stop and waits for everything that is open."""
         self._stopping.set()
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "lifespan":
-            await self._live(receive, send)
-        elif self._app is None:
-            raise RuntimeError(
-                "the server must run the ASGI lifespan protocol (gunicorn: asgi_lifespan = on)"
-            )
-        else:
-            await self._serve(self._app, scope, receive, send)
-
-    async def _live(self, receive: Receive, send: Send) -> None:
-        await receive()
+    @asynccontextmanager
+    async def opened(self) -> AsyncIterator[None]:
+        """Opens the application; requests are served within."""
         async with self._open_app() as self._app:
-            await send({"type": "lifespan.startup.complete"})
-            await receive()
-        await send({"type": "lifespan.shutdown.complete"})
+            yield
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if self._app is None:
+            raise RuntimeError("requests are served within `opened` only")
+        await self._serve(self._app, scope, receive, send)
 
     async def _serve(self, app: App, scope: Scope, receive: Receive, send: Send) -> None:
         exchange = self._begun(scope, receive)

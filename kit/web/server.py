@@ -1,31 +1,46 @@
-"""gunicorn with its own asgi worker, configured from the settings of the process.
+"""gunicorn with a worker of our own, configured from the settings of the process.
+
+gunicorn opens the sockets and starts, watches and replaces the worker processes; `kit.web.protocol` speaks HTTP.
 
 Each worker process loads the application after the fork (no preload): gRPC channels and loops don't survive a fork.
 """
 
 from __future__ import annotations
 
+import asyncio
+import os
+import signal
 import socket
+import sys
 from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
+import uvloop
 from gunicorn import glogging
 from gunicorn.app.base import BaseApplication
-from gunicorn.workers import gasgi
+from gunicorn.arbiter import Arbiter
+from gunicorn.workers import base
 
 from kit.observe import log
 from kit.observe.log import get_logger
 from kit.web.config import WebSettings, clients_of
 from kit.web.edge import Edge
-from kit.web.protocol import SOCKET_BUFFER_BYTES, SOCKET_BUFFER_FOR_ANSWERS_BYTES, BrokenHttp, Connection
+from kit.web.protocol import (
+    SOCKET_BUFFER_BYTES,
+    SOCKET_BUFFER_FOR_ANSWERS_BYTES,
+    BrokenHttp,
+    Connection,
+    Serving,
+)
 from kit.web.walls.connections import Connections, room_for
 
 # Longer than the longest request (a picture from an old telephone), so that a stop interrupts none.
 GRACEFUL_SECONDS: Final = 75
-# A name of 128 four-byte characters in a path, percent-encoded, takes 1536 bytes of it.
-REQUEST_LINE_MAX_BYTES: Final = 8190
-HEAD_FIELDS_MAX: Final = 100
+DRAIN_CHECK_SECONDS: Final = 0.1
+# gunicorn kills a worker that it has not heard of for 30 seconds.
+NOTIFY_SECONDS: Final = 1.0
 # Connections that wait to be accepted. The loop's own default is 100: beyond it, a client's first packet is dropped,
 # and the client tries again a second later.
 BACKLOG: Final = 2048
@@ -47,61 +62,95 @@ class Site:
     broken_http: BrokenHttp
 
 
-class Worker(gasgi.ASGIWorker):  # type: ignore[misc]
-    """gunicorn's asgi worker with `Connection`, which gunicorn takes from a global of its module."""
+class Worker(base.Worker):  # type: ignore[misc]  # gunicorn ships no types
+    """A worker process of gunicorn, which serves with `Connection`."""
 
-    _has_backlog = False
+    _is_hasty = False
 
-    def init_process(self) -> None:
-        gasgi.ASGIProtocol = Connection
+    def run(self) -> None:
+        signal.set_wakeup_fd(-1)  # gunicorn's own; the loop has one
+        for listener in self.sockets:  # connections inherit the options
+            listener.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, SOCKET_BUFFER_BYTES)
+            listener.sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SOCKET_BUFFER_FOR_ANSWERS_BYTES)
+        uvloop.run(self._live())
+
+    async def _live(self) -> None:
+        self._stopping = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        loop.add_signal_handler(signal.SIGTERM, self._stop)
+        for number in (signal.SIGINT, signal.SIGQUIT):
+            loop.add_signal_handler(number, self._stop_hastily)
+        await self._wait_until_ready()
+        edge: Edge = self.wsgi  # gunicorn's name for what `Server.load` has made
+        async with AsyncExitStack() as opened:
+            try:
+                await opened.enter_async_context(edge.opened())
+            except Exception:  # noqa: BLE001  # whatever it is, this process can't serve
+                _log.exception("start_failed")
+                sys.exit(
+                    Arbiter.WORKER_BOOT_ERROR
+                )  # gunicorn ends; else it would start a worker again and again
+            await self._serve(edge)
+
+    async def _serve(self, edge: Edge) -> None:
+        """Serves until the worker is stopped; then ends what is idle, and waits for the requests that are under way."""
         settings: WebSettings = self.app.settings
-        self.broken_http = self.app.site.broken_http
-        self.connections = Connections(
+        connections = Connections(
             clients_of(settings),
             most=room_for(settings.connections),
             most_per_client=settings.connections_per_client,
         )
-        self.unread_seconds = settings.unread_seconds
-        super().init_process()
+        serving = Serving(
+            app=edge,
+            broken_http=self.app.site.broken_http,
+            connections=connections,
+            keepalive_seconds=settings.keepalive_seconds,
+            unread_seconds=settings.unread_seconds,
+        )
+        loop = asyncio.get_running_loop()
+        servers = [
+            await loop.create_server(lambda: Connection(serving), sock=each.sock, backlog=BACKLOG)
+            for each in self.sockets
+        ]
+        while self.alive and self.ppid == os.getppid():
+            self.notify()
+            await self._stopped(NOTIFY_SECONDS)
+        serving.is_stopping = True
+        for server in servers:
+            server.close()
+        for connection in connections.all():
+            connection.close_if_idle()
+        edge.stop()  # ends the streams of open pages
+        give_up_at = loop.time() + GRACEFUL_SECONDS
+        while connections.all() and loop.time() < give_up_at and not self._is_hasty:
+            self.notify()
+            await asyncio.sleep(DRAIN_CHECK_SECONDS)
 
-    def notify(self) -> None:
-        """Called at once when the worker listens, and then each second."""
-        super().notify()
-        if self.servers and not self._has_backlog:
-            self._has_backlog = True
-            for listener in self.sockets:
-                listener.sock.listen(BACKLOG)
+    def _stop(self) -> None:
+        self.alive = False
+        self._stopping.set()
 
-    def run(self) -> None:
-        for listener in self.sockets:  # connections inherit the options
-            listener.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, SOCKET_BUFFER_BYTES)
-            listener.sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SOCKET_BUFFER_FOR_ANSWERS_BYTES)
-        self.loop.run_until_complete(self._wait_until_ready())
-        super().run()  # from here on it takes connections
+    def _stop_hastily(self) -> None:
+        self._is_hasty = True
+        self._stop()
+
+    async def _stopped(self, at_most_seconds: float) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(at_most_seconds):
+                await self._stopping.wait()
 
     async def _wait_until_ready(self) -> None:
         """Waits at most `start_seconds`: without a service that stays away, most of a site still works."""
         site: Site = self.app.site
         at_most_seconds: int = self.app.settings.start_seconds
-        give_up_at = self.loop.time() + at_most_seconds
+        loop = asyncio.get_running_loop()
+        give_up_at = loop.time() + at_most_seconds
         has_logged = False
-        while self.alive and self.loop.time() < give_up_at and not await site.is_ready():
+        while self.alive and loop.time() < give_up_at and not await site.is_ready():
             self.notify()  # or gunicorn would kill it as a worker that hangs
             if not has_logged:
                 _log.info("services_awaited", at_most_seconds=at_most_seconds)
                 has_logged = True
-
-    async def _shutdown(self) -> None:
-        # gunicorn waits for every connection to end, for idle ones too: one open browser, or the proxy in front,
-        # would delay each stop by all of GRACEFUL_SECONDS. Connections with a request close after it. The method is
-        # private: no public one is called for each way in which a worker ends.
-        for server in self.servers:
-            server.close()
-        for connection in self.connections.all():
-            connection.close_if_idle()
-        if isinstance(self.asgi, Edge):  # gunicorn sets another one when `load` failed
-            self.asgi.stop()  # ends the streams of open pages, which would delay the stop as well
-        await super()._shutdown()
 
 
 class Log(glogging.Logger):  # type: ignore[misc]
@@ -136,13 +185,8 @@ def options(settings: WebSettings) -> dict[str, Any]:
         "bind": settings.bind,
         "workers": settings.workers,
         "worker_class": Worker,
-        "asgi_loop": "uvloop",
-        "asgi_lifespan": "on",
         "preload_app": False,
-        "keepalive": settings.keepalive_seconds,
         "graceful_timeout": GRACEFUL_SECONDS,
-        "limit_request_line": REQUEST_LINE_MAX_BYTES,
-        "limit_request_fields": HEAD_FIELDS_MAX,
         "control_socket_disable": True,
         "proc_name": f"fiatgate-{settings.service}",
         "loglevel": settings.log_level,

@@ -439,7 +439,7 @@ def test_an_unknown_address_is_told_in_the_envelope(shop: Shop, path: str) -> No
         ("POST", "/api/v1/invoices", "GET"),
         ("DELETE", "/api/v1/invoices/x", "GET"),
         ("PATCH", "/api/v1/currencies", "GET"),
-        ("BREW", "/api/v1/currencies", "GET"),
+        ("PURGE", "/api/v1/currencies", "GET"),
     ],
 )
 def test_a_wrong_method_is_told_with_the_right_one(shop: Shop, verb: str, path: str, allowed: str) -> None:

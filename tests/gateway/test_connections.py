@@ -14,7 +14,7 @@ import pytest
 import requests
 
 from deploy.local.waiting import wait_until
-from kit.web.protocol import HEAD_MAX_BYTES
+from kit.web.http1 import HEAD_MAX_BYTES
 from tests.gateway.desk import HTTP_SECONDS
 from tests.gateway.strangers import ANSWER_SECONDS, CLOSED, Stranger, Watched, head, networks, watched_gateway
 from tests.support.stack import Stack

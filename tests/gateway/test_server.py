@@ -91,6 +91,7 @@ def unfinished_head(stack: Stack) -> Iterator[socket.socket]:
             "VALIDATION_ERROR",
         ),
         (b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: odd\r\n\r\n", 501, "VALIDATION_ERROR"),
+        (b"BREW / HTTP/1.1\r\nHost: x\r\n\r\n", 400, "VALIDATION_ERROR"),
         (b"GET /" + b"a" * 9000 + b" HTTP/1.1\r\nHost: x\r\n\r\n", 414, "PAYLOAD_TOO_LARGE"),
         (b"GET / HTTP/1.1\r\nHost: x\r\nA: " + b"a" * 9000 + b"\r\n\r\n", 431, "PAYLOAD_TOO_LARGE"),
         (b"GET / HTTP/1.1\r\nHost: x\r\n" + b"A: a\r\n" * 200 + b"\r\n", 431, "PAYLOAD_TOO_LARGE"),
@@ -209,19 +210,13 @@ async def _served(
     async def open_app() -> AsyncIterator[Any]:
         yield app
 
-    started = asyncio.Event()
-
     async def send(message: dict[str, Any]) -> None:
-        started.set()
+        pass
 
     the_edge = an_edge(open_app)
-    living = asyncio.create_task(
-        the_edge({"type": "lifespan"}, _then_silence([{"type": "lifespan.startup"}]), send)
-    )
-    await started.wait()
     scope = {"type": "http", "method": "POST", "raw_path": path, "headers": headers, "client": None}
-    await the_edge(scope, _then_silence(receive_events), send)
-    living.cancel()
+    async with the_edge.opened():
+        await the_edge(scope, _then_silence(receive_events), send)
     return found[0] if found else None
 
 
