@@ -26,7 +26,7 @@ from kit.db.database import Database, DatabaseBusy, DatabaseUnavailable, retry_c
 from kit.events.bus.connection import Bus
 from kit.events.bus.messages import Incoming, processing
 from kit.events.bus.pull import Pull
-from kit.events.inbox import InboxColumns, ParkedColumns, forget, take_in
+from kit.events.inbox import InboxColumns, ParkedColumns, clear_parked, forget, take_in
 from kit.events.outcomes import Outcomes
 from kit.events.parked import Listed, Parking, Place, Retried
 from kit.events.proof import Proven, Unproven, Verifier
@@ -82,6 +82,8 @@ class Consumer:
     `lock_order(event)` is the key that sorts the events of one transaction. When different events lock the same row,
     return the name of that row: otherwise two processes lock the rows in different orders and often deadlock.
 
+    `is_idle(event)` returns whether the event has no effect, however often it is handled. It raises nothing.
+
     `ids_in(payload)` returns the ids of the business in a payload, for logs and lists. It raises nothing: the payload
     of an unproven event may be anything.
     """
@@ -99,6 +101,7 @@ class Consumer:
         clock: Clock,
         many: ManyHandler | None = None,
         lock_order: Callable[[Incoming], str] | None = None,
+        is_idle: Callable[[Incoming], bool] = lambda _event: False,
         ids_in: Callable[[bytes], Mapping[str, str]] = lambda _payload: {},
         park_after_failures: int = PARK_AFTER_FAILURES,
         first_retry_seconds: float = 1.0,
@@ -114,6 +117,7 @@ class Consumer:
         self._verifier = verifier
         self._clock = clock
         self._lock_order = lock_order
+        self._is_idle = is_idle
         self.ids_in = ids_in
         self._pulse = Pulse(name, stale_after_seconds=STALE_AFTER_SECONDS, outages_count=True, clock=clock)
         self._pull: Pull | None = None
@@ -217,10 +221,10 @@ class Consumer:
         events, unproven = self._verified(self._pull.take(BATCH))
         self._pulse.beat()
         try:
-            if len(events) > 1:
-                with in_one_write():
-                    if self._handle_together(events):
-                        events.clear()
+            with in_one_write():
+                self._pass_idle(events)
+                if len(events) > 1 and self._handle_together(events):
+                    events.clear()
             self._one_by_one(events, stop)
             self._outcomes.park(unproven)
         except DatabaseUnavailable:
@@ -229,6 +233,16 @@ class Consumer:
         finally:
             WAITING_SECONDS.set(self._outcomes.put_off.longest_seconds(self._clock.now()))
         self._sweep()
+
+    def _pass_idle(self, events: list[Proven]) -> None:
+        """Acknowledges and removes the events without any effect. They need no inbox; parked copies of them go."""
+        # An unsigned one is noted as usual: the inbox recognizes it when it comes again.
+        idle = [event for event in events if event.signature and self._is_idle(event)]
+        if idle:
+            clear_parked(self._db, self._parked, idle)
+            self._outcomes.acknowledge(idle)
+            ids = {event.event_id for event in idle}
+            events[:] = [event for event in events if event.event_id not in ids]
 
     def _verified(self, events: Sequence[Incoming]) -> tuple[list[Proven], list[tuple[Incoming, Unproven]]]:
         """Returns the proven events, and the others with the reason."""

@@ -9,7 +9,7 @@ import hashlib
 import uuid
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 from sqlalchemy import Index, delete, select, text
 from sqlalchemy.orm import Mapped, Session, declared_attr, mapped_column
@@ -53,6 +53,9 @@ class ParkedColumns:
         )
 
 
+_OF_EVENTS: Final = "event_id = ANY(:ids) OR sha256(payload) = ANY(:digests)"
+
+
 @functools.cache
 def _take_in(inbox: str, parked: str) -> Prepared[uuid.UUID]:
     # In the order of ids: two transactions with the same events in different orders would wait for each other.
@@ -60,7 +63,7 @@ def _take_in(inbox: str, parked: str) -> Prepared[uuid.UUID]:
         f"take_in_{inbox}",
         f"""
 WITH taken_up AS (
-    DELETE FROM {parked} WHERE event_id = ANY(:ids) OR sha256(payload) = ANY(:digests)
+    DELETE FROM {parked} WHERE {_OF_EVENTS}
 )
 INSERT INTO {inbox} (event_id, received_at)
 SELECT id, :at FROM unnest(:ids) AS id ORDER BY id
@@ -84,12 +87,31 @@ def take_in(
     Removes them from the parked events, and every parked event with the same payload: a parked event that is announced
     again has another id, and takes effect now.
     """
-    values = {
+    statement = _take_in(inbox.__tablename__, parked.__tablename__)
+    return set(prepared.rows(tx, statement, _values_of(events) | {"at": at}))
+
+
+@functools.cache
+def _clear(parked: str) -> Prepared[None]:
+    return Prepared(
+        f"clear_{parked}",
+        f"DELETE FROM {parked} WHERE {_OF_EVENTS}",  # noqa: S608
+        {"ids": "uuid[]", "digests": "bytea[]"},
+        lambda: None,
+    )
+
+
+def clear_parked(db: Database, parked: type[ParkedColumns], events: Sequence[Incoming]) -> None:
+    """Removes the same parked events as `take_in`, in a transaction of its own."""
+    with db.autocommit() as connection:
+        prepared.rows(connection, _clear(parked.__tablename__), _values_of(events))
+
+
+def _values_of(events: Sequence[Incoming]) -> dict[str, Any]:
+    return {
         "ids": [event.event_id for event in events],
         "digests": [hashlib.sha256(event.payload).digest() for event in events],
     }
-    statement = _take_in(inbox.__tablename__, parked.__tablename__)
-    return set(prepared.rows(tx, statement, values | {"at": at}))
 
 
 def taken_before(db: Database, inbox: type[InboxColumns], event_ids: Sequence[uuid.UUID]) -> set[uuid.UUID]:

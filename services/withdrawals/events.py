@@ -6,6 +6,8 @@ from decimal import Decimal
 from typing import Final
 from uuid import UUID
 
+from google.protobuf.message import DecodeError
+
 from fiatgate.invoices.v1 import invoices_pb2
 from kit.base.ids import parse_id
 from kit.base.money import USDT_PLACES, has_decimals, parse_decimal
@@ -46,6 +48,14 @@ def invoice_paid_from_message(message: invoices_pb2.InvoiceFinished) -> InvoiceP
         merchant_usdt=_usdt(message.merchant_usdt),
         paid_at=optional_datetime(message, "finished_at"),
     )
+
+
+def is_unpaid(payload: bytes) -> bool:
+    """Returns whether this is the fact of an invoice that ended without success: it moves no money."""
+    try:
+        return invoices_pb2.InvoiceFinished.FromString(payload).status in _UNPAID
+    except DecodeError:
+        return False
 
 
 def _uuid(field: str, text: str) -> UUID:

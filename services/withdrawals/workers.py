@@ -15,7 +15,7 @@ from kit.observe.log import get_logger
 from kit.rpc import approvals
 from kit.rpc.status import Gauge
 from kit.work.worker import Loop, Worker
-from services.withdrawals.events import invoice_paid_from_message
+from services.withdrawals.events import invoice_paid_from_message, is_unpaid
 from services.withdrawals.models import Inbox, Parked
 from services.withdrawals.operations import days, ledger
 from services.withdrawals.wiring import Deps
@@ -49,6 +49,7 @@ def consumer(deps: Deps) -> Consumer:
     return Consumer(
         CONSUMER,
         handle,
+        is_idle=lambda event: is_unpaid(event.payload),
         lock_order=merchant_of,  # a credit changes this merchant's balance
         ids_in=ids_of(invoices_pb2.InvoiceFinished, "invoice_id"),
         db=deps.db,

@@ -35,7 +35,11 @@ def start(db: Database, bus: Bus, subject: str) -> Iterator[Start]:
     threads = []
 
     def begin(
-        handler: Handler, *, many: ManyHandler | None = None, park_after_failures: int = 20
+        handler: Handler,
+        *,
+        many: ManyHandler | None = None,
+        is_idle: Callable[[Incoming], bool] = lambda _event: False,
+        park_after_failures: int = 20,
     ) -> Consumer:
         durable = f"durable-{subject.rpartition('.')[2]}"
         make_consumer(bus, durable, subject)
@@ -49,6 +53,7 @@ def start(db: Database, bus: Bus, subject: str) -> Iterator[Start]:
             verifier=verifier(),
             clock=ManualClock(),
             many=many,
+            is_idle=is_idle,
             park_after_failures=park_after_failures,
             first_retry_seconds=0.01,
         )
@@ -341,6 +346,20 @@ def test_many_events_with_a_forged_and_a_poisoned_one_among_them_take_effect_but
         "both to be parked",
         timeout_seconds=20,
     )
+
+
+def test_an_event_without_effect_is_acknowledged_and_its_parked_copy_goes(
+    db: Database, bus: Bus, subject: str, start: Start
+) -> None:
+    start(_note, is_idle=lambda event: event.payload.startswith(b"idle"))
+    unsigned = Outgoing(new_id(), subject, b"idle 1")
+    wait_until(lambda: bus.publish([unsigned]) == [unsigned.event_id], "the copy", timeout_seconds=15)
+    wait_until(lambda: len(_parked(db)) == 1, "the copy to be parked", timeout_seconds=20)
+    facts = _publish(bus, subject, "idle 1", "idle 2", "effect")
+    _wait_for_notes(db, "effect")
+    wait_until(lambda: not _parked(db), "the copy to go", timeout_seconds=20)
+    with db.transaction() as tx:
+        assert list(tx.scalars(select(Inbox.event_id))) == [facts[2].event_id]
 
 
 def test_events_that_were_committed_and_not_acknowledged_take_effect_once(

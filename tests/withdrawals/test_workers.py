@@ -18,6 +18,7 @@ from fiatgate.invoices.v1 import invoices_pb2 as pb
 from kit.base.ids import new_id
 from kit.events.bus.connection import Bus
 from kit.events.bus.messages import Outgoing
+from kit.observe import metrics
 from kit.work.worker import Stop
 from services.invoices.events import FINISHED
 from services.withdrawals.config import WithdrawalsSettings
@@ -25,7 +26,7 @@ from services.withdrawals.events import invoice_paid_from_message
 from services.withdrawals.models import Inbox, Parked
 from services.withdrawals.operations import ledger
 from services.withdrawals.wiring import Deps, wire
-from services.withdrawals.workers import consumer, gauges, workers
+from services.withdrawals.workers import CONSUMER, consumer, gauges, workers
 from tests.support.clock import ManualClock
 from tests.support.signing import PUBLIC_KEYS, delivered, signed
 from tests.withdrawals.conftest import all_at_once
@@ -102,6 +103,11 @@ def wait_handled(deps: Deps, event_ids: list[uuid.UUID]) -> None:
     wait_until(all_in, "the events in the inbox", timeout_seconds=20)
 
 
+def handled() -> float:
+    labels = {"consumer": CONSUMER, "outcome": "handled"}
+    return metrics.REGISTRY.get_sample_value("fiatgate_events_total", labels) or 0
+
+
 def failures(deps: Deps, event_id: uuid.UUID) -> Parked | None:
     with deps.db.transaction() as tx:
         return tx.scalar(select(Parked).where(Parked.event_id == event_id))
@@ -121,8 +127,9 @@ def test_a_successful_invoice_is_credited(deps: Deps) -> None:
     "status", [pb.INVOICE_STATUS_FAIL, pb.INVOICE_STATUS_EXPIRED, pb.INVOICE_STATUS_CANCELED]
 )
 def test_an_invoice_that_was_not_paid_moves_nothing(deps: Deps, status: pb.InvoiceStatus.ValueType) -> None:
-    merchant = str(uuid.uuid4())
-    wait_handled(deps, publish(deps.bus, finished(merchant, None, status=status)))
+    merchant, before = str(uuid.uuid4()), handled()
+    publish(deps.bus, finished(merchant, "7.000000", status=status))
+    wait_until(lambda: handled() > before, "the event to be acknowledged", timeout_seconds=20)
     assert credited(deps, merchant) == "0.000000"
 
 
