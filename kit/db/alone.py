@@ -17,7 +17,7 @@ _ENTER = text(
 # Only the process that has the lock unlocks: for any other, PostgreSQL would log a warning each time.
 _LEAVE = text(
     "SELECT CASE WHEN :entered THEN pg_advisory_unlock(hashtextextended(:what, 0)) END,"
-    " set_config('idle_session_timeout', '0', false)"
+    " set_config('idle_session_timeout', :idle, false)"
 )
 
 
@@ -34,4 +34,5 @@ def alone(db: Database, what: str, *, at_most_seconds: int) -> Iterator[bool]:
         try:
             yield entered
         finally:
-            connection.execute(_LEAVE, {"what": what, "entered": entered})
+            leaving = {"what": what, "entered": entered, "idle": db.idle_session_timeout}
+            connection.execute(_LEAVE, leaving)

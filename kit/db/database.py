@@ -38,9 +38,10 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Session
-from sqlalchemy.pool import QueuePool
+from sqlalchemy.pool import ConnectionPoolEntry, QueuePool
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_random_exponential
 
+from kit.base.clock import monotonic_seconds
 from kit.db.prepared import Prepared, PreparedConnections
 from kit.observe import metrics, tracing
 from kit.work.worker import Outage
@@ -55,6 +56,14 @@ POOL_TIMEOUTS = metrics.counter(
 
 CONNECT_TIMEOUT_SECONDS = 3
 IDLE_IN_TRANSACTION_SECONDS = 15
+POOLED_IDLE_SECONDS = 60
+"""A pooled connection that was idle for so long is not used again. The pool gives out the one that was used last, so a
+process at rest keeps one or two of some 3 MiB each, and a busy one those that it needs.
+"""
+PREPARED_IDLE_SECONDS = 600
+"""The same for a thread's connection for hot statements: that thread's next call connects anew, which takes some ms."""
+_CLOSING_SECONDS = 5
+"""The server closes a connection this much later, and so never one that is about to be used."""
 CONFLICT_ATTEMPTS = 3
 AFTER_COMMIT = "after_commit"
 """Where a session keeps the calls that are made after its commit."""
@@ -72,9 +81,18 @@ _AGAINST_THE_ROLE = {
     "bytea_output": "hex",
     "datestyle": "ISO",
     "intervalstyle": "postgres",
-    "idle_session_timeout": "0",
     "local_preload_libraries": "",
 }
+
+
+def _options(options: Mapping[str, object], idle_session_timeout: str) -> str:
+    """Returns libpq's `options`."""
+    all_options = {**options, "idle_session_timeout": idle_session_timeout}
+    return " ".join(f"-c {key}={_escaped(value)}" for key, value in all_options.items())
+
+
+def _server_closes_after(idle_seconds: int) -> str:
+    return f"{idle_seconds + _CLOSING_SECONDS}s"
 
 
 def _escaped(value: object) -> str:
@@ -165,7 +183,11 @@ class Database:
         statement_timeout_seconds: float = 5,
         lock_timeout_seconds: float = 3,
         pool_timeout_seconds: float = 3,
+        idle_seconds: int = POOLED_IDLE_SECONDS,
+        prepared_idle_seconds: int = PREPARED_IDLE_SECONDS,
     ) -> None:
+        self.idle_session_timeout = _server_closes_after(idle_seconds)
+        self._idle_seconds = idle_seconds
         self._span_attributes = {"db.system.name": "postgresql", "db.namespace": name}
         options = {
             "statement_timeout": int(statement_timeout_seconds * 1000),
@@ -181,7 +203,6 @@ class Database:
         connect_args: dict[str, Any] = {
             "application_name": name,
             "connect_timeout": CONNECT_TIMEOUT_SECONDS,
-            "options": " ".join(f"-c {key}={_escaped(value)}" for key, value in options.items()),
             # So the loss of a server that vanished silently is noticed soon after the statement should have ended.
             "tcp_user_timeout": int((statement_timeout_seconds + 5) * 1000),
         }
@@ -190,13 +211,18 @@ class Database:
             pool_size=pool_size,
             max_overflow=0,
             pool_timeout=pool_timeout_seconds,
+            pool_use_lifo=True,
             hide_parameters=True,  # a failed statement's text goes to the log, its values must not
             use_native_hstore=False,  # saves a query on each new connection
-            connect_args=connect_args,
+            connect_args=connect_args | {"options": _options(options, self.idle_session_timeout)},
         )
-        event.listen(self._engine, "checkout", _refuse_closed_connection)
+        event.listen(self._engine, "checkin", _note_idle)
+        event.listen(self._engine, "checkout", self._refuse_unusable_connection)
         target = address.set(drivername="postgresql").render_as_string(hide_password=False)
-        self._prepared = PreparedConnections(lambda: psycopg2.connect(target, **connect_args))
+        connect_args["options"] = _options(options, _server_closes_after(prepared_idle_seconds))
+        self._prepared = PreparedConnections(
+            lambda: psycopg2.connect(target, **connect_args), idle_seconds=prepared_idle_seconds
+        )
 
     @contextmanager
     def transaction(self) -> Iterator[Session]:
@@ -245,8 +271,9 @@ class Database:
             connection.execute(text("SELECT 1"))
 
     def pool_use(self) -> dict[str, int]:
-        """Returns the numbers of connections now. Of the pool: `in_use`, open `idle` ones, and the `limit` of both
-        together. Besides them `prepared`: the connections of the threads that have run hot statements.
+        """Returns the numbers of connections now. Of the pool: `in_use`, `idle` ones, including those that the server
+        has closed since, and the `limit` of both together. Besides them `prepared`: the connections of the threads that
+        have run hot statements.
         """
         pool = self._engine.pool
         assert isinstance(pool, QueuePool)
@@ -256,6 +283,22 @@ class Database:
             "limit": pool.size(),
             "prepared": self._prepared.count,
         }
+
+    def _refuse_unusable_connection(
+        self, connection: Any, record: ConnectionPoolEntry, _proxy: object
+    ) -> None:
+        """Replaces pooled connections that were idle for long, and those whose server went away, without a ping.
+
+        A healthy idle connection has nothing to read. One whose server shut down has a last message and an end of
+        file to read. So one poll of the socket shows the difference, and a restart of PostgreSQL costs no request.
+        """
+        now_seconds = monotonic_seconds()
+        if now_seconds - record.info.get(_IDLE_SINCE, now_seconds) > self._idle_seconds:
+            raise exc.DisconnectionError("this connection was idle for long")
+        poller = select.poll()
+        poller.register(connection.fileno(), select.POLLIN | select.POLLHUP | select.POLLERR)
+        if poller.poll(0):
+            raise exc.DisconnectionError("the server closed this connection")
 
     def dispose(self) -> None:
         """Closes the pooled connections and those of the hot statements."""
@@ -381,13 +424,8 @@ def _meaning(error: BaseException | None, *, lost: bool) -> DatabaseUnavailable 
     return None
 
 
-def _refuse_closed_connection(connection: Any, _record: object, _proxy: object) -> None:
-    """Replaces pooled connections whose server went away, without the round trip of a ping.
+_IDLE_SINCE = "idle since"
 
-    A healthy idle connection has nothing to read. One whose server shut down has a last message and an end of file to
-    read. So one poll of the socket shows the difference, and a restart of PostgreSQL costs no request.
-    """
-    poller = select.poll()
-    poller.register(connection.fileno(), select.POLLIN | select.POLLHUP | select.POLLERR)
-    if poller.poll(0):
-        raise exc.InvalidatePoolError("the server closed this connection")
+
+def _note_idle(_connection: object, record: ConnectionPoolEntry) -> None:
+    record.info[_IDLE_SINCE] = monotonic_seconds()

@@ -22,6 +22,8 @@ from sqlalchemy.dialects import postgresql
 from sqlalchemy.exc import DBAPIError, MultipleResultsFound
 from sqlalchemy.orm import Session
 
+from kit.base.clock import monotonic_seconds
+
 R = TypeVar("R")
 
 # A plan made for an empty table may use the wrong index once the table has grown, until the next ANALYZE (seen: 1,500
@@ -129,15 +131,16 @@ class PreparedConnections:
     there are never more of them than calling threads.
     """
 
-    def __init__(self, connect: Callable[[], DriverConnection]) -> None:
+    def __init__(self, connect: Callable[[], DriverConnection], *, idle_seconds: float) -> None:
         self._connect = connect
+        self._idle_seconds = idle_seconds
         self._thread = threading.local()
         self._all: weakref.WeakSet[DriverConnection] = weakref.WeakSet()
 
     def one_or_none(self, statement: Prepared[R], values: Mapping[str, Any]) -> R | None:
         """Returns the statement's only row. Raises psycopg2's errors."""
         own: _Own | None = getattr(self._thread, "own", None)
-        if own is None or own.is_lost:
+        if own is None or own.is_lost or own.idle_seconds > self._idle_seconds:
             own = self._thread.own = _Own(self._connect())
             self._all.add(own.connection)
         return own.one_or_none(statement, values)
@@ -162,6 +165,7 @@ class _Own:
         self.connection = connection
         self._cursor = connection.cursor()
         self._plans = _Plans()
+        self._used_at_seconds = monotonic_seconds()
         self._poller = select.poll()
         self._poller.register(connection.fileno(), select.POLLIN | select.POLLHUP | select.POLLERR)
 
@@ -171,6 +175,10 @@ class _Own:
         in `kit.db.database`).
         """
         return bool(self.connection.closed or self._poller.poll(0))
+
+    @property
+    def idle_seconds(self) -> float:
+        return monotonic_seconds() - self._used_at_seconds
 
     def one_or_none(self, statement: Prepared[R], values: Mapping[str, Any]) -> R | None:
         cursor, planned = self._cursor, False
@@ -182,6 +190,7 @@ class _Own:
             if not planned or isinstance(error, _STALE):
                 self.connection.close()  # a wrong guess about the plans would fail every later call
             raise
+        self._used_at_seconds = monotonic_seconds()
         columns = cursor.fetchone()
         if columns is None:
             return None

@@ -4,6 +4,7 @@ A worker that stops silently is an outage without an alarm. So a `Loop` survives
 worker reports its health, and a worker that ends by itself ends the process, so that the supervisor starts a fresh one.
 """
 
+import random
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -18,6 +19,8 @@ _log = get_logger()
 FIRST_BACKOFF_SECONDS = 0.1
 LAST_BACKOFF_SECONDS = 3.0
 SIGNAL_CHECK_SECONDS = 0.5
+# Loops that start together would otherwise stay together, and each would need a connection of its own for ever.
+_PACES = (0.9, 1.1)
 
 
 class Outage(Exception):
@@ -156,7 +159,7 @@ class Backoff:
 
 
 class Loop:
-    """Repeats `step` every `every_seconds`; at once when `signal` rings or the step returns true.
+    """Repeats `step` every `every_seconds`, give or take a tenth; at once when `signal` rings or the step returns true.
 
     A step that raises is logged and repeated after a growing pause; only `Fatal` ends the loop. A loop that is not
     `required` is always healthy: the process does its work without it.
@@ -198,7 +201,7 @@ class Loop:
             self._pulse.beat()
             backoff.reset()
             if not more:
-                self._signal.wait(self._every_seconds)
+                self._signal.wait(self._every_seconds * random.uniform(*_PACES))  # noqa: S311
 
     def health(self) -> WorkerHealth:
         health = self._pulse.health()

@@ -14,6 +14,7 @@ from sqlalchemy import exc, func, insert, literal, select, text
 
 from deploy.local.ports import free_ports
 from kit.base.ids import new_id
+from kit.db.alone import alone
 from kit.db.database import (
     Database,
     DatabaseBusy,
@@ -303,3 +304,37 @@ def test_a_restart_of_postgresql_costs_no_request(db: Database, postgres: Postgr
         tx.add(Note(id=new_id(), text="after"))
     postgres.restart()
     assert _notes(db) == ["after"]
+
+
+def _process(db: Database) -> int | None:
+    with db.autocommit() as connection:
+        process: int | None = connection.scalar(text("SELECT pg_backend_pid()"))
+        return process
+
+
+def test_the_connection_that_was_used_last_is_given_out_first(db: Database) -> None:
+    with db.autocommit() as below:
+        last = below.scalar(text("SELECT pg_backend_pid()"))
+        assert _process(db) != last
+    assert [_process(db), _process(db)] == [last, last]
+
+
+def test_a_connection_that_was_idle_for_long_is_replaced(
+    make_db: Callable[..., Database],
+) -> None:
+    db = make_db(idle_seconds=0)
+    assert _process(db) != _process(db)
+
+
+def test_the_server_closes_an_idle_connection_after_the_client_gives_it_up(
+    make_db: Callable[..., Database],
+) -> None:
+    db = make_db(idle_seconds=60, prepared_idle_seconds=600)
+    shown = Prepared("shown", "SELECT current_setting('idle_session_timeout')", {}, str)
+    with db.autocommit() as connection:
+        assert connection.scalar(text("SHOW idle_session_timeout")) == "65s"
+    assert db.one_or_none(shown, {}) == "605s"
+    with alone(db, "test", at_most_seconds=7):
+        pass
+    with db.autocommit() as connection:
+        assert connection.scalar(text("SHOW idle_session_timeout")) == "65s"

@@ -194,6 +194,15 @@ def test_after_dispose_a_hot_statement_has_a_new_connection(db: Database) -> Non
     assert db.one_or_none(_DOUBLE, {"number": 1}) == 2
 
 
+def test_a_connection_of_hot_statements_that_was_idle_for_long_is_replaced(
+    make_db: Callable[..., Database],
+) -> None:
+    db = make_db(prepared_idle_seconds=0)
+    process = Prepared("process", "SELECT pg_backend_pid()", {}, int)
+    assert db.one_or_none(process, {}) != db.one_or_none(process, {})
+    assert db.pool_use()["prepared"] == 1
+
+
 def test_a_restart_of_postgresql_costs_no_hot_statement(db: Database, postgres: PostgresServer) -> None:
     db.one_or_none(_DOUBLE, {"number": 1})
     postgres.stop()
