@@ -91,7 +91,7 @@ def _options(options: Mapping[str, object], idle_session_timeout: str) -> str:
     return " ".join(f"-c {key}={_escaped(value)}" for key, value in all_options.items())
 
 
-def _server_closes_after(idle_seconds: int) -> str:
+def _server_closes_after(idle_seconds: float) -> str:
     return f"{idle_seconds + _CLOSING_SECONDS}s"
 
 
@@ -183,8 +183,8 @@ class Database:
         statement_timeout_seconds: float = 5,
         lock_timeout_seconds: float = 3,
         pool_timeout_seconds: float = 3,
-        idle_seconds: int = POOLED_IDLE_SECONDS,
-        prepared_idle_seconds: int = PREPARED_IDLE_SECONDS,
+        idle_seconds: float = POOLED_IDLE_SECONDS,
+        prepared_idle_seconds: float = PREPARED_IDLE_SECONDS,
     ) -> None:
         self.idle_session_timeout = _server_closes_after(idle_seconds)
         self._idle_seconds = idle_seconds
