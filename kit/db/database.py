@@ -8,12 +8,12 @@ and idle timeouts) to the server, so that a lost client can't hold locks.
 
 import functools
 import json
-import select
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from decimal import Decimal
+from functools import partial
 from typing import Any, ParamSpec, TypeVar, TypeVarTuple, cast
 
 import psycopg2
@@ -29,7 +29,6 @@ from sqlalchemy import (
     TextClause,
     Uuid,
     create_engine,
-    event,
     exc,
     inspect,
     literal_column,
@@ -38,10 +37,11 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Session
-from sqlalchemy.pool import ConnectionPoolEntry, QueuePool
+from sqlalchemy.pool import QueuePool
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_random_exponential
 
-from kit.base.clock import monotonic_seconds
+from kit.db import connections
+from kit.db.connections import POOLED_IDLE_SECONDS, PREPARED_IDLE_SECONDS
 from kit.db.prepared import Prepared, PreparedConnections
 from kit.observe import metrics, tracing
 from kit.work.worker import Outage
@@ -54,52 +54,9 @@ POOL_TIMEOUTS = metrics.counter(
     "db_pool_timeouts", "Times that no connection of the pool became free in time"
 )
 
-CONNECT_TIMEOUT_SECONDS = 3
-IDLE_IN_TRANSACTION_SECONDS = 15
-POOLED_IDLE_SECONDS = 60
-"""A pooled connection that was idle for so long is not used again. The pool gives out the one that was used last, so a
-process at rest keeps one or two of some 3 MiB each, and a busy one those that it needs.
-"""
-PREPARED_IDLE_SECONDS = 600
-"""The same for a thread's connection for hot statements: that thread's next call connects anew, which takes some ms."""
-_CLOSING_SECONDS = 5
-"""The server closes a connection this much later, and so never one that is about to be used."""
 CONFLICT_ATTEMPTS = 3
 AFTER_COMMIT = "after_commit"
 """Where a session keeps the calls that are made after its commit."""
-# A role may set these for itself (ALTER ROLE), for all later connections. SQL under the service's role must not block
-# the service from its tables that way, change what it reads and writes, or make it lose commits in a crash.
-_AGAINST_THE_ROLE = {
-    "search_path": "public",
-    "default_transaction_read_only": "off",
-    "default_transaction_isolation": "read committed",
-    "default_transaction_deferrable": "off",
-    "synchronous_commit": "on",
-    "client_encoding": "UTF8",
-    "standard_conforming_strings": "on",
-    "transform_null_equals": "off",
-    "bytea_output": "hex",
-    "datestyle": "ISO",
-    "intervalstyle": "postgres",
-    "local_preload_libraries": "",
-}
-
-
-def _options(options: Mapping[str, object], idle_session_timeout: str) -> str:
-    """Returns libpq's `options`."""
-    all_options = {**options, "idle_session_timeout": idle_session_timeout}
-    return " ".join(f"-c {key}={_escaped(value)}" for key, value in all_options.items())
-
-
-def _server_closes_after(idle_seconds: float) -> str:
-    return f"{idle_seconds + _CLOSING_SECONDS}s"
-
-
-def _escaped(value: object) -> str:
-    """Returns a value for libpq's `options` with its spaces escaped: a space separates two options."""
-    return str(value).replace(" ", "\\ ")
-
-
 TYPES: dict[Any, Any] = {
     datetime: DateTime(timezone=True),  # SQLAlchemy's own default drops the zone
     Decimal: Numeric(),
@@ -186,26 +143,15 @@ class Database:
         idle_seconds: float = POOLED_IDLE_SECONDS,
         prepared_idle_seconds: float = PREPARED_IDLE_SECONDS,
     ) -> None:
-        self.idle_session_timeout = _server_closes_after(idle_seconds)
-        self._idle_seconds = idle_seconds
+        self.idle_session_timeout = connections.server_closes_after(idle_seconds)
         self._span_attributes = {"db.system.name": "postgresql", "db.namespace": name}
-        options = {
-            "statement_timeout": int(statement_timeout_seconds * 1000),
-            "lock_timeout": int(lock_timeout_seconds * 1000),
-            "idle_in_transaction_session_timeout": IDLE_IN_TRANSACTION_SECONDS * 1000,
-            "timezone": "UTC",
-            # By default PostgreSQL plans a prepared statement with an array anew at each call, because it expects an
-            # unknown array to have ten elements: create-invoice took 1,050 us that way, and 400 us with this option.
-            "plan_cache_mode": "force_generic_plan",
-            **_AGAINST_THE_ROLE,
-        }
+        arguments = partial(
+            connections.arguments,
+            name,
+            statement_timeout_seconds=statement_timeout_seconds,
+            lock_timeout_seconds=lock_timeout_seconds,
+        )
         address = make_url(url).set(drivername="postgresql+psycopg2")
-        connect_args: dict[str, Any] = {
-            "application_name": name,
-            "connect_timeout": CONNECT_TIMEOUT_SECONDS,
-            # So the loss of a server that vanished silently is noticed soon after the statement should have ended.
-            "tcp_user_timeout": int((statement_timeout_seconds + 5) * 1000),
-        }
         self._engine = create_engine(
             address,
             pool_size=pool_size,
@@ -214,14 +160,13 @@ class Database:
             pool_use_lifo=True,
             hide_parameters=True,  # a failed statement's text goes to the log, its values must not
             use_native_hstore=False,  # saves a query on each new connection
-            connect_args=connect_args | {"options": _options(options, self.idle_session_timeout)},
+            connect_args=arguments(idle_seconds=idle_seconds),
         )
-        event.listen(self._engine, "checkin", _note_idle)
-        event.listen(self._engine, "checkout", self._refuse_unusable_connection)
+        connections.replace_unusable(self._engine, idle_seconds)
         target = address.set(drivername="postgresql").render_as_string(hide_password=False)
-        connect_args["options"] = _options(options, _server_closes_after(prepared_idle_seconds))
+        own = arguments(idle_seconds=prepared_idle_seconds)
         self._prepared = PreparedConnections(
-            lambda: psycopg2.connect(target, **connect_args), idle_seconds=prepared_idle_seconds
+            lambda: psycopg2.connect(target, **own), idle_seconds=prepared_idle_seconds
         )
 
     @contextmanager
@@ -283,22 +228,6 @@ class Database:
             "limit": pool.size(),
             "prepared": self._prepared.count,
         }
-
-    def _refuse_unusable_connection(
-        self, connection: Any, record: ConnectionPoolEntry, _proxy: object
-    ) -> None:
-        """Replaces pooled connections that were idle for long, and those whose server went away, without a ping.
-
-        A healthy idle connection has nothing to read. One whose server shut down has a last message and an end of
-        file to read. So one poll of the socket shows the difference, and a restart of PostgreSQL costs no request.
-        """
-        now_seconds = monotonic_seconds()
-        if now_seconds - record.info.get(_IDLE_SINCE, now_seconds) > self._idle_seconds:
-            raise exc.DisconnectionError("this connection was idle for long")
-        poller = select.poll()
-        poller.register(connection.fileno(), select.POLLIN | select.POLLHUP | select.POLLERR)
-        if poller.poll(0):
-            raise exc.DisconnectionError("the server closed this connection")
 
     def dispose(self) -> None:
         """Closes the pooled connections and those of the hot statements."""
@@ -422,10 +351,3 @@ def _meaning(error: BaseException | None, *, lost: bool) -> DatabaseUnavailable 
     if code.startswith(_AWAY) or lost:
         return DatabaseUnavailable(summary)
     return None
-
-
-_IDLE_SINCE = "idle since"
-
-
-def _note_idle(_connection: object, record: ConnectionPoolEntry) -> None:
-    record.info[_IDLE_SINCE] = monotonic_seconds()

@@ -36,7 +36,8 @@ from sqlalchemy import (
 from tenacity import RetryError, Retrying, retry_if_result, stop_after_delay, wait_fixed
 
 from kit.db import rights, schema
-from kit.db.database import CONNECT_TIMEOUT_SECONDS, DatabaseUnavailable, first_line
+from kit.db.connections import CONNECT_TIMEOUT_SECONDS
+from kit.db.database import DatabaseUnavailable, first_line
 from kit.work.worker import Outage
 
 SHARED = Path(__file__).parent / "migrations"

@@ -172,7 +172,7 @@ class _Own:
     @property
     def is_lost(self) -> bool:
         """Whether this process or the server has closed the connection. The server's last message can be read then (as
-        in `kit.db.database`).
+        in `kit.db.connections`).
         """
         return bool(self.connection.closed or self._poller.poll(0))
 
