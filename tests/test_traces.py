@@ -35,6 +35,7 @@ def traced(tmp_path_factory: pytest.TempPathFactory, collector: Collector) -> It
         tmp_path_factory.mktemp("traced") / "home",
         settings={
             "FIATGATE_TRACES_ENDPOINT": collector.url,
+            "FIATGATE_LOG_LEVEL": "debug",  # a line for each call
             "OTEL_BSP_SCHEDULE_DELAY": "200",
             "OTEL_EXPORTER_OTLP_TIMEOUT": "2",
         },
@@ -182,6 +183,8 @@ def test_log_lines_say_which_request_and_trace_they_belong_to(
         ("withdrawals", "event_handled"),
     ):
         assert line(program, event)["trace_id"] == attempt.trace_id
+    called = [(each["service"], each["method"]) for each in line("gateway", "request_answered")["calls"]]
+    assert ("invoices", f"/{CANCEL}") in called
 
 
 def test_every_process_sends_for_itself_and_nothing_begins_a_trace_by_itself(

@@ -18,9 +18,10 @@ import grpc
 from grpc import aio
 
 from kit.base import request_id
+from kit.base.clock import monotonic_seconds
 from kit.observe import tracing
 from kit.observe.log import get_logger
-from kit.rpc import actors, deadline, errors, tls
+from kit.rpc import actors, deadline, errors, made_calls, tls
 from kit.rpc.limits import LEAST_USEFUL_SECONDS, MESSAGE_MAX_BYTES
 from kit.rpc.renewed import Call, Renewed, close_later, close_later_in_the_loop
 from kit.rpc.spans import CallSpans, answered
@@ -138,15 +139,21 @@ class _Method:
         self._spans = CallSpans(method)
 
     def __call__(self, request: Any, timeout: float | None = None) -> Any:
+        seconds = _timeout(timeout)
+        started = monotonic_seconds()
         with self._spans.of_client() as span:
             try:
-                answer = self._call.current()(request, timeout=_timeout(timeout), metadata=_metadata())
+                answer = self._call.current()(request, timeout=seconds, metadata=_metadata())
             except grpc.RpcError as error:
-                raise self._refused(error, span) from error
-            self._channel.answered()
+                raise self._refused(error, span, started) from error
+            self._answered(started)
             return answer
 
-    def _refused(self, error: grpc.RpcError, span: tracing.Span) -> errors.Refused:
+    def _answered(self, started: float) -> None:
+        self._channel.answered()
+        made_calls.add(self._service, self._method, monotonic_seconds() - started, "OK")
+
+    def _refused(self, error: grpc.RpcError, span: tracing.Span, started: float) -> errors.Refused:
         """Returns the Refused to raise. A failure that the peer didn't name is logged here, where its origin is
         known.
         """
@@ -170,6 +177,8 @@ class _Method:
                 **refused.metadata,
             )
         answered(span, error.code(), refused.reason)
+        seconds = monotonic_seconds() - started
+        made_calls.add(self._service, self._method, seconds, error.code().name, refused.reason)
         return refused
 
 
@@ -178,12 +187,13 @@ class _AioMethod(_Method):
 
     async def __call__(self, request: Any, timeout: float | None = None) -> Any:  # noqa: ASYNC109  named by gRPC
         seconds = _timeout(timeout)
+        started = monotonic_seconds()
         with self._spans.of_client() as span:
             try:
                 answer = await self._call.current()(request, timeout=seconds, metadata=_metadata())
             except grpc.RpcError as error:
-                raise self._refused(error, span) from error
-            self._channel.answered()
+                raise self._refused(error, span, started) from error
+            self._answered(started)
             return answer
 
 

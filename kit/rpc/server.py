@@ -1,12 +1,13 @@
 """The gRPC server of every service: threads, one interceptor, health, reflection, graceful stop.
 
 Only the interceptor turns exceptions into answers, so servicers have no try/except. It also checks the permission of
-the call's actor, binds the actor, the deadline and the request id for the work of the call, logs one line per call,
-and makes its span.
+the call's actor, binds the actor, the deadline and the request id for the work of the call, makes its log line and its
+span, and counts it.
 """
 
 from __future__ import annotations  # grpc's classes are generic in their stubs only
 
+import logging
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent import futures
@@ -20,13 +21,15 @@ from grpc_reflection.v1alpha import reflection
 from grpc_status import rpc_status
 
 from kit.base import actors, request_id
+from kit.base.actors import Actor
 from kit.base.clock import monotonic_seconds
 from kit.base.tls import Identity
 from kit.observe import log, metrics, tracing
-from kit.rpc import deadline, errors, tls
+from kit.rpc import deadline, errors, made_calls, tls
 from kit.rpc.callers import Callers, Guard
 from kit.rpc.errors import Refused
 from kit.rpc.limits import LEAST_USEFUL_SECONDS, MESSAGE_MAX_BYTES
+from kit.rpc.made_calls import MadeCalls
 from kit.rpc.permissions import Check, Checks
 from kit.rpc.slots import Pool, Pools, Slots, Use
 from kit.rpc.spans import CallSpans, answered
@@ -51,7 +54,15 @@ _PROBES_AT_ONCE: Final = 16
 ALIVE: Final = "alive"
 
 REPEATED: Final = frozenset({"QueuesService/ListQueues"})
-"""Calls that open pages repeat all the time: those that succeed are counted and not logged."""
+"""Calls that open pages repeat all the time: those that succeed are logged as those of processes."""
+
+_PEOPLE: Final = frozenset({"person", "cli"})
+
+SLOW_SECONDS: Final = 0.25
+"""A call that takes longer has a log line, as one that is refused and one of a person or an operator. Any other has a
+line at level debug only: the line of the caller's request names it (kit.rpc.made_calls), and one of its own took a
+quarter of the processor time of a call (benchmarks/README.md).
+"""
 
 CALLS: Final = metrics.counter(
     "rpc_calls", "Calls answered, by gRPC code and the reason of a refusal", ["method", "code", "reason"]
@@ -243,6 +254,7 @@ class _Method:
         self._check = check
         self._call_seconds = call_seconds
         self._seconds = CALL_SECONDS.labels(method)
+        self._succeeded = CALLS.labels(method, grpc.StatusCode.OK.name, "")
         self._spans = CallSpans(method)
         self._is_traced = not method.startswith(_PROBES)
         self._log = log.get_logger().bind()  # an unbound logger would be assembled anew on each line
@@ -256,16 +268,21 @@ class _Method:
         deadline.expires_at.set(started + seconds)
         metadata: dict[str, str | bytes] = dict(context.invocation_metadata())
         request_id.bind(request_id.accepted(metadata.get(request_id.METADATA_KEY)))
+        made = made_calls.begin()
+        author: Actor | None = None
         refused: Refused | None = None
         response: Any = None
         with self._span(metadata) as span:
             try:
                 if self._check is not None:
-                    actors.bind(self._check.actor_of(request, metadata))
+                    author = self._check.actor_of(request, metadata)
+                    actors.bind(author)
                 response = self._in_turn(request, context)
             except Exception as error:  # noqa: BLE001  the one place where every exception becomes an answer
                 refused = self._refused(error)
-            self._record(context, started, span, refused)
+            seconds = monotonic_seconds() - started
+            self._count(seconds, span, refused)
+            self._log_answer(context, seconds, refused, author, made)
         if refused is not None:
             context.abort_with_status(rpc_status.to_status(errors.refused_to_status(refused)))
         return response
@@ -298,27 +315,41 @@ class _Method:
         )
         return refused
 
-    def _record(
-        self, context: grpc.ServicerContext, started: float, span: tracing.Span, refused: Refused | None
-    ) -> None:
-        seconds = monotonic_seconds() - started
-        code = grpc.StatusCode.OK if refused is None else refused.code
-        reason = "" if refused is None else refused.reason
-        answered(span, code, reason)
+    def _count(self, seconds: float, span: tracing.Span, refused: Refused | None) -> None:
         self._seconds.observe(seconds)
-        CALLS.labels(self._method, code.name, reason).inc()
-        fields: dict[str, Any] = {
-            "method": self._method,
-            "code": code.name,
-            "duration_ms": round(seconds * 1000, 2),
-            "peer": context.peer(),
-        }
+        if refused is None:
+            answered(span, grpc.StatusCode.OK)
+            self._succeeded.inc()
+        else:
+            answered(span, refused.code, refused.reason)
+            CALLS.labels(self._method, refused.code.name, refused.reason).inc()
+
+    def _log_answer(
+        self,
+        context: grpc.ServicerContext,
+        seconds: float,
+        refused: Refused | None,
+        author: Actor | None,
+        made: MadeCalls,
+    ) -> None:
+        by_people = author is not None and author.kind in _PEOPLE and not self._is_repeated
+        is_notable = refused is not None or seconds > SLOW_SECONDS or by_people
+        if not (is_notable or self._log.is_enabled_for(logging.DEBUG)):
+            return
+        fields = made.log_fields()
         if refused is not None:
             fields["reason"] = refused.reason
             if "error_id" in refused.metadata:
                 fields["error_id"] = refused.metadata["error_id"]
-        if refused is not None or not self._is_repeated:
-            self._log.info("rpc_answered", **fields)
+        write = self._log.info if is_notable else self._log.debug
+        write(
+            "rpc_answered",
+            method=self._method,
+            code="OK" if refused is None else refused.code.name,
+            duration_ms=round(seconds * 1000, 2),
+            peer=context.peer(),
+            **fields,
+        )
 
 
 def _in_threads_of_its_own(behaviour: Behaviour, threads: futures.ThreadPoolExecutor) -> Behaviour:

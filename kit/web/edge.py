@@ -15,6 +15,8 @@ from kit.base import request_id
 from kit.base.clock import monotonic_seconds
 from kit.observe import tracing
 from kit.observe.log import get_logger
+from kit.rpc import made_calls
+from kit.rpc.made_calls import MadeCalls
 from kit.web import spans
 from kit.web.bodies import ArrivingBody, Bounds, ClientGone, Receive
 from kit.web.counting import count
@@ -71,7 +73,9 @@ class Edge:
 
     async def _serve(self, app: App, scope: Scope, receive: Receive, send: Send) -> None:
         exchange = self._begun(scope, receive)
-        request_id.bind(exchange.request_id)  # every request is a task of its own, and the id ends with it
+        # Every request is a task of its own, and what is bound here ends with it.
+        request_id.bind(exchange.request_id)
+        made = made_calls.begin()
 
         async def send_with_request_id(message: dict[str, Any]) -> None:
             if message["type"] == "http.response.start":
@@ -91,7 +95,7 @@ class Edge:
                 exchange.arriving.release()
                 spans.answered(span, scope["method"], exchange)
                 if exchange.status:
-                    _log_request(scope, exchange)
+                    _log_request(scope, exchange, made)
         await exchange.arriving.drop_the_rest()
 
     def _begun(self, scope: Scope, receive: Receive) -> Exchange:
@@ -125,7 +129,7 @@ def _undecoded_path(raw_path: bytes) -> str:
     return path[:-1] if path.endswith("/") and len(path) > 1 else path
 
 
-def _log_request(scope: Scope, exchange: Exchange) -> None:
+def _log_request(scope: Scope, exchange: Exchange, made: MadeCalls) -> None:
     """Logs one wide line per request, and counts it."""
     path = scope["path"]
     seconds = monotonic_seconds() - exchange.started_seconds
@@ -140,4 +144,5 @@ def _log_request(scope: Scope, exchange: Exchange) -> None:
         duration_ms=round(seconds * 1000, 1),
         **exchange.log_fields(),
         client=scope["client"][0],
+        **made.log_fields(),
     )

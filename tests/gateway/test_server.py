@@ -314,6 +314,11 @@ def test_every_line_of_the_log_is_json(tmp_path: Path) -> None:
         ("/nowhere", 404, "NOT_FOUND"),
     ]
     assert all(line["request_id"] and line["duration_ms"] >= 0 for line in told)
+    away, nowhere = told
+    assert [(each["service"], each["code"], each["reason"]) for each in away["calls"]] == [
+        ("merchants", "UNAVAILABLE", "DB_UNAVAILABLE")
+    ]
+    assert "calls" not in nowhere
     assert "fg_a-secret" not in log.read_text()
 
 

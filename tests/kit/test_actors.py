@@ -16,6 +16,7 @@ import jwt
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+from structlog.testing import capture_logs
 
 from fiatgate.audit.v1 import audit_pb2 as pb
 from kit.base import actors
@@ -478,3 +479,17 @@ def test_the_console_names_a_person_in_all_but_the_calls_to_sign_in(
         for method in ("Shop/Look", "Shop/Create", "Shop/Balance", "Shop/Confirm"):
             refused = refusal(secured, method, files=files)
             assert (refused.reason, refused.metadata) == ("ACTOR_INVALID", {"problem": "missing"}), method
+
+
+def test_a_call_of_a_person_or_an_operator_is_logged_and_one_of_a_process_only_at_level_debug(
+    shop: Shop, unnamed: None
+) -> None:
+    with capture_logs() as lines:
+        call(shop, "Shop/Create")
+        call(shop, "Shop/Confirm", with_token(shop.token()))
+        call(shop, "Shop/Confirm", lambda: carry_cli("eve@laptop"))
+    assert [line["log_level"] for line in lines if line["event"] == "rpc_answered"] == [
+        "debug",
+        "info",
+        "info",
+    ]

@@ -6,8 +6,8 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from concurrent import futures
-from contextlib import contextmanager
-from typing import Any
+from contextlib import contextmanager, suppress
+from typing import Any, Literal
 
 import grpc
 import pytest
@@ -23,13 +23,14 @@ from kit.base.clock import SystemClock
 from kit.base.config.processes import Settings
 from kit.db.database import DatabaseUnavailable
 from kit.observe import log
-from kit.rpc import client, deadline, errors, limits, server, status
+from kit.rpc import client, deadline, errors, limits, made_calls, server, status
 from kit.rpc.errors import Refused
 from kit.work.worker import Loop, WorkerHealth
 
 METHOD = "/test.Echo/Do"
 Behaviour = Callable[[bytes], bytes]
 Start = Callable[..., str]
+LinesOf = Callable[[int], list[dict[str, Any]]]
 
 
 def _echo(behaviour: Behaviour) -> grpc.GenericRpcHandler:
@@ -359,34 +360,74 @@ def test_one_call_leaves_nothing_behind_for_the_next_on_the_same_thread(start: S
         assert echo(b"") != b"one"
 
 
-# -- one line per call
+# -- log lines
 
 
-def test_each_call_is_one_line(start: Start, capsys: pytest.CaptureFixture[str]) -> None:
-    log.configure("echo", Settings())
+@contextmanager
+def _log_lines(capsys: pytest.CaptureFixture[str], level: Literal["debug", "info"]) -> Iterator[LinesOf]:
+    """Gives a function that waits for so many answered calls in the log, and returns their lines."""
+    log.configure("echo", Settings(log_level=level))
+    lines: list[dict[str, Any]] = []
+
+    def answered(count: int) -> list[dict[str, Any]]:
+        def are_there() -> bool:
+            read = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
+            lines.extend(line for line in read if line["event"] == "rpc_answered")
+            return len(lines) >= count
+
+        wait_until(are_there, f"{count} lines", timeout_seconds=30)
+        return lines
+
     try:
+        yield answered
+    finally:
+        structlog.reset_defaults()
+
+
+def test_each_call_is_a_line_at_level_debug_and_a_refused_one_at_info(
+    start: Start, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with _log_lines(capsys, "debug") as answered:
         address = start(lambda request: request if request == b"ok" else _raises(errors.too_late())(request))
         with client.channel(address, name="echo") as channel, request_id.bind("req-9"):
             _method(channel)(b"ok")
             with pytest.raises(Refused):
                 _method(channel)(b"no")
-        lines: list[dict[str, Any]] = []
+        done, refused = answered(2)
 
-        def both_told() -> bool:
-            read = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
-            lines.extend(line for line in read if line["event"] == "rpc_answered")
-            return len(lines) == 2
-
-        wait_until(both_told, "both lines", timeout_seconds=30)
-    finally:
-        structlog.reset_defaults()
-
-    done, refused = lines
-    assert (done["method"], done["code"], done["request_id"]) == (METHOD, "OK", "req-9")
+    assert (done["level"], done["method"], done["code"]) == ("debug", METHOD, "OK")
+    assert done["request_id"] == "req-9"
     assert "reason" not in done
     assert done["duration_ms"] >= 0
     assert done["peer"].startswith("ipv4:127.0.0.1:")
-    assert (refused["code"], refused["reason"]) == ("UNAVAILABLE", "DB_UNAVAILABLE")
+    assert (refused["level"], refused["code"], refused["reason"]) == ("info", "UNAVAILABLE", "DB_UNAVAILABLE")
+
+
+def test_a_slow_call_is_a_line_at_level_info_that_names_the_calls_it_made(
+    start: Start, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server, "SLOW_SECONDS", -1)  # each call is slow
+    with _log_lines(capsys, "info") as answered:
+        refusing = start(_raises(errors.not_found("INVOICE_NOT_FOUND", "no such invoice")))
+        inner = client.channel(refusing, name="inner")
+
+        def behave(request: bytes) -> bytes:
+            for _ in range(made_calls.NAMED_AT_MOST + 2):
+                with suppress(Refused):
+                    _method(inner)(request)
+            return request
+
+        address = start(behave)
+        with inner, client.channel(address, name="outer") as channel:
+            _method(channel)(b"ok")
+        *_, outer = answered(made_calls.NAMED_AT_MOST + 3)
+
+    assert outer["code"] == "OK"
+    assert len(outer["calls"]) == made_calls.NAMED_AT_MOST
+    assert outer["more_calls"] == 2
+    first = outer["calls"][0]
+    assert first.pop("duration_ms") >= 0
+    assert first == {"service": "inner", "method": METHOD, "code": "NOT_FOUND", "reason": "INVOICE_NOT_FOUND"}
 
 
 # -- load, health, reflection, stop
