@@ -185,6 +185,9 @@ def _merchants(stack: Stack, count: int) -> list[dict[str, str]]:
                     name=f"Shop {number}",
                     owner_email=f"shop{number}@example.com",
                     category_code=demo.category_code,
+                    callback_url=demo.callback_url,
+                    success_url=demo.success_url,
+                    fail_url=demo.fail_url,
                     active=True,
                 )
             ).merchant
@@ -219,11 +222,10 @@ def measure(per_round: int, rounds: int) -> list[Row]:
         api = f"{stack.url}/api/v1"
         straight = Load("bare path", "POST", bare_url, {}, 201)
         create = Load("create-invoice", "POST", f"{api}/create-invoice", key, 201)
+        first, *others = _merchants(stack, MERCHANTS)
         several = Load(
-            f"create-invoice, {MERCHANTS} merchants",
-            *("POST", f"{api}/create-invoice", {}, 201),
+            f"create-invoice, {MERCHANTS} merchants", "POST", f"{api}/create-invoice", first, 201, others
         )
-        several.headers, *several.further_headers = _merchants(stack, MERCHANTS)
         get = Load("get-invoice", "GET", f"{api}/invoices/{stack.demo['invoice_id']}", key, 200)
         choose = Load("page: choose a method", "GET", f"{stack.url}/pay/{stack.demo['invoice_id']}", {}, 200)
         pay = Load("page: pay", "GET", f"{stack.url}/pay/{_with_a_method(stack)}", {}, 200)

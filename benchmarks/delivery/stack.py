@@ -34,7 +34,7 @@ from kit.events.bus.connection import Bus
 from kit.events.bus.stream import OwnStream
 from kit.events.signing import Signer, new_private_key
 from kit.observe import log
-from kit.process.running import settle_memory
+from kit.process.memory import settle_memory
 from kit.rpc.client import channel
 from kit.work.worker import Stop, Worker
 from services.invoices.events import CONSUMERS

@@ -1,6 +1,5 @@
 """One process: it assembles its parts, starts, watches and stops them."""
 
-import gc
 import threading
 from collections.abc import Sequence
 from functools import partial
@@ -15,6 +14,7 @@ from kit.base.config.processes import FourEyesSettings, ServiceSettings
 from kit.base.config.variables import EXIT_CODE, variables_of
 from kit.observe import metrics, tracing
 from kit.observe.log import get_logger
+from kit.process.memory import settle_memory
 from kit.process.service import Service
 from kit.process.stopping import CUT_AFTER_SECONDS, DRAINING_SECONDS, FAILED, stop_on_signals
 from kit.process.waiting import once_the_database_answers
@@ -33,22 +33,7 @@ if TYPE_CHECKING:  # costly to import; a service that uses it imports it anyway
 
 READINESS_SECONDS: Final = 0.5
 
-GARBAGE_OBJECTS: Final = 20_000
-"""The number of new objects that starts the garbage collector. Nearly all are freed without it; Python's default of 700
-is for programs with fewer objects in use."""
-
 _log = get_logger()
-
-
-def settle_memory() -> None:
-    """Excludes the objects made at start-up from garbage collection, because they live as long as the process.
-
-    Scanning that half a million objects again and again took a fifth of the delivery engine's time. Scanning those in
-    use took another fifteenth, and rarer scans save most of that.
-    """
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(GARBAGE_OBJECTS)
 
 
 class Process:

@@ -125,6 +125,8 @@ class ArrivingBody:
                 body += await self._piece()  # a large one comes in many pieces
                 if len(body) > self._bounds.max_bytes:
                     raise _too_large(self._bounds.max_bytes)
+                if self._complete:
+                    break
                 if len(body) > reservation.size:
                     reservation.resize(min(2 * len(body), self._bounds.max_bytes))
                 earned_seconds = BODY_SECONDS + len(body) / LEAST_BYTES_PER_SECOND

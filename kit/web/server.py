@@ -25,6 +25,7 @@ from gunicorn.workers import base
 
 from kit.observe import log
 from kit.observe.log import get_logger
+from kit.process.memory import settle_memory
 from kit.web.config import WebSettings, clients_of
 from kit.web.edge import Edge
 from kit.web.protocol import (
@@ -112,6 +113,7 @@ class Worker(base.Worker):  # type: ignore[misc]  # gunicorn ships no types
             await loop.create_server(lambda: Connection(serving), sock=each.sock, backlog=BACKLOG)
             for each in self.sockets
         ]
+        settle_memory()
         while self.alive and self.ppid == os.getppid():
             self.notify()
             await self._stopped(NOTIFY_SECONDS)

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter, OrderedDict, deque
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 
 _Turn = asyncio.Future[bool]  # of one waiting call; the result is whether it has a place
@@ -49,17 +48,9 @@ class Places:
         self._waiting: OrderedDict[str, deque[_Turn]] = OrderedDict()  # the next owner first
         self._waiting_in_all = 0
 
-    @asynccontextmanager
-    async def place(self, owner: str) -> AsyncIterator[None]:
+    def place(self, owner: str) -> AbstractAsyncContextManager[None]:
         """Holds a place during the block. Raises NoPlace."""
-        if self._is_free_for(owner):  # then no waiting owner could take it
-            self._take(owner)
-        else:
-            await self._turn(owner)
-        try:
-            yield
-        finally:
-            self._leave(owner)
+        return _Place(self, owner)
 
     def __len__(self) -> int:
         """The number of owners that have calls under way or waiting."""
@@ -68,11 +59,17 @@ class Places:
     def _is_free_for(self, owner: str) -> bool:
         return self._running_in_all < self._in_all.running and self._running[owner] < self._of_one.running
 
+    async def enter(self, owner: str) -> None:
+        if self._is_free_for(owner):  # then no waiting owner could take it
+            self._take(owner)
+        else:
+            await self._turn(owner)
+
     def _take(self, owner: str) -> None:
         self._running[owner] += 1
         self._running_in_all += 1
 
-    def _leave(self, owner: str) -> None:
+    def leave(self, owner: str) -> None:
         self._running_in_all -= 1
         self._running[owner] -= 1
         if not self._running[owner]:
@@ -107,7 +104,7 @@ class Places:
         except BaseException as ended:
             # The place came at the same moment: another may have it.
             if turn.done() and not turn.cancelled() and turn.result():
-                self._leave(owner)
+                self.leave(owner)
             else:
                 self._forget(owner, turn)
             if isinstance(ended, TimeoutError):
@@ -144,3 +141,19 @@ class Places:
         queue = len(self._waiting.get(owner, ()))
         is_own = self._running[owner] >= self._of_one.running or queue >= self._of_one.waiting
         return NoPlace(of_one=self._of_one is not self._in_all and is_own)
+
+
+class _Place(AbstractAsyncContextManager[None]):
+    """A class, because every call of every request holds a place, and a generator in its stead takes twice as long."""
+
+    __slots__ = ("_owner", "_places")
+
+    def __init__(self, places: Places, owner: str) -> None:
+        self._places = places
+        self._owner = owner
+
+    async def __aenter__(self) -> None:
+        await self._places.enter(self._owner)
+
+    async def __aexit__(self, *_: object) -> None:
+        self._places.leave(self._owner)

@@ -44,7 +44,7 @@ class Pool:
         self._bytes: Counter[str] = Counter()  # by client
         self._bodies: Counter[str] = Counter()  # by item
         self._bytes_in_all = 0
-        UNDER_WAY.labels(kind)
+        self._under_way = UNDER_WAY.labels(kind)
 
     def reserve(self, client: str, size: int, *, item: str = "") -> Reservation:
         """Reserves bytes. Raises RATE_LIMITED when this client or item has too much under way, DB_UNAVAILABLE when
@@ -70,7 +70,7 @@ class Pool:
         reservation.size += size
         _add(self._bytes, reservation.client, size)
         self._bytes_in_all += size
-        UNDER_WAY.labels(self._kind).set(self._bytes_in_all)
+        self._under_way.set(self._bytes_in_all)
 
     def release(self, reservation: Reservation) -> None:
         self.add(reservation, -reservation.size)
@@ -93,7 +93,8 @@ class Reservation:
 
     def resize(self, size: int) -> None:
         """Changes the reserved bytes to `size`. Raises as `Pool.reserve`."""
-        self.pool.add(self, size - self.size)
+        if size != self.size:
+            self.pool.add(self, size - self.size)
 
     def release(self) -> None:
         self.pool.release(self)
