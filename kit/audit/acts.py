@@ -94,7 +94,7 @@ def record(
         return
     row = _row(actors.current(), act, object, merchant_id=merchant_id, changes=changes, note=note)
     if _ACTS.is_usable(tx):
-        prepared.one_or_none(tx, _INSERT, row)
+        prepared.later(tx, _INSERT, row)
     else:
         # The schema of the version before (docs/decisions/0025): the log is all that there is until `migrate` has run.
         _log.warning("act_not_stored", act=act, object=object, actor=str(actors.current()))
@@ -158,7 +158,7 @@ def record_refusal(
     row = _row(author, act, object, merchant_id=concerned, changes=[], note=note, refused=reason)
     with db.transaction() as tx:
         if _ACTS.is_usable(tx):
-            prepared.one_or_none(tx, _INSERT, row)
+            prepared.later(tx, _INSERT, row)
 
 
 def _row(

@@ -42,6 +42,7 @@ from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait
 
 from kit.db import connections
 from kit.db.connections import POOLED_IDLE_SECONDS, PREPARED_IDLE_SECONDS
+from kit.db.driver import PoolConnection
 from kit.db.prepared import Prepared, PreparedConnections
 from kit.observe import metrics, tracing
 from kit.work.worker import Outage
@@ -160,7 +161,7 @@ class Database:
             pool_use_lifo=True,
             hide_parameters=True,  # a failed statement's text goes to the log, its values must not
             use_native_hstore=False,  # saves a query on each new connection
-            connect_args=arguments(idle_seconds=idle_seconds),
+            connect_args=arguments(idle_seconds=idle_seconds) | {"connection_factory": PoolConnection},
         )
         connections.replace_unusable(self._engine, idle_seconds)
         target = address.set(drivername="postgresql").render_as_string(hide_password=False)
@@ -190,16 +191,14 @@ class Database:
     def autocommit(self) -> Iterator[Connection]:
         """Yields a Core connection on which each statement is its own transaction: for single statements."""
         with self._span("statement"), _translated(), self._engine.connect() as connection:
-            # The driver's own switch. SQLAlchemy's isolation level AUTOCOMMIT does the same, but undoing it costs a
-            # round trip (SET default_transaction_isolation), as long as the statement itself.
+            # SQLAlchemy's isolation level AUTOCOMMIT would do the same, but undoing it costs a round trip.
             driver = connection.connection.driver_connection
-            assert driver is not None
-            driver.autocommit = True
+            assert isinstance(driver, PoolConnection)
+            driver.single = True
             try:
                 yield connection
             finally:
-                if not driver.closed:
-                    driver.autocommit = False
+                driver.single = False
 
     def one_or_none(self, statement: Prepared[R], values: Mapping[str, Any]) -> R | None:
         """Returns the row of a hot statement, run in its own transaction on a connection of the calling thread."""

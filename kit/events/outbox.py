@@ -137,7 +137,7 @@ def announce_all(
         }
         for fact in signed
     ]
-    prepared.rows(tx, _insert(outbox.__tablename__), {"rows": as_json(rows)})
+    prepared.later(tx, _insert(outbox.__tablename__), {"rows": as_json(rows)})
     after_commit(tx, announced.add, signed)
 
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from sqlalchemy import text
 from structlog.testing import capture_logs
 
 from deploy.local.waiting import wait_until
@@ -132,6 +133,7 @@ def test_an_account_is_disabled_between_deals_and_never_while_one_is_opened(worl
     with ThreadPoolExecutor(1) as threads:
         with world.deps.db.transaction() as tx:
             queue_for_requisites(tx, ["card_eur"])
+            tx.execute(text("SELECT"))  # the lock goes to the server with the next statement
             disabled = threads.submit(requisites.disable_requisite, world.deps, requisite_id=str(first.id))
             wait_until(
                 lambda: disabled.done() or waiting_for_a_lock(world) > 0, "it to wait", timeout_seconds=15

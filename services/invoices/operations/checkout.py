@@ -109,7 +109,7 @@ def select_payment_method(
     if view.status != InvoiceStatus.PENDING:
         raise errors.invoice_finished(view.status)
     if view.deal is not None and view.deal.method_code == method_code:
-        return _with_requisite(deps, id)
+        return _to_pay(invoices.view_to_pay(deps.db, id))
     if "\0" in method_code or len(method_code) > 64:
         raise errors.method_not_for_invoice(method_code[:64].replace("\0", ""))
     # Before the transaction: no call to another service is made while rows are locked.
@@ -119,14 +119,13 @@ def select_payment_method(
     if quote.currency_code != view.currency_code or not quote.minimum <= view.amount <= quote.maximum:
         raise errors.method_not_for_invoice(method_code)
     try:
-        _open_deal(deps, id, quote, now)
+        return _open_deal(deps, id, quote, now)
     except Refused as refused:
         if refused.reason != "NO_AVAILABLE_REQUISITES":
             raise
         amount_fiat = money.customer_amount(view.amount, quote.client_percent, quote.decimals)
         wanted = [Wanted(quote.method_code, amount_fiat, quote.takes_reference)]
         raise scarcity.no_available_requisites(deps, view.merchant_id, wanted) from None
-    return _with_requisite(deps, id)
 
 
 def _check_may_be_paid(merchant: merchants_pb2.Merchant) -> None:
@@ -233,31 +232,32 @@ def _customer_step(
 
 
 @retry_conflicts
-def _open_deal(deps: Deps, invoice_id: UUID, quote: Quote, now: datetime) -> None:
+def _open_deal(
+    deps: Deps, invoice_id: UUID, quote: Quote, now: datetime
+) -> tuple[InvoiceView, RequisiteView]:
     with deps.db.transaction() as tx:
         invoice, deal = lifecycle.locked(tx, invoice_id)
         overdue = lifecycle.expire_if_overdue(tx, deps, invoice, deal, now)
         if not overdue:
             lifecycle.require_open(invoice)
-            if deal is None or deal.method_code != quote.method_code:
-                if not deals.deals_enabled(tx):
-                    raise errors.deals_system_disabled()
-                taken = set() if deal is None else {deal.method_code}
-                opening.queue_for_requisites(tx, taken | {quote.method_code})
-                if deal is not None:
-                    _require_replaceable(invoice, deal, now)
-                    lifecycle.advance(
-                        tx, deps, invoice, deal, Trigger.REPLACE, now=now, actor=lifecycle.BY_CUSTOMER
-                    )
-                    tx.flush()  # an invoice has one open deal: the old one must be closed before the new one is stored
-                new, share = _new_deal(invoice, quote, now), deps.settings.method_share_percent
-                with refusing({"uq_deals_open_amount": errors.no_available_requisites}):
-                    opened = opening.open_deal(tx, new, actor=lifecycle.BY_CUSTOMER, share_percent=share)
-                if not opened:
-                    raise errors.no_available_requisites()
-                lifecycle.send_hint(tx, deps, invoice.id)
-    if overdue:
-        raise errors.invoice_finished(InvoiceStatus.EXPIRED)
+            if deal is not None and deal.method_code == quote.method_code:  # chosen meanwhile
+                return _to_pay(invoices.view_to_pay(tx, invoice_id))
+            if deal is not None:
+                _require_replaceable(invoice, deal, now)
+            opening.queue_for_requisites(tx, {quote.method_code} | ({deal.method_code} if deal else set()))
+            if deal is not None:
+                lifecycle.advance(
+                    tx, deps, invoice, deal, Trigger.REPLACE, now=now, actor=lifecycle.BY_CUSTOMER
+                )
+            new, share = _new_deal(invoice, quote, now), deps.settings.method_share_percent
+            with refusing({"uq_deals_open_amount": errors.no_available_requisites}):
+                opened = opening.open_deal(tx, new, actor=lifecycle.BY_CUSTOMER, share_percent=share)
+            if opened is None:
+                enabled = deals.deals_enabled(tx)
+                raise errors.no_available_requisites() if enabled else errors.deals_system_disabled()
+            lifecycle.send_hint(tx, deps, invoice.id)
+            return opened
+    raise errors.invoice_finished(InvoiceStatus.EXPIRED)
 
 
 def _require_replaceable(invoice: Invoice, deal: Deal, now: datetime) -> None:
@@ -331,12 +331,10 @@ def _case(deps: Deps, view: InvoiceView) -> CaseView | None:
         return case_of_invoice(connection, view.id)
 
 
-def _with_requisite(deps: Deps, invoice_id: UUID) -> tuple[InvoiceView, RequisiteView]:
-    view = _view(deps, invoice_id)
-    requisite = None if view.deal is None else deals.requisite_to_show(deps.db, view.deal.requisite_id)
-    if requisite is None:
+def _to_pay(shown: tuple[InvoiceView, RequisiteView] | None) -> tuple[InvoiceView, RequisiteView]:
+    if shown is None:
         raise errors.requisite_not_found()
-    return view, requisite
+    return shown
 
 
 def _may_choose(view: InvoiceView, now: datetime) -> bool:

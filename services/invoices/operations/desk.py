@@ -327,7 +327,6 @@ def _take(
     before, now, actor = acts.values_of(deal, _OF_DEALS), deps.clock.now(), str(actors.current())
     part = adjustment.part if adjustment else None
     lifecycle.advance(tx, deps, invoice, deal, trigger, now=now, actor=actor, note=note, adjusted_amount=part)
-    tx.flush()
     after = acts.values_of(deal, _OF_DEALS)
     if adjustment and adjustment.received is not None:
         after["received_amount"] = fiat_text(adjustment.received)

@@ -30,21 +30,15 @@ def state_of(deal: Deal) -> DealState:
 
 def locked(tx: Session, invoice_id: UUID) -> tuple[Invoice, Deal | None]:
     """Returns the invoice, locked, with its newest deal. Raises INVOICE_NOT_FOUND."""
-    invoice = invoices.locked_invoice(tx, invoice_id)
-    if invoice is None:
+    found = invoices.locked_invoice(tx, invoice_id)
+    if found is None:
         raise errors.invoice_not_found()
-    return invoice, newest_deal(tx, invoice)
-
-
-def newest_deal(tx: Session, invoice: Invoice) -> Deal | None:
-    """Returns the newest deal of a locked invoice, read after the lock: its state may have changed during the wait."""
-    return deals.deal(tx, invoice.deal_id) if invoice.deal_id else None
+    return found
 
 
 def locked_by_deal(tx: Session, deal_id: UUID) -> tuple[Invoice, Deal]:
     """Returns the deal with its invoice, which is locked. Raises DEAL_NOT_FOUND."""
-    invoice = invoices.locked_invoice_of_deal(tx, deal_id)
-    deal = deals.deal(tx, deal_id)
+    invoice, deal = invoices.locked_invoice_of_deal(tx, deal_id) or (None, None)
     if invoice is None or deal is None:
         raise errors.deal_not_found()
     return invoice, deal
@@ -132,6 +126,7 @@ def advance(
     if step.target.status not in states.OPEN_DEAL_STATUSES:
         deal.finished_at = now
         deals.release_requisite(tx, deal.requisite_id)
+    deals.save(tx, deal)
     deals.add_transition(tx, deal, now=now, actor=actor, note=note)
     send_hint(tx, deps, invoice.id)
     if step.invoice is not None:
@@ -152,7 +147,7 @@ def finish(
     invoice.finished_at = now
     invoice.event_id = new_id()
     send_hint(tx, deps, invoice.id)
-    tx.flush()
+    invoices.save(tx, invoice)
     announce(
         tx,
         Outbox,

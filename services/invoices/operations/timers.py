@@ -133,7 +133,7 @@ def _batch(deps: Deps, invoice_ids: Sequence[UUID], steps: Steps) -> int:
 @retry_conflicts
 def _one(deps: Deps, invoice_id: UUID, step: Step) -> bool:
     with deps.db.transaction() as tx:
-        invoice = invoices.locked_invoice(tx, invoice_id, skip_locked=True)
-        if invoice is None:  # another transaction holds it, and expires what is overdue as well
+        found = invoices.locked_invoice(tx, invoice_id, skip_locked=True)
+        if found is None:  # another transaction holds it, and expires what is overdue as well
             return False
-        return step(tx, deps, invoice, lifecycle.newest_deal(tx, invoice), deps.clock.now())
+        return step(tx, deps, *found, deps.clock.now())

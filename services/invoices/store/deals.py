@@ -6,12 +6,12 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 from uuid import UUID
 
 from sqlalchemy import (
     ColumnElement,
     Connection,
-    bindparam,
     func,
     literal,
     literal_column,
@@ -36,12 +36,45 @@ from services.invoices.store.views import DealView, RequisiteView, SwitchView, T
 
 # The statements of a purchase are built once: building one costs as much as running it.
 
-_DEAL = select(Deal).where(Deal.id == bindparam("id")).execution_options(populate_existing=True)
+_NAMES = tuple(table_of(Deal).columns.keys())
+COLUMNS = ", ".join(f"deals.{name}" for name in _NAMES)
+"""The columns of a deal, for `made`."""
+
+
+def made(*columns: Any) -> Deal:
+    """Returns a deal that may be changed. No session knows it, so only `save` writes it."""
+    return Deal(**dict(zip(_NAMES, columns, strict=True)))
+
+
+_DEAL = Prepared("deal", f"SELECT {COLUMNS} FROM deals WHERE id = :id", {"id": "uuid"}, made)  # noqa: S608  made of constants
 
 
 def deal(tx: Session, deal_id: UUID) -> Deal | None:
     """Returns the deal's present state. Before a change of the deal, call this under its invoice's lock."""
-    return tx.execute(_DEAL, {"id": deal_id}).scalar_one_or_none()
+    return prepared.one_or_none(tx, _DEAL, {"id": deal_id})
+
+
+_CHANGING = {
+    "status": "text",
+    "sub_status": "text",
+    "amount_fiat": "numeric",
+    "merchant_usdt": "numeric",
+    "adjusted_amount": "numeric",
+    "mark_paid_at": "timestamptz",
+    "confirm_before": "timestamptz",
+    "finished_at": "timestamptz",
+}
+_SAVE = Prepared(
+    "save_deal",
+    f"UPDATE deals SET {', '.join(f'{each} = :{each}' for each in _CHANGING)} WHERE id = :id",  # noqa: S608  made of constants
+    {"id": "uuid", **_CHANGING},
+    lambda: None,
+)
+
+
+def save(tx: Session, deal: Deal) -> None:
+    """Writes the columns that a step may change, with the next statement of the transaction."""
+    prepared.later(tx, _SAVE, {"id": deal.id} | {each: getattr(deal, each) for each in _CHANGING})
 
 
 def _rows(column: Callable[[str], str]) -> Rows[DealView]:
@@ -95,7 +128,7 @@ _ADD_TRANSITION = Prepared(
 def add_transition(tx: Session, deal: Deal, *, now: datetime, actor: str, note: str) -> None:
     """Adds the deal's present state to its history."""
     row = {"deal_id": deal.id, "at": now, "status": deal.status, "sub_status": deal.sub_status}
-    prepared.one_or_none(tx, _ADD_TRANSITION, row | {"actor": actor, "note": note})
+    prepared.later(tx, _ADD_TRANSITION, row | {"actor": actor, "note": note})
 
 
 _TRANSITIONS = Rows(TransitionView, table_of(DealTransition))
@@ -204,22 +237,22 @@ _RELEASE = Prepared(
 
 
 def release_requisite(tx: Session, requisite_id: UUID) -> None:
-    prepared.one_or_none(tx, _RELEASE, {"id": requisite_id})
+    prepared.later(tx, _RELEASE, {"id": requisite_id})
 
 
-_REQUISITES = Rows(RequisiteView, table_of(Requisite))
-_ALL_REQUISITES = select(*_REQUISITES.columns)
+REQUISITES = Rows(RequisiteView, table_of(Requisite))
+_ALL_REQUISITES = select(*REQUISITES.columns)
 
 
 def requisite(connection: Connection | Session, requisite_id: UUID) -> RequisiteView | None:
-    return _REQUISITES.one_or_none(connection.execute(_ALL_REQUISITES.where(Requisite.id == requisite_id)))
+    return REQUISITES.one_or_none(connection.execute(_ALL_REQUISITES.where(Requisite.id == requisite_id)))
 
 
 _REQUISITE_TO_SHOW = Prepared(
     "requisite_to_show",
     f"{_ALL_REQUISITES.compile(dialect=postgresql.dialect())} WHERE requisites.id = :id",  # type: ignore[no-untyped-call]  # SQLAlchemy's gap
     {"id": "uuid"},
-    _REQUISITES.make,
+    REQUISITES.make,
 )
 
 
@@ -244,7 +277,7 @@ def requisite_to_change(tx: Session, requisite_id: UUID) -> RequisiteView | None
 def set_requisite_enabled(tx: Session, requisite_id: UUID, *, enabled: bool) -> RequisiteView | None:
     """Enables or disables a requisite that `requisite_to_change` has locked."""
     query = update(Requisite).where(Requisite.id == requisite_id).values(enabled=enabled)
-    return _REQUISITES.one_or_none(tx.execute(query.returning(*_REQUISITES.columns)))
+    return REQUISITES.one_or_none(tx.execute(query.returning(*REQUISITES.columns)))
 
 
 # -- the switch

@@ -16,10 +16,11 @@ from kit.db.rows import Rows
 from services.invoices.domain.creating import CreationFacts, NewInvoice
 from services.invoices.domain.places import Wanted
 from services.invoices.domain.states import InvoiceStatus
-from services.invoices.models import Deal, Invoice, Outbox
+from services.invoices.models import Deal, Invoice, Outbox, Requisite
+from services.invoices.store import deals
 from services.invoices.store.deals import DEALS, DEALS_KNOWN
 from services.invoices.store.shares import REFERENCE, accounts_of, may_have_place
-from services.invoices.store.views import InvoiceView
+from services.invoices.store.views import InvoiceView, RequisiteView
 
 _INVOICES = Rows(InvoiceView, table_of(Invoice), without=("deal",))
 VIEW = select(*_INVOICES.columns, *DEALS.columns).outerjoin_from(Invoice, Deal, Deal.id == Invoice.deal_id)
@@ -204,6 +205,30 @@ def invoice_view_by_id(db: Database, invoice_id: UUID) -> InvoiceView | None:
     return db.one_or_none(_VIEW_BY_ID[REFERENCE.is_in(db)], {"id": invoice_id})
 
 
+_REQUISITE_BEGINS = _DEAL_BEGINS + len(DEALS.columns)
+
+
+def _to_pay(name: str, query: Select[Any]) -> Prepared[tuple[InvoiceView, RequisiteView]]:
+    with_requisite = query.add_columns(*deals.REQUISITES.columns).join(
+        Requisite, Requisite.id == Deal.requisite_id
+    )
+
+    def made(*columns: Any) -> tuple[InvoiceView, RequisiteView]:
+        return view(*columns[:_REQUISITE_BEGINS]), deals.REQUISITES.make(*columns[_REQUISITE_BEGINS:])
+
+    return Prepared(name, f"{prepared.sql_of(with_requisite)} WHERE invoices.id = :id", {"id": "uuid"}, made)
+
+
+_TO_PAY = {True: _to_pay("invoice_to_pay", _VIEW_KNOWN), False: _to_pay("invoice_to_pay_before", VIEW)}
+
+
+def view_to_pay(of: Session | Database, invoice_id: UUID) -> tuple[InvoiceView, RequisiteView] | None:
+    """Returns the invoice with the requisite of its newest deal; None without a deal."""
+    if isinstance(of, Session):
+        return prepared.one_or_none(of, _TO_PAY[REFERENCE.is_there(of)], {"id": invoice_id})
+    return of.one_or_none(_TO_PAY[REFERENCE.is_in(of)], {"id": invoice_id})
+
+
 _MERCHANTS_VIEW_BY_ID = _hot_view(
     "merchants_invoice_by_id",
     "invoices.merchant_id = :merchant_id AND invoices.id = :id",
@@ -250,21 +275,82 @@ def finished_invoices(tx: Session, invoice_ids: Sequence[UUID]) -> Sequence[tupl
 # -- locking invoices: every transition of an invoice or its deals happens under the invoice's row lock
 
 
-_INVOICE = select(Invoice).where(Invoice.id == bindparam("id"))
-_LOCKED = _INVOICE.with_for_update()
-_LOCKED_IF_FREE = _INVOICE.with_for_update(skip_locked=True)
-_OF_DEAL = select(Deal.invoice_id).where(Deal.id == bindparam("deal_id")).scalar_subquery()
-_LOCKED_OF_DEAL = select(Invoice).where(Invoice.id == _OF_DEAL).with_for_update()
+_NAMES = tuple(table_of(Invoice).columns.keys())
+_COLUMNS = ", ".join(f"invoices.{name}" for name in _NAMES)
 
 
-def locked_invoice(tx: Session, invoice_id: UUID, *, skip_locked: bool = False) -> Invoice | None:
-    """Returns the invoice, locked. None when it does not exist, or is locked elsewhere and `skip_locked` is true."""
-    query = _LOCKED_IF_FREE if skip_locked else _LOCKED
-    return tx.execute(query, {"id": invoice_id}).scalar_one_or_none()
+def _with_deal(*columns: Any) -> tuple[Invoice, Deal | None]:
+    """Returns an invoice that may be changed, with its deal. No session knows them, so only `save` writes them."""
+    of_invoice, of_deal = columns[: len(_NAMES)], columns[len(_NAMES) :]
+    deal = None if of_deal[0] is None else deals.made(*of_deal)
+    return Invoice(**dict(zip(_NAMES, of_invoice, strict=True))), deal
 
 
-def locked_invoice_of_deal(tx: Session, deal_id: UUID) -> Invoice | None:
-    return tx.execute(_LOCKED_OF_DEAL, {"deal_id": deal_id}).scalar_one_or_none()
+_WITH_DEAL = Prepared(
+    "invoice_with_newest_deal",
+    f"SELECT {_COLUMNS}, {deals.COLUMNS} FROM invoices LEFT JOIN deals ON deals.id = invoices.deal_id"  # noqa: S608  made of constants
+    " WHERE invoices.id = :id",
+    {"id": "uuid"},
+    _with_deal,
+)
+_WITH_THIS_DEAL = Prepared(
+    "invoice_with_deal",
+    f"SELECT {_COLUMNS}, {deals.COLUMNS} FROM deals JOIN invoices ON invoices.id = deals.invoice_id"  # noqa: S608  made of constants
+    " WHERE deals.id = :deal_id",
+    {"deal_id": "uuid"},
+    _with_deal,
+)
+_LOCK = Prepared(
+    "lock_invoice", "SELECT id FROM invoices WHERE id = :id FOR UPDATE", {"id": "uuid"}, lambda id: id
+)
+_LOCK_IF_FREE = Prepared(
+    "lock_invoice_if_free",
+    "SELECT id FROM invoices WHERE id = :id FOR UPDATE SKIP LOCKED",
+    {"id": "uuid"},
+    lambda id: id,
+)
+_LOCK_OF_DEAL = Prepared(
+    "lock_invoice_of_deal",
+    "SELECT id FROM invoices WHERE id = (SELECT invoice_id FROM deals WHERE id = :deal_id) FOR UPDATE",
+    {"deal_id": "uuid"},
+    lambda id: id,
+)
+
+# Lock and read are two statements of one round trip: the second one sees what the lock waited for.
+
+
+def locked_invoice(
+    tx: Session, invoice_id: UUID, *, skip_locked: bool = False
+) -> tuple[Invoice, Deal | None] | None:
+    """Returns the invoice, locked, with its newest deal. None when it does not exist, or is locked elsewhere and
+    `skip_locked` is true.
+    """
+    id = {"id": invoice_id}
+    if skip_locked and prepared.one_or_none(tx, _LOCK_IF_FREE, id) is None:
+        return None
+    prepared.later(tx, _LOCK, id)
+    return prepared.one_or_none(tx, _WITH_DEAL, id)
+
+
+def locked_invoice_of_deal(tx: Session, deal_id: UUID) -> tuple[Invoice, Deal | None] | None:
+    """Returns the deal's invoice, locked, with this deal."""
+    id = {"deal_id": deal_id}
+    prepared.later(tx, _LOCK_OF_DEAL, id)
+    return prepared.one_or_none(tx, _WITH_THIS_DEAL, id)
+
+
+_SAVE = Prepared(
+    "save_invoice",
+    "UPDATE invoices SET status = :status, finished_at = :finished_at, event_id = :event_id WHERE id = :id",
+    {"id": "uuid", "status": "text", "finished_at": "timestamptz", "event_id": "uuid"},
+    lambda: None,
+)
+
+
+def save(tx: Session, invoice: Invoice) -> None:
+    """Writes the columns that finishing changes, with the next statement of the transaction."""
+    values = {"status": invoice.status, "finished_at": invoice.finished_at, "event_id": invoice.event_id}
+    prepared.later(tx, _SAVE, {"id": invoice.id} | values)
 
 
 # -- invoices that are due, the longest overdue first; they are not locked, so check again under the lock

@@ -8,7 +8,6 @@ from datetime import datetime
 from typing import Final
 from uuid import UUID
 
-from sqlalchemy import text
 from sqlalchemy.orm import Session
 
 from kit.db import prepared
@@ -17,9 +16,16 @@ from kit.db.prepared import Prepared
 from kit.db.schema import NewColumn, NewTable
 from services.invoices.domain.places import REFERENCE_RESTS, NewDeal
 from services.invoices.models import DEAL_IS_OPEN
+from services.invoices.store.invoices import view_to_pay
 from services.invoices.store.shares import REFERENCE, accounts_of, may_have_place
+from services.invoices.store.views import InvoiceView, RequisiteView
 
-_QUEUE = text("SELECT pg_advisory_xact_lock(hashtextextended('requisites:' || :method_code, 0))")
+_QUEUE = Prepared(
+    "queue_for_requisites",
+    "SELECT pg_advisory_xact_lock(hashtextextended('requisites:' || :method_code, 0))",
+    {"method_code": "text"},
+    lambda _void: None,
+)
 
 
 def queue_for_requisites(tx: Session, method_codes: Collection[str]) -> None:
@@ -28,9 +34,10 @@ def queue_for_requisites(tx: Session, method_codes: Collection[str]) -> None:
 
     A change from one method to another locks both, always in the same order: else two changes in opposite directions
     would each hold the lock that the other waits for. Call this as late as possible: the others wait until the commit.
+    The locks are taken with the next statement of the transaction.
     """
     for code in sorted(method_codes):
-        tx.execute(_QUEUE, {"method_code": code})
+        prepared.later(tx, _QUEUE, {"method_code": code})
 
 
 # The first candidate that no open deal has, and none that ended a short time ago.
@@ -100,6 +107,7 @@ WITH accounts AS (
         ORDER BY open_deals::numeric / max_deals, last_used_at NULLS FIRST, id
         LIMIT 1
     ) AND enabled AND open_deals < max_deals AND EXISTS (SELECT FROM fresh)
+      AND NOT EXISTS (SELECT FROM switches WHERE name = 'deals' AND NOT switches.enabled)
     RETURNING id
 ), opened AS (
     INSERT INTO deals (
@@ -131,9 +139,11 @@ _OPEN_DEAL = {
 }
 
 
-def open_deal(tx: Session, new: NewDeal, *, actor: str, share_percent: int) -> bool:
-    """Opens the deal as the invoice's newest one, on a requisite that has room for it; false when none has, or when the
-    merchant already holds its share of the method.
+def open_deal(
+    tx: Session, new: NewDeal, *, actor: str, share_percent: int
+) -> tuple[InvoiceView, RequisiteView] | None:
+    """Opens the deal as the invoice's newest one, on a requisite that has room for it, and returns both; None when none
+    has, when the merchant already holds its share of the method, or when deals are switched off.
 
     Call this only under the invoice's lock, between `queue_for_requisites` and the end of the transaction. The partial
     unique indexes on deals are the second guard. Raises TransactionConflict when a deal of another method took the
@@ -147,8 +157,9 @@ def open_deal(tx: Session, new: NewDeal, *, actor: str, share_percent: int) -> b
     rest_since = new.created_at - REFERENCE_RESTS
     with refusing({"uq_deals_open_reference": lambda: TransactionConflict("the reference was just taken")}):
         statement = _OPEN_DEAL[REFERENCE.is_there(tx), RATE_BASIS.is_there(tx)]
-        opened = prepared.one_or_none(tx, statement, values | {"references_rest_since": rest_since})
-    return opened is not None
+        prepared.later(tx, statement, values | {"references_rest_since": rest_since})
+        shown = view_to_pay(tx, new.invoice_id)
+    return shown if shown is not None and shown[0].deal is not None and shown[0].deal.id == new.id else None
 
 
 # -- the page
