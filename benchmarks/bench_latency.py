@@ -4,7 +4,8 @@
 
 Every purchase is made from nothing at an even pace: create-invoice over HTTP, SelectPaymentMethod and ConfirmDeal over
 gRPC. A webhook's way begins when PostgreSQL commits the transaction that ended the invoice, by PostgreSQL's own note of
-that moment, and ends when the request is read; both clocks are this machine's. Limits: p50 <= 25 ms, p99 <= 150 ms.
+that moment, and ends when the request is read; both clocks are this machine's. Limits: p50 <= 25 ms, p99 <= 150 ms,
+processor time of one purchase <= 18 ms.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ import os
 import secrets
 import statistics
 import sys
-from contextlib import closing
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -40,6 +42,7 @@ from tests.support.stack import Stack
 
 MOST_P50_MS = 25
 MOST_P99_MS = 150
+MOST_PROCESSOR_MS = 18
 METHOD = "eur-card"
 WARM_UP_SECONDS = 3
 LATE_SECONDS = 30
@@ -80,7 +83,13 @@ class Buyer:
         self._checkout, self._desk = CheckoutServiceStub(channel), DealDeskServiceStub(channel)
 
     async def buy(self, number: int) -> str:
-        """The external id of a finished invoice. Its amount is its own: open deals of one amount need accounts."""
+        """The external id of a finished invoice."""
+        name, invoice_id = await self.create(number)
+        await self.confirm(await self.choose(invoice_id))
+        return name
+
+    async def create(self, number: int) -> tuple[str, str]:
+        """External id and id of an invoice. Its amount is its own: open deals of one amount need accounts."""
         name = secrets.token_hex(8)
         order = {
             "amount": f"{100 + number // 100}.{number % 100:02}",
@@ -93,11 +102,37 @@ class Buyer:
             created = await answer.json()
             if answer.status != 201:
                 raise RuntimeError(f"create-invoice: {answer.status} {created}")
+        return name, created["invoice_id"]
+
+    async def choose(self, invoice_id: str) -> str:
+        """The id of the deal."""
         chosen = await self._checkout.SelectPaymentMethod(
-            invoices_pb2.SelectPaymentMethodRequest(invoice_id=created["invoice_id"], method_code=METHOD)
+            invoices_pb2.SelectPaymentMethodRequest(invoice_id=invoice_id, method_code=METHOD)
         )
-        await self._desk.ConfirmDeal(invoices_pb2.ConfirmDealRequest(deal_id=chosen.invoice.deal.deal_id))
-        return name
+        return chosen.invoice.deal.deal_id
+
+    async def confirm(self, deal_id: str) -> None:
+        await self._desk.ConfirmDeal(invoices_pb2.ConfirmDealRequest(deal_id=deal_id))
+
+
+@asynccontextmanager
+async def buying(stack: Stack) -> AsyncIterator[tuple[Shop, Buyer]]:
+    """A shop with its endpoint, and its customers and operator."""
+    shop = Shop()
+    app = web.Application()
+    app.router.add_post("/hook", shop.hook)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    port = free_ports(1)[0]
+    await web.TCPSite(runner, "127.0.0.1", port).start()
+    try:
+        async with (
+            aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as http,
+            aio_channel(stack.addresses["invoices"], name="invoices") as channel,
+        ):
+            yield shop, Buyer(stack, http, channel, f"http://127.0.0.1:{port}/hook")
+    finally:
+        await runner.cleanup()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,29 +148,15 @@ class Seen:
 
 async def _measure(stack: Stack, per_second: int, seconds: int) -> Seen:
     before = processor_seconds(stack)
-    shop = Shop()
-    app = web.Application()
-    app.router.add_post("/hook", shop.hook)
-    runner = web.AppRunner(app)
-    await runner.setup()
-    port = free_ports(1)[0]
-    await web.TCPSite(runner, "127.0.0.1", port).start()
-    try:
-        async with (
-            aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as http,
-            aio_channel(stack.addresses["invoices"], name="invoices") as channel,
-        ):
-            buyer = Buyer(stack, http, channel, f"http://127.0.0.1:{port}/hook")
-            started = monotonic_seconds()
-            buying = []
-            for number in range(per_second * seconds):
-                await asyncio.sleep(max(0.0, started + number / per_second - monotonic_seconds()))
-                buying.append(asyncio.create_task(buyer.buy(number)))
-            bought = await asyncio.gather(*buying)
+    async with buying(stack) as (shop, buyer):
+        started = monotonic_seconds()
+        under_way = []
+        for number in range(per_second * seconds):
+            await asyncio.sleep(max(0.0, started + number / per_second - monotonic_seconds()))
+            under_way.append(asyncio.create_task(buyer.buy(number)))
+        bought = await asyncio.gather(*under_way)
         async with asyncio.timeout(LATE_SECONDS):
             await shop.has_seen(set(bought))
-    finally:
-        await runner.cleanup()
     after = processor_seconds(stack)
     return Seen(
         arrived_at={name: shop.arrived_at[name] for name in bought[per_second * WARM_UP_SECONDS :]},
@@ -185,7 +206,7 @@ def measure(per_second: int, seconds: int) -> list[Row]:
         below(f"{what}, p50", centiles[49], MOST_P50_MS, "ms"),
         below(f"{what}, p99", centiles[98], MOST_P99_MS, "ms"),
         Row("webhooks, received twice", f"{len(took):,}, {seen.doubled}"),
-        Row("processor time of one purchase, all", f"{sum(seen.took_ms.values()):.1f} ms"),
+        below("processor time of one purchase, all", sum(seen.took_ms.values()), MOST_PROCESSOR_MS, "ms"),
         *(Row(f"  {name}", f"{took_ms:.1f} ms") for name, took_ms in sorted(seen.took_ms.items())),
         Row("load average while measuring", f"{os.getloadavg()[0]:.1f}"),
     ]

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Final
 from uuid import UUID
 
 from sqlalchemy import ARRAY, Uuid, bindparam, text
@@ -10,7 +10,9 @@ from sqlalchemy.orm import Session
 
 from kit.audit.chain import CHAIN, COLUMNS, EMPTY, DatedHead, hash_of, head
 from kit.base.clock import Clock
+from kit.db import prepared
 from kit.db.database import Database
+from kit.db.prepared import Prepared
 from kit.observe.log import get_logger
 from kit.work.worker import Loop
 
@@ -36,8 +38,12 @@ _ACTS = text(f"""
 SELECT {", ".join(COLUMNS)} FROM acts
 WHERE id = ANY(:ids) AND NOT EXISTS (SELECT FROM act_chain WHERE act_id = acts.id) ORDER BY id
 """).bindparams(bindparam("ids", type_=ARRAY(Uuid)))  # noqa: S608  made of constants
-_ADD = text(
-    "INSERT INTO act_chain (number, act_id, hash, chained_at) VALUES (:number, :act_id, :hash, :chained_at)"
+_ADD: Final = Prepared(
+    "add_to_act_chain",
+    "INSERT INTO act_chain (number, act_id, hash, chained_at)"
+    " SELECT *, :chained_at FROM unnest(:numbers, :act_ids, :hashes)",
+    {"numbers": "bigint[]", "act_ids": "uuid[]", "hashes": "bytea[]", "chained_at": "timestamptz"},
+    lambda: None,
 )
 _WAITING = text("""
 SELECT count(*) AS acts, min(at) AS oldest FROM acts
@@ -110,12 +116,15 @@ def _add(tx: Session, ids: list[UUID], now: datetime) -> DatedHead | None:
     """Adds these acts to the chain and returns its new end; None when another process has added them meanwhile."""
     before = head(tx)
     number, previous = (before.count, before.hash) if before else (0, EMPTY)
-    entries: list[dict[str, Any]] = []
+    numbers, act_ids, hashes = [], [], []
     for row in tx.execute(_ACTS, {"ids": ids}).mappings():
         number += 1
         previous = hash_of(previous, number, now, row)
-        entries.append({"number": number, "act_id": row["id"], "hash": previous, "chained_at": now})
-    if not entries:
+        numbers.append(number)
+        act_ids.append(row["id"])
+        hashes.append(previous)
+    if not numbers:
         return None
-    tx.execute(_ADD, entries)
+    values = {"numbers": numbers, "act_ids": act_ids, "hashes": hashes, "chained_at": now}
+    prepared.later(tx, _ADD, values)
     return DatedHead(number, previous, now)

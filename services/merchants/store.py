@@ -14,7 +14,6 @@ from sqlalchemy import (
     false,
     func,
     select,
-    text,
     update,
 )
 from sqlalchemy.dialects import postgresql
@@ -23,6 +22,7 @@ from sqlalchemy.orm import Session
 
 from kit.base.ids import new_id
 from kit.base.pictures import Picture
+from kit.db import prepared
 from kit.db.database import Database, table_of
 from kit.db.finding import Found, Ids, Search, begins_like, has_words_like
 from kit.db.lists import in_span
@@ -255,10 +255,12 @@ def api_key_deactivated(tx: Session, key_id: UUID, *, at: datetime) -> domain.Ap
     return _API_KEYS.make(*tx.execute(deactivated.returning(*_API_KEYS.columns)).one())
 
 
-_SIGNING_SECRETS = text("""
+# Hot: each batch of deliveries runs it.
+_SIGNING_SECRETS: Final = Prepared(
+    "signing_secrets",
+    """
     SELECT query.merchant_id, query.preferred_key_id, signing.id AS key_id, signing.sealed_secret AS sealed
-    FROM unnest(CAST(:merchant_ids AS uuid[]), CAST(:preferred_key_ids AS uuid[]))
-        AS query (merchant_id, preferred_key_id)
+    FROM unnest(:merchant_ids, :preferred_key_ids) AS query (merchant_id, preferred_key_id)
     CROSS JOIN LATERAL (
         SELECT id, sealed_secret
         FROM api_keys
@@ -266,7 +268,12 @@ _SIGNING_SECRETS = text("""
         ORDER BY id IS NOT DISTINCT FROM query.preferred_key_id DESC, id DESC
         LIMIT 1
     ) AS signing
-""")
+    """,
+    {"merchant_ids": "uuid[]", "preferred_key_ids": "uuid[]"},
+    lambda merchant_id, preferred, key_id, sealed: SealedSecret(
+        merchant_id, preferred, key_id, bytes(sealed)
+    ),
+)
 
 
 def signing_secrets(
@@ -280,10 +287,7 @@ def signing_secrets(
         "merchant_ids": [merchant_id for merchant_id, _ in queries],
         "preferred_key_ids": [preferred for _, preferred in queries],
     }
-    return [
-        SealedSecret(row.merchant_id, row.preferred_key_id, row.key_id, bytes(row.sealed))
-        for row in connection.execute(_SIGNING_SECRETS, parameters)
-    ]
+    return prepared.rows(connection, _SIGNING_SECRETS, parameters)
 
 
 # -- the values that the master keys protect

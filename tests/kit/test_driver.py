@@ -1,0 +1,86 @@
+"""kit.db.driver: statements that go to the server with others, on a real PostgreSQL."""
+
+from collections.abc import Callable
+
+import psycopg2
+import pytest
+from sqlalchemy import exc, insert, select, text
+
+from kit.base.ids import new_id
+from kit.db import prepared
+from kit.db.database import Database
+from kit.db.prepared import Prepared
+from tests.kit.tables import Note
+
+_ADD = Prepared(
+    "add_note",
+    "INSERT INTO notes (id, text) VALUES (:id, :text)",
+    {"id": "uuid", "text": "text"},
+    lambda: None,
+)
+_COUNT = Prepared("count_notes", "SELECT count(*) FROM notes", {}, int)
+
+
+@pytest.fixture
+def only_one_connection(make_db: Callable[..., Database]) -> Database:
+    return make_db(pool_size=1)
+
+
+def _texts(db: Database) -> list[str]:
+    with db.transaction() as tx:
+        return sorted(tx.scalars(select(Note.text)))
+
+
+def test_a_statement_for_later_goes_before_the_next_one_of_any_kind(only_one_connection: Database) -> None:
+    with only_one_connection.transaction() as tx:
+        prepared.later(tx, _ADD, {"id": new_id(), "text": "100% 'quoted' %s; :id"})
+        assert prepared.one_or_none(tx, _COUNT, {}) == 1
+        prepared.later(tx, _ADD, {"id": new_id(), "text": "b"})
+        assert tx.scalar(text("SELECT count(*) FROM notes")) == 2
+        prepared.later(tx, _ADD, {"id": new_id(), "text": "c"})
+        tx.execute(insert(Note), [{"id": new_id(), "text": "d"}, {"id": new_id(), "text": "e"}])
+        prepared.later(tx, _ADD, {"id": new_id(), "text": "f"})
+        portions = tx.execute(select(Note.text).execution_options(yield_per=2)).partitions()
+        assert sum(len(portion) for portion in portions) == 6
+        prepared.later(tx, _ADD, {"id": new_id(), "text": "g"})
+    assert _texts(only_one_connection) == ["100% 'quoted' %s; :id", "b", "c", "d", "e", "f", "g"]
+
+
+def test_a_statement_for_later_is_dropped_when_the_block_raises(only_one_connection: Database) -> None:
+    with pytest.raises(ZeroDivisionError), only_one_connection.transaction() as tx:
+        prepared.later(tx, _ADD, {"id": new_id(), "text": "lost"})
+        raise ZeroDivisionError
+    assert _texts(only_one_connection) == []
+
+
+def test_a_statement_that_fails_at_the_commit_undoes_all_and_the_connection_goes_on(
+    only_one_connection: Database,
+) -> None:
+    id = new_id()
+    with pytest.raises(exc.IntegrityError), only_one_connection.transaction() as tx:
+        prepared.later(tx, _ADD, {"id": id, "text": "first"})
+        prepared.later(tx, _ADD, {"id": id, "text": "again"})
+    assert _texts(only_one_connection) == []
+
+
+def test_a_transaction_whose_failed_statement_was_caught_is_not_taken_for_committed(
+    only_one_connection: Database,
+) -> None:
+    id = new_id()
+    with pytest.raises(exc.InternalError, match="rolled back"), only_one_connection.transaction() as tx:
+        prepared.one_or_none(tx, _ADD, {"id": id, "text": "first"})
+        with pytest.raises(exc.IntegrityError) as caught:
+            prepared.one_or_none(tx, _ADD, {"id": id, "text": "again"})
+        assert isinstance(caught.value.orig, psycopg2.IntegrityError)
+    assert _texts(only_one_connection) == []
+
+
+def test_the_isolation_of_one_transaction_is_not_that_of_the_next(only_one_connection: Database) -> None:
+    def level() -> str:
+        with only_one_connection.transaction() as tx:
+            return str(tx.scalar(text("SHOW transaction_isolation")))
+
+    with only_one_connection.transaction() as tx:
+        tx.connection(execution_options={"isolation_level": "REPEATABLE READ"})
+        assert tx.scalar(text("SHOW transaction_isolation")) == "repeatable read"
+    assert level() == "read committed"
