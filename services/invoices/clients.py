@@ -1,14 +1,14 @@
 """The calls of invoices to catalog and merchants.
 
 The catalog itself (bounds, methods) is kept in memory, because every create needs it. The parts of a payment page are
-kept for a moment, because pages are read often, and for longer while the services behind them do not answer. The parts
-of a deal (rate, commissions) are queried at the moment of the choice.
+kept for a moment, because pages are read often, and for longer while the services behind them do not answer. The quote
+of a deal (rate, commissions) is queried at the moment of the choice; the merchant's answer may be used for its lease.
 
 A service that hangs holds few threads for a short time: each kind of call has a short limit and a breaker.
 """
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from decimal import Decimal
@@ -44,6 +44,7 @@ STOREFRONT_SECONDS = 2.0
 # Pages show data up to this age while the services behind it do not answer.
 STOREFRONT_MAX_AGE_SECONDS = 60.0
 STOREFRONTS_MAX = 1000  # above this the one opened longest ago is dropped
+LEASES_MAX = 1000  # above this the one that began longest ago ends
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,23 +258,48 @@ _ACCOUNT_KINDS: Mapping[int, AccountKind] = {
 
 
 class MerchantsClient:
-    def __init__(self, address: str, *, identity: Identity | None = None) -> None:
+    def __init__(
+        self,
+        address: str,
+        *,
+        identity: Identity | None = None,
+        now_seconds: Callable[[], float] = monotonic_seconds,
+    ) -> None:
         opened = channel(address, name="merchants", identity=identity)
         self._stub = merchants_pb2_grpc.MerchantsServiceStub(opened)
         self._page_calls = Breaker("merchants", calls="pages", seconds=PAGE_SECONDS)
         self._choice_calls = Breaker("merchants", calls="deals", seconds=CHOICE_SECONDS)
+        self._now_seconds = now_seconds
+        self._leased: dict[UUID, tuple[float, merchants_pb2.Merchant]] = {}
+        self._lock = threading.Lock()
 
     def merchant(self, merchant_id: UUID) -> merchants_pb2.Merchant:
-        """Returns the merchant's present state, for a deal. Raises `Refused` MERCHANT_NOT_FOUND."""
-        return self._merchant(self._choice_calls, merchant_id)
+        """Returns the merchant's state for a deal: the present one, or one whose lease lasts, so that no act that would
+        change it has been answered (docs/decisions/0077). Raises `Refused` MERCHANT_NOT_FOUND.
+        """
+        started_seconds = self._now_seconds()
+        until_seconds, leased = self._leased.get(merchant_id, (0.0, None))
+        if leased is not None and started_seconds < until_seconds:
+            return leased
+        answer = self._answer(self._choice_calls, merchant_id)
+        if answer.lease_milliseconds:
+            self._hold(merchant_id, started_seconds + answer.lease_milliseconds / 1000, answer.merchant)
+        return answer.merchant
 
     def merchant_to_show(self, merchant_id: UUID) -> merchants_pb2.Merchant:
         """Returns the merchant for a page. Waits less than `merchant`. Raises `Refused` MERCHANT_NOT_FOUND."""
-        return self._merchant(self._page_calls, merchant_id)
+        return self._answer(self._page_calls, merchant_id).merchant
 
-    def _merchant(self, breaker: Breaker, merchant_id: UUID) -> merchants_pb2.Merchant:
+    def _answer(self, breaker: Breaker, merchant_id: UUID) -> merchants_pb2.GetMerchantResponse:
         request = merchants_pb2.GetMerchantRequest(merchant_id=str(merchant_id))
-        return breaker.call(self._stub.GetMerchant, request).merchant
+        return breaker.call(self._stub.GetMerchant, request)
+
+    def _hold(self, merchant_id: UUID, until_seconds: float, merchant: merchants_pb2.Merchant) -> None:
+        with self._lock:
+            self._leased.pop(merchant_id, None)
+            self._leased[merchant_id] = (until_seconds, merchant)
+            if len(self._leased) > LEASES_MAX:
+                del self._leased[next(iter(self._leased))]
 
 
 @dataclass(frozen=True, slots=True)

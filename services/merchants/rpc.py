@@ -145,7 +145,11 @@ class MerchantsServicer(merchants_pb2_grpc.MerchantsServiceServicer):
         self, request: pb.GetMerchantRequest, context: grpc.ServicerContext
     ) -> pb.GetMerchantResponse:
         merchant = merchants.get_merchant(self._deps, merchant_id=request.merchant_id)
-        return pb.GetMerchantResponse(merchant=merchant_to_message(merchant))
+        may_sell = merchant.status == MerchantStatus.ACTIVE and not merchant.owner_blocked
+        return pb.GetMerchantResponse(
+            merchant=merchant_to_message(merchant),
+            lease_milliseconds=self._deps.settings.key_lease_milliseconds if may_sell else 0,
+        )
 
     def ListMerchants(
         self, request: pb.ListMerchantsRequest, context: grpc.ServicerContext

@@ -14,11 +14,11 @@ from tests.kit.tables import Note
 
 _ADD = Prepared(
     "add_note",
-    "INSERT INTO notes (id, text) VALUES (:id, :text)",
+    "INSERT INTO note (id, text) VALUES (:id, :text)",
     {"id": "uuid", "text": "text"},
     lambda: None,
 )
-_COUNT = Prepared("count_notes", "SELECT count(*) FROM notes", {}, int)
+_COUNT = Prepared("count_notes", "SELECT count(*) FROM note", {}, int)
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def test_a_statement_for_later_goes_before_the_next_one_of_any_kind(only_one_con
         prepared.later(tx, _ADD, {"id": new_id(), "text": "100% 'quoted' %s; :id"})
         assert prepared.one_or_none(tx, _COUNT, {}) == 1
         prepared.later(tx, _ADD, {"id": new_id(), "text": "b"})
-        assert tx.scalar(text("SELECT count(*) FROM notes")) == 2
+        assert tx.scalar(text("SELECT count(*) FROM note")) == 2
         prepared.later(tx, _ADD, {"id": new_id(), "text": "c"})
         tx.execute(insert(Note), [{"id": new_id(), "text": "d"}, {"id": new_id(), "text": "e"}])
         prepared.later(tx, _ADD, {"id": new_id(), "text": "f"})

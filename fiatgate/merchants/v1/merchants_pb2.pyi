@@ -519,16 +519,20 @@ class GetMerchantResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     MERCHANT_FIELD_NUMBER: _builtins.int
+    LEASE_MILLISECONDS_FIELD_NUMBER: _builtins.int
+    lease_milliseconds: _builtins.int
+    """As in AuthenticateResponse. 0 for a merchant who may not create invoices: the acts that allow it do not wait."""
     @_builtins.property
     def merchant(self) -> Global___Merchant: ...
     def __init__(
         self,
         *,
         merchant: Global___Merchant | None = ...,
+        lease_milliseconds: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["merchant", b"merchant"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["merchant", b"merchant"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["lease_milliseconds", b"lease_milliseconds", "merchant", b"merchant"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ARRAY, ColumnElement, Connection, Uuid, all_, bindparam, func, select
+from sqlalchemy import ARRAY, ColumnElement, Connection, Select, Uuid, all_, bindparam, func, select
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
