@@ -119,7 +119,8 @@ def rows(of: Session | Connection, statement: Prepared[R], values: Mapping[str, 
     try:
         cursor.execute(statement.execute, values)
     except psycopg2.Error as error:
-        raise _failed(of, statement, error) from error
+        lost = bool(cursor.connection.closed)
+        raise _failed(of, statement, error, usable=not (lost or isinstance(error, _STALE))) from error
     return [statement.row(*columns) for columns in cursor] if cursor.description else []
 
 
@@ -139,23 +140,21 @@ def _planned(of: Session | Connection, statement: Prepared[Any]) -> cursor:
     try:
         plans.make(statement, opened.execute)
     except psycopg2.Error as error:
-        raise _failed(of, statement, error, planned=False) from error
+        raise _failed(of, statement, error, usable=False) from error
     return opened
 
 
 def _failed(
-    of: Session | Connection, statement: Prepared[Any], error: psycopg2.Error, *, planned: bool = True
+    of: Session | Connection, statement: Prepared[Any], error: psycopg2.Error, *, usable: bool
 ) -> Exception:
-    """Returns the error as SQLAlchemy raises those of all other statements."""
-    if not planned or isinstance(error, _STALE):
-        of.invalidate()  # a wrong guess about the plans would fail every later call
+    """Returns the error as SQLAlchemy raises those of all other statements. Closes a connection that is not usable: it
+    is lost, or a wrong guess about its plans would fail every later call.
+    """
+    if not usable:
+        of.invalidate()
+    lost = isinstance(error, psycopg2.InterfaceError)
     return DBAPIError.instance(
-        statement.name,
-        None,
-        error,
-        psycopg2.Error,
-        hide_parameters=True,
-        connection_invalidated=isinstance(error, psycopg2.InterfaceError),
+        statement.name, None, error, psycopg2.Error, hide_parameters=True, connection_invalidated=lost
     )
 
 

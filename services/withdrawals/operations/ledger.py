@@ -30,7 +30,7 @@ def credit_invoice(deps: Deps, tx: Session, paid: InvoicePaid) -> None:
     """
     if paid.merchant_usdt > 0:
         movement, now = invoice_credit(paid.invoice_id, paid.merchant_usdt), deps.clock.now()
-        if ledger.transfer_once(tx, ledger.accounts(tx, paid.merchant_id), movement, at=now):
+        if ledger.credit_once(tx, paid.merchant_id, movement, at=now):
             other_days.keep(
                 tx,
                 invoice_id=paid.invoice_id,

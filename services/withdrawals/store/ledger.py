@@ -55,7 +55,6 @@ def accounts(tx: Session, merchant_id: UUID) -> Accounts:
     return found
 
 
-# Hot: each credit runs these two.
 _ACCOUNTS = Prepared(
     "accounts_of_merchant",
     "SELECT kind, id FROM accounts WHERE merchant_id = :merchant_id OR merchant_id IS NULL",
@@ -63,16 +62,22 @@ _ACCOUNTS = Prepared(
     lambda kind, account_id: (AccountKind(kind), account_id),
 )
 _TRANSFER = insert(table_of(Transfer))
-_TRANSFER_ONCE = Prepared(
-    "transfer_once",
-    "INSERT INTO transfers (id, reference, debit_account, credit_account, amount, created_at)"
-    " VALUES (:id, :reference, :debit_account, :credit_account, :amount, :created_at)"
-    " ON CONFLICT (reference) DO NOTHING RETURNING id",
+# Hot: each credit runs it.
+_CREDIT_ONCE = Prepared(
+    "credit_once",
+    """
+INSERT INTO transfers (id, reference, debit_account, credit_account, amount, created_at)
+SELECT :id, :reference, debit.id, credit.id, :amount, :created_at FROM accounts AS debit, accounts AS credit
+WHERE debit.kind = :debit AND debit.merchant_id IS NULL
+  AND credit.kind = :credit AND credit.merchant_id = :merchant_id
+ON CONFLICT (reference) DO NOTHING RETURNING id
+""",
     {
         "id": "uuid",
         "reference": "text",
-        "debit_account": "bigint",
-        "credit_account": "bigint",
+        "debit": "text",
+        "credit": "text",
+        "merchant_id": "uuid",
         "amount": "numeric",
         "created_at": "timestamptz",
     },
@@ -89,9 +94,21 @@ def transfer(tx: Session, among: Accounts, movements: Sequence[Movement], *, at:
     tx.execute(_TRANSFER, [_transfer_row(among, movement, at) for movement in movements])
 
 
-def transfer_once(tx: Session, among: Accounts, movement: Movement, *, at: datetime) -> bool:
-    """Moves the money unless a transfer with its reference exists; returns whether it moved."""
-    return bool(prepared.rows(tx, _TRANSFER_ONCE, _transfer_row(among, movement, at)))
+def credit_once(tx: Session, merchant_id: UUID, movement: Movement, *, at: datetime) -> bool:
+    """Moves the money to the merchant unless a transfer with its reference exists; returns whether it moved."""
+    values = {
+        "id": new_id(),
+        "reference": movement.reference,
+        "debit": movement.debit,
+        "credit": movement.credit,
+        "merchant_id": merchant_id,
+        "amount": movement.amount,
+        "created_at": at,
+    }
+    if prepared.rows(tx, _CREDIT_ONCE, values):
+        return True
+    accounts(tx, merchant_id)  # there are none before its first credit
+    return bool(prepared.rows(tx, _CREDIT_ONCE, values))
 
 
 def _transfer_row(among: Accounts, movement: Movement, at: datetime) -> dict[str, Any]:
