@@ -22,7 +22,7 @@ _COUNT = Prepared("count_notes", "SELECT count(*) FROM note", {}, int)
 
 
 @pytest.fixture
-def only_one_connection(make_db: Callable[..., Database]) -> Database:
+def only_one_connection(db: Database, make_db: Callable[..., Database]) -> Database:
     return make_db(pool_size=1)
 
 
