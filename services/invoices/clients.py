@@ -8,10 +8,11 @@ A service that hangs holds few threads for a short time: each kind of call has a
 """
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from decimal import Decimal
+from functools import partial
 from typing import Final
 from uuid import UUID
 
@@ -24,6 +25,7 @@ from kit.events.subjects import subject_of
 from kit.rpc.breaker import Breaker
 from kit.rpc.client import channel
 from kit.rpc.errors import Refused, database_unavailable
+from kit.rpc.leases import Leases, Seconds
 from kit.work.worker import Loop, Outage, Signal
 from services.invoices.account_forms import AccountKind
 from services.invoices.domain.rates import RateBasis, RateSource
@@ -44,7 +46,6 @@ STOREFRONT_SECONDS = 2.0
 # Pages show data up to this age while the services behind it do not answer.
 STOREFRONT_MAX_AGE_SECONDS = 60.0
 STOREFRONTS_MAX = 1000  # above this the one opened longest ago is dropped
-LEASES_MAX = 1000  # above this the one that began longest ago ends
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,32 +260,20 @@ _ACCOUNT_KINDS: Mapping[int, AccountKind] = {
 
 class MerchantsClient:
     def __init__(
-        self,
-        address: str,
-        *,
-        identity: Identity | None = None,
-        now_seconds: Callable[[], float] = monotonic_seconds,
+        self, address: str, *, identity: Identity | None = None, now_seconds: Seconds = monotonic_seconds
     ) -> None:
         opened = channel(address, name="merchants", identity=identity)
         self._stub = merchants_pb2_grpc.MerchantsServiceStub(opened)
         self._page_calls = Breaker("merchants", calls="pages", seconds=PAGE_SECONDS)
         self._choice_calls = Breaker("merchants", calls="deals", seconds=CHOICE_SECONDS)
-        self._now_seconds = now_seconds
-        self._leased: dict[UUID, tuple[float, merchants_pb2.Merchant]] = {}
-        self._lock = threading.Lock()
+        self._leases = Leases[UUID, merchants_pb2.GetMerchantResponse](now_seconds)
 
     def merchant(self, merchant_id: UUID) -> merchants_pb2.Merchant:
         """Returns the merchant's state for a deal: the present one, or one whose lease lasts, so that no act that would
         change it has been answered (docs/decisions/0077). Raises `Refused` MERCHANT_NOT_FOUND.
         """
-        started_seconds = self._now_seconds()
-        until_seconds, leased = self._leased.get(merchant_id, (0.0, None))
-        if leased is not None and started_seconds < until_seconds:
-            return leased
-        answer = self._answer(self._choice_calls, merchant_id)
-        if answer.lease_milliseconds:
-            self._hold(merchant_id, started_seconds + answer.lease_milliseconds / 1000, answer.merchant)
-        return answer.merchant
+        call = partial(self._answer, self._choice_calls, merchant_id)
+        return self._leases.answer(merchant_id, call).merchant
 
     def merchant_to_show(self, merchant_id: UUID) -> merchants_pb2.Merchant:
         """Returns the merchant for a page. Waits less than `merchant`. Raises `Refused` MERCHANT_NOT_FOUND."""
@@ -293,13 +282,6 @@ class MerchantsClient:
     def _answer(self, breaker: Breaker, merchant_id: UUID) -> merchants_pb2.GetMerchantResponse:
         request = merchants_pb2.GetMerchantRequest(merchant_id=str(merchant_id))
         return breaker.call(self._stub.GetMerchant, request)
-
-    def _hold(self, merchant_id: UUID, until_seconds: float, merchant: merchants_pb2.Merchant) -> None:
-        with self._lock:
-            self._leased.pop(merchant_id, None)
-            self._leased[merchant_id] = (until_seconds, merchant)
-            if len(self._leased) > LEASES_MAX:
-                del self._leased[next(iter(self._leased))]
 
 
 @dataclass(frozen=True, slots=True)

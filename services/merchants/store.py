@@ -255,7 +255,6 @@ def api_key_deactivated(tx: Session, key_id: UUID, *, at: datetime) -> domain.Ap
     return _API_KEYS.make(*tx.execute(deactivated.returning(*_API_KEYS.columns)).one())
 
 
-# Hot: each batch of deliveries runs it.
 _SIGNING_SECRETS: Final = Prepared(
     "signing_secrets",
     """
@@ -270,9 +269,7 @@ _SIGNING_SECRETS: Final = Prepared(
     ) AS signing
     """,
     {"merchant_ids": "uuid[]", "preferred_key_ids": "uuid[]"},
-    lambda merchant_id, preferred, key_id, sealed: SealedSecret(
-        merchant_id, preferred, key_id, bytes(sealed)
-    ),
+    lambda of, preferred, key_id, sealed: SealedSecret(of, preferred, key_id, bytes(sealed)),
 )
 
 
