@@ -11,9 +11,10 @@ from kit.rpc.slots import Share, Turns
 from services.webhooks.clients import MerchantsClient
 from services.webhooks.config import WebhooksSettings
 from services.webhooks.delivery.courier import Courier
-from services.webhooks.delivery.engine import Wake
+from services.webhooks.delivery.fresh import Fresh
 from services.webhooks.delivery.record import Recorder
 from services.webhooks.delivery.seals import Seals
+from services.webhooks.delivery.wake import Wake
 
 RESENDS: Final = Share(working=2, waiting=6, wait_seconds=2)
 """Resends of one merchant that wait for their receivers at the same time, and those that wait for their turn."""
@@ -28,6 +29,7 @@ class Deps:
     courier       sends one attempt
     recorder      writes the result of an attempt
     wake          is set when something may be due; the engine of this process waits for it, if there is one
+    fresh         passes new events to the engine of this process, if there is one
     resend_turns  a merchant whose receivers are slow delays no other merchant's resends
     """
 
@@ -41,6 +43,7 @@ class Deps:
     courier: Courier
     recorder: Recorder
     wake: Wake
+    fresh: Fresh
     resend_turns: Turns
 
 
@@ -66,5 +69,6 @@ def wire(settings: WebhooksSettings, *, clock: Clock | None = None) -> Deps:
         ),
         recorder=Recorder(db, clock, settings.webhook_retry_delays),
         wake=Wake(),
+        fresh=Fresh(clock, lease_seconds=settings.lease_seconds),
         resend_turns=Turns("resends", RESENDS, threads=settings.threads),
     )

@@ -66,6 +66,7 @@ def engine(deps: Deps) -> Engine:
             merchants=deps.merchants,
             recorder=deps.recorder,
             wake=deps.wake,
+            fresh=deps.fresh,
             timeout_seconds=deps.settings.webhook_timeout_seconds,
             lease_seconds=deps.settings.lease_seconds,
             stop_seconds=deps.settings.stop_seconds,

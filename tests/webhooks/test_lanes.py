@@ -337,3 +337,33 @@ def test_a_merchant_of_many_destinations_leaves_room_in_a_claim_for_others() -> 
     lanes.note_due(LaneKey(MERCHANT_ID, str(number)) for number in range(5000))
     lanes.note_due([B])
     assert B in lanes.rooms(1000).lanes
+
+
+# -- new events without a claim
+
+
+def test_a_new_event_needs_no_claim_while_its_lane_has_room() -> None:
+    lanes = _lanes()
+    assert [lanes.may_take(A, ahead) for ahead in (0, LANE.first - 1, LANE.first)] == [True, True, False]
+    lanes.add(_shipment("a") for _ in range(LANE.first - 1))
+    assert [lanes.may_take(A, ahead) for ahead in (0, 1)] == [True, False]
+
+
+def test_a_new_event_waits_for_a_claim_behind_older_ones_of_its_lane_and_no_other() -> None:
+    lanes = _lanes()
+    lanes.note_due([A])
+    assert not lanes.may_take(A, 0)
+    assert lanes.may_take(LaneKey(MERCHANT_ID, "b"), 0)
+
+
+def test_a_new_event_of_a_silent_lane_or_a_merchant_without_room_waits_for_a_claim() -> None:
+    lanes = _lanes()
+    lanes.add([_shipment("a")])
+    _end(lanes, _take_all(lanes), answered=False, duration_ms=15_000)
+    assert not lanes.may_take(A, 0)
+    assert lanes.may_take(LaneKey(MERCHANT_ID, "b"), 0)
+    for number in range(MERCHANT.first):
+        lanes.add([_shipment(f"{number}")])
+    assert not lanes.may_take(LaneKey(MERCHANT_ID, "b"), 0)
+    assert lanes.may_take(LaneKey(OTHER_ID, "b"), 0)
+    assert not _lanes(most_claimed=5).may_take(A, 5)

@@ -11,7 +11,7 @@ from sqlalchemy import make_url
 from kit.observe.metrics import REGISTRY
 from kit.rpc.errors import Refused
 from services.webhooks.operations.resending import Resent
-from services.webhooks.store import claims
+from services.webhooks.store import results
 from tests.faults.proxy import Proxies
 from tests.support.receiver import Answer, Receiver
 from tests.webhooks.house import House
@@ -41,7 +41,7 @@ def beyond(
     with ExitStack() as opened:
         for _ in range(3):
             connection = opened.enter_context(beyond.deps.db.autocommit())
-            claims.record(connection, [], now=house.clock.now())
+            results.record(connection, [], now=house.clock.now())
     return beyond
 
 

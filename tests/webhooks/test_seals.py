@@ -123,9 +123,10 @@ def test_a_true_event_that_was_held_back_is_sent_once_it_is_sealed(
     with house.engine():
         queue(house, delivered)
         house.wait_for_status(delivered.invoice_id, "success")
-        with house.deps.db.transaction() as tx:
-            queueing.queue_webhook(house.deps, tx, true)
-            tx.execute(text("UPDATE events SET seal = 'x'"))
+    with house.deps.db.transaction() as tx:  # while no engine runs, which would send what it saw being made
+        queueing.queue_webhook(house.deps, tx, true)
+        tx.execute(text("UPDATE events SET seal = 'x'"))
+    with house.engine():
         house.wait_for_attempts(true.invoice_id, 1)
         house.advance(seconds=3)
         house.wait_for_status(true.invoice_id, "dead")

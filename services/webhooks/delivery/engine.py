@@ -5,9 +5,7 @@ due time or a wake-up, and checks every few seconds for events that other proces
 """
 
 import asyncio
-import os
-import socket
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -19,12 +17,15 @@ from kit.base.ids import new_id
 from kit.db.database import Database
 from kit.observe.log import get_logger
 from kit.rpc.errors import Refused
-from kit.work.worker import Backoff, Outage, Pulse, Signal, Stop, WorkerHealth, log_failure
+from kit.work.worker import Backoff, Outage, Pulse, Stop, WorkerHealth, log_failure
 from services.webhooks.clients import MerchantsClient
 from services.webhooks.delivery.courier import Courier
+from services.webhooks.delivery.fresh import Fresh
 from services.webhooks.delivery.lanes import Lanes
 from services.webhooks.delivery.record import Recorder
 from services.webhooks.delivery.sender import Sender
+from services.webhooks.delivery.taking import Taking
+from services.webhooks.delivery.wake import Wake
 from services.webhooks.store import claims
 from services.webhooks.store.stages import Claimed, LaneKey, Outcome, Recorded, Rooms, Shipment, lane_of
 
@@ -61,42 +62,6 @@ END_SECONDS = 2.0
 """Part of the process's time for stopping that is left to the engine after its attempts have ended."""
 
 
-class Wake(Signal):
-    """A signal that an event loop can wait for: operations set it after their commit, and the engine waits for it."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._bell = asyncio.Event()
-
-    def set(self) -> None:
-        super().set()
-        loop = self._loop
-        if loop is not None and not loop.is_closed():
-            loop.call_soon_threadsafe(self._bell.set)
-
-    def attach(self) -> None:
-        """Signals the running loop from now on; earlier signals are not lost."""
-        self._bell = asyncio.Event()
-        self._loop = asyncio.get_running_loop()
-        if self._event.is_set():
-            self._event.clear()
-            self._bell.set()
-
-    def ring(self) -> None:
-        """Does the same as `set`, called from the loop itself."""
-        self._bell.set()
-
-    async def wait_on_loop(self, timeout_seconds: float) -> None:
-        """Waits for a signal, at most this long."""
-        try:
-            async with asyncio.timeout(timeout_seconds):
-                await self._bell.wait()
-        except TimeoutError:
-            pass
-        self._bell.clear()
-
-
 @dataclass(frozen=True, kw_only=True)
 class EngineParts:
     db: Database
@@ -105,6 +70,7 @@ class EngineParts:
     merchants: MerchantsClient
     recorder: Recorder
     wake: Wake
+    fresh: Fresh
     timeout_seconds: float
     lease_seconds: float
     stop_seconds: float
@@ -113,11 +79,6 @@ class EngineParts:
     def drain_seconds(self) -> float:
         """Longest wait at the stop for attempts under way, and for their results to be written."""
         return max(self.stop_seconds - END_SECONDS, self.stop_seconds / 2)
-
-
-def worker_name() -> str:
-    """Returns the name of a lease's holder: the host and the process."""
-    return f"{socket.gethostname()}:{os.getpid()}"
 
 
 class Engine:
@@ -142,7 +103,7 @@ class Engine:
 
 
 class _Run:
-    """One run of the engine, on the loop."""
+    """One run of the engine, on the loop. New events come from other threads (services.webhooks.delivery.fresh)."""
 
     def __init__(self, parts: EngineParts, pulse: Pulse, sender: Sender, stop: Stop) -> None:
         self._parts = parts
@@ -153,8 +114,18 @@ class _Run:
         self._ended: asyncio.Queue[Outcome] = asyncio.Queue()
         self._sending: set[asyncio.Task[None]] = set()
         self._giving_back: set[asyncio.Task[None]] = set()
-        self._threads = ThreadPoolExecutor(2, thread_name_prefix="delivery-db")
-        self._worker = worker_name()
+        # One records, one claims, one requests secrets of new events.
+        self._threads = ThreadPoolExecutor(3, thread_name_prefix="delivery")
+        self._taking = Taking(
+            parts.merchants,
+            self._threads,
+            self._lanes,
+            added=self._send_what_may_be_sent,
+            failed=self._note_trouble,
+            give_back=self._give_back,
+            release=self._release,
+        )
+        self._worker = claims.worker_name()
         self._read_until = parts.clock.now()
         self._last_lane = claims.BEFORE_ALL
         self._next_lanes_seconds = 0.0
@@ -162,10 +133,13 @@ class _Run:
     async def run(self) -> None:
         self._parts.wake.attach()
         recording = asyncio.create_task(self._record_for_ever())
+        self._parts.fresh.open(self._taking)
         try:
             await self._claim_until_stopped()
+            self._parts.fresh.close()
             await self._drain()
         finally:
+            self._parts.fresh.close()
             recording.cancel()
             for task in self._sending:
                 task.cancel()  # their leases run out, and the events are due again
@@ -180,13 +154,12 @@ class _Run:
                 claimed = await self._claim()
                 sleep_seconds = 0.0 if claimed else await self._seconds_until_due()
             except Exception as error:  # noqa: BLE001  the engine survives any error of a round
-                trouble = _as_outage(error)
-                self._pulse.trouble(trouble)
-                log_failure(Engine.name, trouble)
+                self._note_trouble(error)
                 sleep_seconds = backoff.next_seconds()
             else:
                 self._pulse.beat()
                 backoff.reset()
+                self._taking.paused = False
             if sleep_seconds:
                 await self._parts.wake.wait_on_loop(sleep_seconds)
 
@@ -264,6 +237,12 @@ class _Run:
         seconds = POLL_SECONDS if at is None else (at - now).total_seconds()
         return min(POLL_SECONDS, max(LEAST_SLEEP_SECONDS, seconds))
 
+    def _note_trouble(self, error: Exception) -> None:
+        self._taking.paused = True  # until a claim succeeds, new events wait for one
+        trouble = _as_outage(error)
+        self._pulse.trouble(trouble)
+        log_failure(Engine.name, trouble)
+
     # -- send
 
     def _send_what_may_be_sent(self) -> None:
@@ -292,16 +271,15 @@ class _Run:
         finally:
             finished = self._lanes.finish(shipment, outcome)
             if finished.given_back:
-                self._give_back(finished.given_back)
+                self._give_back([each.claimed for each in finished.given_back])
             if finished.opened:
                 self._parts.wake.ring()
         following = self._lanes.take()
         self._send_what_may_be_sent()
         return following
 
-    def _give_back(self, shipments: list[Shipment]) -> None:
+    def _give_back(self, claimed: Sequence[Claimed]) -> None:
         """Gives the events back without waiting for it; if it fails, their leases run out."""
-        claimed = [each.claimed for each in shipments]
         task = asyncio.create_task(self._in_thread(lambda: self._release(claimed)))
         self._giving_back.add(task)
         task.add_done_callback(self._given_back)
@@ -353,9 +331,10 @@ class _Run:
 
     async def _drain(self) -> None:
         """Gives back events that were not begun, waits for attempts under way, writes their results."""
-        waiting = [shipment.claimed for shipment in self._lanes.drain()]
         try:
             async with asyncio.timeout(self._parts.drain_seconds):
+                await self._taking.end()
+                waiting = [shipment.claimed for shipment in self._lanes.drain()]
                 if waiting:
                     await self._in_thread(lambda: self._release(waiting))
                 if self._sending:
@@ -369,7 +348,7 @@ class _Run:
                 error=str(error),
             )
 
-    def _release(self, claimed: list[Claimed]) -> None:
+    def _release(self, claimed: Sequence[Claimed]) -> None:
         with self._parts.db.autocommit() as connection:
             claims.release(connection, claimed)
 

@@ -137,6 +137,20 @@ class Lanes:
         """The number of events that may be claimed now; 0 until half of the total is free."""
         return self._most_claimed - self.claimed if self.claimed * 2 <= self._most_claimed else 0
 
+    def may_take(self, key: LaneKey, ahead: int) -> bool:
+        """Returns whether a new event of this lane may be added without a claim, after `ahead` others: there is room
+        for it, and nothing older that is known to be due.
+
+        From any thread. It only reads, so it may be late by some events; what `take` returns keeps all bounds.
+        """
+        lane, merchant = self._lanes.get(key), self._merchants.get(key.merchant_id)
+        return (
+            key not in self._due.get(key.merchant_id, ())
+            and self.claimed + ahead < self._most_claimed
+            and (merchant.claimed + ahead < merchant.window if merchant else ahead < MERCHANT.first)
+            and (lane.claimed + ahead < lane.window and not lane.is_silent if lane else ahead < LANE.first)
+        )
+
     def note_due(self, keys: Iterable[LaneKey]) -> None:
         """Records that these lanes have something due."""
         for key in keys:

@@ -22,7 +22,7 @@ from services.webhooks.domain import (
     after_automatic,
     after_manual,
 )
-from services.webhooks.store import claims
+from services.webhooks.store import results
 from services.webhooks.store.stages import Outcome, Recorded
 
 ATTEMPTS = metrics.counter(
@@ -72,11 +72,11 @@ class Recorder:
     @retry_conflicts
     def _write(self, judged: Sequence[tuple[Outcome, Verdict]]) -> list[Recorded]:
         with self.db.autocommit() as connection:
-            return claims.record(connection, judged, now=self.clock.now())
+            return results.record(connection, judged, now=self.clock.now())
 
     def _written_before(self, outcomes: Sequence[Outcome]) -> list[Recorded]:
         with self.db.autocommit() as connection:
-            return claims.recorded_before(connection, outcomes)
+            return results.recorded_before(connection, outcomes)
 
     def _verdict(self, outcome: Outcome) -> Verdict:
         if outcome.claimed.trigger is Trigger.MANUAL:

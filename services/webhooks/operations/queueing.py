@@ -11,13 +11,17 @@ from kit.observe import tracing
 from kit.observe.log import get_logger
 from services.webhooks.delivery.seals import REPLACED
 from services.webhooks.domain import (
+    EventStatus,
     EventTerms,
     FinishedInvoice,
+    Trigger,
     destination_of,
     terms_of,
 )
 from services.webhooks.store import events
+from services.webhooks.store.claims import Lease
 from services.webhooks.store.events import NewEvent
+from services.webhooks.store.stages import Claimed
 from services.webhooks.wiring import Deps
 
 _log = get_logger()
@@ -43,7 +47,7 @@ def queue_webhook(deps: Deps, tx: Session, invoice: FinishedInvoice) -> None:
 
 def queue_webhooks(deps: Deps, tx: Session, causes: Sequence[Cause]) -> None:
     """Does the same for many invoices, which one statement writes."""
-    new, now = [], deps.clock.now()
+    new = []
     for cause in causes:
         if cause.invoice.callback_url is not None:
             terms = terms_of(cause.invoice, cause.invoice.callback_url)
@@ -51,18 +55,22 @@ def queue_webhooks(deps: Deps, tx: Session, causes: Sequence[Cause]) -> None:
                 NewEvent(
                     terms=terms,
                     seal=deps.seals.seal(terms),
+                    lease=deps.fresh.lease(tx, terms),
                     request_id=cause.request_id or None,
                     traceparent=cause.traceparent or None,
                 )
             )
+    now = deps.clock.now()
     added = events.add_events(tx, new, now=now) if new else {}
-    if added:
-        after_commit(tx, deps.wake.set)
     for event in new:
         event_id = added.get(event.terms.invoice_id)
         if event_id is None:
             _make_true(deps, tx, event.terms, event.seal)
             continue
+        if event.lease is None:
+            after_commit(tx, deps.wake.set)
+        else:
+            deps.fresh.add(tx, _claimed(event_id, event, event.lease, due_at=now))
         _log.info(
             "webhook_queued",
             event_id=event_id,
@@ -70,6 +78,23 @@ def queue_webhooks(deps: Deps, tx: Session, causes: Sequence[Cause]) -> None:
             invoice_id=str(event.terms.invoice_id),
             **({"request_id": event.request_id} if event.request_id else {}),
         )
+
+
+def _claimed(event_id: int, event: NewEvent, lease: Lease, *, due_at: datetime) -> Claimed:
+    """Returns an event that was written under the lease as if it were claimed."""
+    return Claimed(
+        event_id=event_id,
+        lease_token=lease.token,
+        lease_until=lease.until,
+        trigger=Trigger.AUTO,
+        terms=event.terms,
+        status=EventStatus.PENDING,
+        next_retry_at=due_at,
+        auto_attempts=0,
+        seal=event.seal,
+        request_id=event.request_id or "",
+        traceparent=event.traceparent or "",
+    )
 
 
 def _make_true(deps: Deps, tx: Session, terms: EventTerms, seal: str) -> None:

@@ -16,7 +16,6 @@ from kit.observe.log import get_logger
 from kit.rpc import values
 from kit.work.worker import Outage
 from services.webhooks import errors
-from services.webhooks.delivery.engine import worker_name
 from services.webhooks.domain import (
     ResendConflict,
     ResendTooSoon,
@@ -85,7 +84,7 @@ def _claim_latest(deps: Deps, *, merchant_id: UUID | None, invoice_id: UUID) -> 
                 raise errors.resend_conflict()
             case ResendTooSoon(retry_after_seconds):
                 raise errors.resend_cooldown(retry_after_seconds)
-        lease = claims.Lease(token=new_id(), worker=f"{worker_name()}:resend", now=now, until=until)
+        lease = claims.Lease(token=new_id(), worker=f"{claims.worker_name()}:resend", now=now, until=until)
         claimed = claims.claim_for_resend(tx, event.id, lease)
         if acts.by_hand():  # a merchant's program resends its own events as often as it may
             merchant, note = claimed.terms.merchant_id, f"invoice {invoice_id}"

@@ -36,8 +36,9 @@ from services.webhooks.domain import (
 )
 from services.webhooks.models import Attempt, Event
 from services.webhooks.store.books import Difference
-from services.webhooks.store.claims import MOST_COUNTED, SEAL
+from services.webhooks.store.claims import SEAL, Lease
 from services.webhooks.store.queues import NEWLY_DEAD
+from services.webhooks.store.results import MOST_COUNTED
 from services.webhooks.store.views import AttemptView, EventHistory, EventView
 
 HISTORY_ATTEMPTS = 100
@@ -62,10 +63,11 @@ _TERM_NAMES: Final = tuple(field.name for field in fields(EventTerms))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewEvent:
-    """An event that is not stored yet."""
+    """An event that is not stored yet. Under a lease it is its holder's from the beginning, as if it were claimed."""
 
     terms: EventTerms
     seal: str
+    lease: Lease | None = None
     request_id: str | None = None
     traceparent: str | None = None
 
@@ -85,6 +87,7 @@ _COLUMNS: Final = (
     "next_retry_at",
     "created_at",
     "updated_at",
+    *_FREE,
     "request_id",
     "traceparent",
 )
@@ -121,11 +124,23 @@ def add_events(tx: Session, events: Sequence[NewEvent], *, now: datetime) -> dic
     rows = [
         {name: getattr(event.terms, name) for name in _TERM_NAMES}
         | same
+        | _lease_columns(event.lease)
         | {"seal": event.seal, "request_id": event.request_id, "traceparent": event.traceparent}
         for event in events
     ]
     statement = _ADD_SEALED if SEAL.is_there(tx) else _ADD_EVENTS
     return dict(prepared.rows(tx, statement, {"rows": as_json(rows)}))
+
+
+def _lease_columns(lease: Lease | None) -> Mapping[str, Any]:
+    if lease is None:
+        return _FREE
+    return {
+        "locked_at": lease.now,
+        "locked_by": lease.worker,
+        "lease_token": lease.token,
+        "lease_until": lease.until,
+    }
 
 
 @dataclass(frozen=True, slots=True)

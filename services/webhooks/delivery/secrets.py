@@ -1,0 +1,51 @@
+"""Signing secrets that are requested while the event that they will sign is still being written."""
+
+import threading
+from collections.abc import Mapping
+from concurrent.futures import Executor, Future
+
+from services.webhooks.clients import MerchantsClient, SigningKey
+
+Secret = Future[str | None]
+"""None: the merchant has no active key. Raises `Refused` when merchants does not answer."""
+
+
+class SecretsAhead:
+    """Requests secrets in another thread. Those that are requested during a call go out together with the next call: no
+    secret was read before it was requested.
+    """
+
+    def __init__(self, merchants: MerchantsClient, threads: Executor) -> None:
+        self._merchants = merchants
+        self._threads = threads
+        self._lock = threading.Lock()
+        self._waiting: dict[SigningKey, Secret] = {}
+        self._calling = False
+
+    def request(self, key: SigningKey) -> Secret:
+        """Does not wait; from any thread."""
+        with self._lock:
+            secret = self._waiting.get(key)
+            if secret is None:
+                secret = self._waiting[key] = Future()
+                if not self._calling:
+                    self._calling = True
+                    self._threads.submit(self._call)
+            return secret
+
+    def _call(self) -> None:
+        while waiting := self._taken():
+            try:
+                secrets = self._merchants.signing_secrets(waiting)
+            except Exception as error:  # noqa: BLE001  each event that waits gets it
+                for secret in waiting.values():
+                    secret.set_exception(error)
+            else:
+                for key, secret in waiting.items():
+                    secret.set_result(secrets.get(key))
+
+    def _taken(self) -> Mapping[SigningKey, Secret]:
+        with self._lock:
+            waiting, self._waiting = self._waiting, {}
+            self._calling = bool(waiting)
+            return waiting
