@@ -343,7 +343,8 @@ def test_an_endpoint_that_hangs_does_not_delay_the_others(live_house: House, rec
         sound = [house.queue(receiver.url()) for _ in range(20)]
         house.wait(lambda: all(house.event(each).status == "success" for each in sound), "the sound ones")
         assert house.attempt_count() == len(sound), "those that hang do so still"
-        assert house.claim_count() <= LANE.first
+        # A claim does not count the new events that are being written meanwhile: at most as many again.
+        assert house.claim_count() <= 2 * LANE.first
 
 
 def test_a_merchant_with_many_endpoints_that_hang_does_not_delay_the_others(

@@ -141,7 +141,8 @@ class Lanes:
         """Returns whether a new event of this lane may be added without a claim, after `ahead` others: there is room
         for it, and nothing older that is known to be due.
 
-        From any thread. It only reads, so it may be late by some events; what `take` returns keeps all bounds.
+        From any thread. It only reads, so more may be claimed than there is room for, by the events that are being
+        written at this moment. What `take` returns keeps all bounds.
         """
         lane, merchant = self._lanes.get(key), self._merchants.get(key.merchant_id)
         return (
