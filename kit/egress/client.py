@@ -22,10 +22,10 @@ import aiohttp
 
 from kit.base.clock import monotonic_seconds
 from kit.egress.address import check_url, is_public
+from kit.egress.exchange import BODY_MAX_BYTES, Response, Target, exchange, target_of
 from kit.egress.head import Connector, Head
 from kit.egress.names import RESOLVER_THREADS, ForbiddenAddress, Lookup, VettingResolver, getaddrinfo
 
-BODY_MAX_BYTES: Final = 16 * 1024
 HEADERS_SECONDS: Final = 2.0  # the longest wait for the headers once the status is known
 BODY_SECONDS: Final = 2.0  # the longest wait for the body after that
 HEADERS_MAX_COUNT: Final = 64
@@ -89,12 +89,14 @@ class Egress:
         self._allow_private = allow_private
         self._ssl_context = ssl_context or ssl.create_default_context()
         self._lookup = lookup or getaddrinfo
-        self._session: aiohttp.ClientSession | None = None
+        self._connector: Connector | None = None
         self._threads: futures.ThreadPoolExecutor | None = None
+        # The same few endpoints are called again and again; a refusal is not cached.
+        self._target = functools.lru_cache(maxsize=1024)(self._made_target)
 
     async def __aenter__(self) -> Self:
         self._threads = futures.ThreadPoolExecutor(RESOLVER_THREADS, thread_name_prefix="resolve")
-        connector = Connector(
+        self._connector = Connector(
             resolver=VettingResolver(self._lookup, self._threads, allow_private=self._allow_private),
             socket_factory=self._socket,
             ssl=self._ssl_context,
@@ -102,22 +104,13 @@ class Egress:
             limit=0,  # waiting here would count against the deadline; the caller bounds its calls
             keepalive_timeout=KEEP_ALIVE_SECONDS,
         )
-        self._session = aiohttp.ClientSession(
-            connector=connector,
-            timeout=aiohttp.ClientTimeout(total=None, connect=None, sock_connect=None, sock_read=None),
-            cookie_jar=aiohttp.DummyCookieJar(),
-            trust_env=False,
-            auto_decompress=False,
-            read_bufsize=BODY_MAX_BYTES,
-            headers={"Accept-Encoding": "identity"},
-        )
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        assert self._session is not None and self._threads is not None
-        await self._session.close()
+        assert self._connector is not None and self._threads is not None
+        await self._connector.close()
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     async def call(
@@ -131,9 +124,9 @@ class Egress:
         body_max_bytes: int = BODY_MAX_BYTES,
     ) -> Answer:
         """Sends one request and returns the answer, whatever its status; raises EgressError when no status came."""
-        assert self._session is not None, "use it as a context manager"
+        assert self._connector is not None, "use it as a context manager"
         try:
-            target = _checked(url, allow_private=self._allow_private)
+            target = self._target(method, url)
         except ValueError as error:
             raise Forbidden(str(error)) from None
         started = monotonic_seconds()
@@ -142,14 +135,12 @@ class Egress:
         try:
             with head:
                 async with patience:
-                    response = await self._session.request(
-                        method, target, data=body, headers=headers, allow_redirects=False
-                    )
+                    response = await exchange(self._connector, target, head, headers=headers or {}, body=body)
         except (aiohttp.ClientError, OSError, ValueError) as error:  # TimeoutError is an OSError
             if head.status is None:
                 if patience.expired():
                     raise TimedOut(f"no answer within {deadline_seconds:g} s") from None
-                raise _without_answer(error, target.host or "") from error
+                raise _without_answer(error, target.request.url.host or "") from error
             status, complete = head.status, False
             raw_headers, content = head.rest(body_max_bytes)
         else:
@@ -164,6 +155,9 @@ class Egress:
             complete=complete,
         )
 
+    def _made_target(self, method: str, url: str) -> Target:
+        return target_of(method, check_url(url, allow_private=self._allow_private))
+
     def _socket(self, address_info: tuple[Any, Any, int, str, tuple[Any, ...]]) -> socket.socket:
         """Makes the socket of every connection; refuses an address that isn't public."""
         family, kind, protocol, _, address = address_info
@@ -172,36 +166,31 @@ class Egress:
         return socket.socket(family, kind, protocol)
 
 
-# The same few endpoints are called again and again; a refusal is not cached.
-_checked = functools.lru_cache(maxsize=1024)(check_url)
-
-
 def _shorten(patience: asyncio.Timeout, seconds: float) -> None:
     until, now = patience.when(), asyncio.get_running_loop().time()
     if until is not None and until > now + seconds and not patience.expired():
         patience.reschedule(now + seconds)
 
 
-async def _read(response: aiohttp.ClientResponse, max_bytes: int, seconds: float) -> tuple[bytes, bool]:
+async def _read(response: Response, max_bytes: int, seconds: float) -> tuple[bytes, bool]:
     """Returns the body that came within limit and time, and whether that is all of it; always ends the response."""
     if response.content.is_eof() and response.content.exception() is None:  # it came with the head, as usual
         content = bytearray(response.content.read_nowait())
-        response.release()
+        response.end(reusable=True)
         return bytes(content[:max_bytes]), len(content) <= max_bytes
     content = bytearray()
     complete = False
-    with suppress(TimeoutError, aiohttp.ClientError, OSError, ValueError):
-        async with asyncio.timeout(max(0.0, seconds)):
-            while len(content) <= max_bytes:
-                chunk = await response.content.read(max_bytes + 1 - len(content))
-                if not chunk:
-                    complete = True
-                    break
-                content += chunk
-    if complete:
-        response.release()
-    else:
-        response.close()  # the rest would still arrive on this connection
+    try:
+        with suppress(TimeoutError, aiohttp.ClientError, OSError, ValueError):
+            async with asyncio.timeout(max(0.0, seconds)):
+                while len(content) <= max_bytes:
+                    chunk = await response.content.read(max_bytes + 1 - len(content))
+                    if not chunk:
+                        complete = True
+                        break
+                    content += chunk
+    finally:
+        response.end(reusable=complete)
     return bytes(content[:max_bytes]), complete
 
 

@@ -9,7 +9,6 @@ import asyncio
 import functools
 import re
 from collections.abc import Callable
-from contextvars import ContextVar
 from email.parser import HeaderParser
 from typing import Any, Final, Self
 
@@ -24,9 +23,6 @@ STATUS_LINE_MAX_BYTES: Final = 8 * 1024  # including the interim answers before 
 _STATUS_LINE: Final = re.compile(rb"[\r\n]*HTTP/1\.[01] ([1-9]\d\d)(?: [^\n]*)?\r?\n")
 
 
-_expected: ContextVar["Head"] = ContextVar("expected")  # the head of the request that this task sends
-
-
 class Head:
     """One incoming answer: its status, and its first bytes until aiohttp has understood them.
 
@@ -39,26 +35,19 @@ class Head:
         self.status_seconds = 0.0
         self._on_status = on_status
         self._kept = bytearray()
-        self.begin()
-
-    def __enter__(self) -> Self:
-        self._token = _expected.set(self)
-        return self
-
-    def __exit__(self, kind: object, error: object, trace: object) -> None:
-        _expected.reset(self._token)
-        self._listening = False
-        if kind is None:  # aiohttp has the whole answer
-            self._kept.clear()
-            self.status_seconds = self.status_seconds or monotonic_seconds()
-
-    def begin(self) -> None:
-        """Starts at the first byte; called again when aiohttp sends the request again."""
         self.status = None
         self._listening = True
         self._in_interim = False
         self._passed_bytes = 0
-        self._kept.clear()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        self._listening = False
+        if kind is None:  # aiohttp has the whole answer
+            self._kept.clear()
+            self.status_seconds = self.status_seconds or monotonic_seconds()
 
     def feed(self, data: bytes) -> None:
         if not self._listening:
@@ -107,22 +96,23 @@ class Connector(aiohttp.TCPConnector):
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
-        make: Callable[[asyncio.AbstractEventLoop], ResponseHandler] = _Handler
+        make: Callable[[asyncio.AbstractEventLoop], ResponseHandler] = Handler
         self._factory = functools.partial(make, asyncio.get_running_loop())
 
 
-class _Handler(ResponseHandler):
+class Handler(ResponseHandler):
+    """One connection."""
+
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__(loop)
         self._head: Head | None = None
 
-    def set_response_params(self, **params: Any) -> None:
-        """Notes the head of this request. aiohttp calls it before each request on the connection, in the request's
-        task.
-        """
-        self._head = _expected.get()
-        self._head.begin()
-        super().set_response_params(**params)
+    def expect(self, head: Head, *, has_body: bool, buffer_bytes: int) -> None:
+        """Parses the next bytes as an answer with this head, which has no body after a HEAD request."""
+        self._head = head
+        self.set_response_params(
+            skip_payload=not has_body, read_until_eof=True, auto_decompress=False, read_bufsize=buffer_bytes
+        )
 
     def data_received(self, data: bytes) -> None:
         if self._head is not None:

@@ -20,7 +20,8 @@ from cryptography.x509.oid import NameOID
 
 from kit.base.clock import SystemClock
 from kit.egress.address import check_url
-from kit.egress.client import BODY_MAX_BYTES, HEADERS_MAX_COUNT, Egress, Forbidden, TimedOut, Unreachable
+from kit.egress.client import HEADERS_MAX_COUNT, Egress, Forbidden, TimedOut, Unreachable
+from kit.egress.exchange import BODY_MAX_BYTES
 from tests.kit.observers import Serve, listening
 
 HOSTILE_URLS = [

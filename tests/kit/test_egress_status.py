@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kit.egress.client import BODY_MAX_BYTES, HEADERS_MAX_COUNT, Answer, Egress, Unreachable
+from kit.egress.client import HEADERS_MAX_COUNT, Answer, Egress, Unreachable
+from kit.egress.exchange import BODY_MAX_BYTES
 from kit.egress.head import STATUS_LINE_MAX_BYTES, Head
 from tests.kit.observers import Listener, Serve, listening
 
