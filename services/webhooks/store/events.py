@@ -44,7 +44,12 @@ from services.webhooks.store.views import AttemptView, EventHistory, EventView
 HISTORY_ATTEMPTS = 100
 """The number of an event's newest attempts in an answer, which stays below gRPC's 4 MiB after any number of resends."""
 
-_FREE: Final = {"locked_at": None, "locked_by": None, "lease_token": None, "lease_until": None}
+_FREE: Final[dict[str, Any]] = {
+    "locked_at": None,
+    "locked_by": None,
+    "lease_token": None,
+    "lease_until": None,
+}
 
 
 _VIEWS: Final = Rows(EventView, table_of(Event))
@@ -132,7 +137,7 @@ def add_events(tx: Session, events: Sequence[NewEvent], *, now: datetime) -> dic
     return dict(prepared.rows(tx, statement, {"rows": as_json(rows)}))
 
 
-def _lease_columns(lease: Lease | None) -> Mapping[str, Any]:
+def _lease_columns(lease: Lease | None) -> dict[str, Any]:
     if lease is None:
         return _FREE
     return {
