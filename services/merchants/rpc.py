@@ -265,7 +265,10 @@ class MerchantsServicer(merchants_pb2_grpc.MerchantsServiceServicer):
     ) -> pb.GetSigningSecretsResponse:
         queries = [(each.merchant_id, each.preferred_key_id) for each in request.queries]
         secrets = api_keys.get_signing_secrets(self._deps, queries=queries)
-        return pb.GetSigningSecretsResponse(secrets=[signing_secret_to_message(each) for each in secrets])
+        return pb.GetSigningSecretsResponse(
+            secrets=[signing_secret_to_message(each) for each in secrets],
+            lease_milliseconds=self._deps.settings.key_lease_milliseconds,
+        )
 
 
 def merchant_to_message(merchant: domain.Merchant) -> pb.Merchant:

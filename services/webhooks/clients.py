@@ -1,6 +1,7 @@
 """The calls of webhooks to other services: signing secrets from merchants."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 from uuid import UUID
 
 from fiatgate.merchants.v1 import merchants_pb2, merchants_pb2_grpc
@@ -12,6 +13,19 @@ SECONDS_PER_CALL = 5.0
 
 SigningKey = tuple[UUID, UUID]
 """A merchant, and the key that created the invoice."""
+
+
+@dataclass(frozen=True)
+class SigningSecrets:
+    """Present signing secrets; merchants without an active key are absent.
+
+    leased         the keys whose own secret it is, not that of a newer key in the place of a deactivated one
+    lease_seconds  how long a leased one may be used, from the start of the call (docs/decisions/0077)
+    """
+
+    of_key: dict[SigningKey, str] = field(default_factory=dict)
+    leased: set[SigningKey] = field(default_factory=set)
+    lease_seconds: float = 0.0
 
 
 class MerchantsClient:
@@ -26,8 +40,14 @@ class MerchantsClient:
 
         Raises `Refused` (DB_UNAVAILABLE) when merchants doesn't answer.
         """
+        return self.leased_secrets(keys).of_key
+
+    def leased_secrets(self, keys: Iterable[SigningKey]) -> SigningSecrets:
+        """Returns the same with the time for which they may be used."""
         wanted = sorted(set(keys))
-        secrets: dict[SigningKey, str] = {}
+        of_key: dict[SigningKey, str] = {}
+        leased: set[SigningKey] = set()
+        lease_milliseconds = 0
         for start in range(0, len(wanted), LIST_MOST_ROWS):
             request = merchants_pb2.GetSigningSecretsRequest(
                 queries=[
@@ -38,7 +58,10 @@ class MerchantsClient:
                 ]
             )
             answer = self._stub.GetSigningSecrets(request, timeout=SECONDS_PER_CALL)
-            secrets |= {
-                (UUID(one.merchant_id), UUID(one.preferred_key_id)): one.secret for one in answer.secrets
-            }
-        return secrets
+            lease_milliseconds = answer.lease_milliseconds
+            for one in answer.secrets:
+                key = UUID(one.merchant_id), UUID(one.preferred_key_id)
+                of_key[key] = one.secret
+                if one.key_id == one.preferred_key_id:
+                    leased.add(key)
+        return SigningSecrets(of_key, leased, lease_milliseconds / 1000)

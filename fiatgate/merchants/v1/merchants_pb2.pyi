@@ -1519,16 +1519,22 @@ class GetSigningSecretsResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     SECRETS_FIELD_NUMBER: _builtins.int
+    LEASE_MILLISECONDS_FIELD_NUMBER: _builtins.int
+    lease_milliseconds: _builtins.int
+    """The time for which the caller may use a secret of the preferred key, from the start of its call. 0: for the
+    attempts that the call was made for only.
+    """
     @_builtins.property
     def secrets(self) -> _containers.RepeatedCompositeFieldContainer[Global___SigningSecret]: ...
     def __init__(
         self,
         *,
         secrets: _abc.Iterable[Global___SigningSecret] | None = ...,
+        lease_milliseconds: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["secrets", b"secrets"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["lease_milliseconds", b"lease_milliseconds", "secrets", b"secrets"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
