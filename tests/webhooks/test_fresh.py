@@ -28,6 +28,20 @@ def test_a_new_event_is_leased_when_it_is_made_and_sent_once(live_house: House, 
     assert house.event(invoice_id).locked_at is None
 
 
+def test_an_invoice_that_comes_twice_in_one_transaction_is_sent_once(
+    live_house: House, receiver: Receiver
+) -> None:
+    house = live_house
+    twice = finished(merchant_id=house.merchant_id, key_id=house.key_id, callback_url=receiver.url("twice"))
+    with house.engine():
+        _wait_for_engine(house, receiver)
+        with house.deps.db.transaction() as tx:
+            queueing.queue_webhooks(house.deps, tx, 2 * [queueing.Cause(invoice=twice)])
+        house.wait_for_status(twice.invoice_id, "success")
+        house.wait_for_status(house.queue(receiver.url("next")), "success")
+    assert len(receiver.received("twice")) == len(house.attempts(twice.invoice_id)) == 1
+
+
 def test_of_a_transaction_that_is_rolled_back_nothing_is_sent(live_house: House, receiver: Receiver) -> None:
     house = live_house
     with house.engine():

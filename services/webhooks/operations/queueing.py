@@ -62,9 +62,11 @@ def queue_webhooks(deps: Deps, tx: Session, causes: Sequence[Cause]) -> None:
                 )
             )
     now = deps.clock.now()
-    added = events.add_events(tx, new, now=now) if new else {}
+    # The same invoice may come twice. Only the first one is written and passed on, or its webhook would be sent twice.
+    firsts = {event.terms.invoice_id: event for event in reversed(new)}
+    added = events.add_events(tx, list(firsts.values()), now=now) if new else {}
     for event in new:
-        event_id = added.get(event.terms.invoice_id)
+        event_id = added.pop(event.terms.invoice_id, None)
         if event_id is None:
             _make_true(deps, tx, event.terms, event.seal)
             continue
