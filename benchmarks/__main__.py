@@ -29,6 +29,7 @@ BENCHMARKS = (
     "bench_walls",
     "bench_actors",
     "bench_desk",
+    "bench_lists",
 )
 README = Path(__file__).with_name("README.md")
 RESULTS = re.compile(r"(<!-- results -->\n).*?(<!-- end of results -->)", re.DOTALL)

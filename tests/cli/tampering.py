@@ -43,6 +43,12 @@ OF_THE_SHOP: Final[Mapping[str, Mapping[str, str]]] = {
         "attempts": "event_id IN (SELECT id FROM events WHERE invoice_id::text = ANY(%(ids)s))",
     },
 }
+COUNT_ANEW: Final = """
+SELECT pg_advisory_xact_lock(hashtextextended('invoice_segments', 0));
+DELETE FROM invoice_segments;
+DELETE FROM segment_pending;
+UPDATE segment_place SET invoice_at = '1970-01-01 00:00+00'
+"""
 KEYS: Final = {"cases": "number", "records": "kind, subject, number"}  # all others have "id"
 
 
@@ -166,6 +172,8 @@ class Backup:
                 cursor.execute(f"DELETE FROM {table} WHERE {which} OR {known}", self._shop.values())
             for table in tables:
                 cursor.execute(f"INSERT INTO {table} OVERRIDING SYSTEM VALUE SELECT * FROM saved_{table}")
+            if service == "invoices":  # the worker may have counted what was changed
+                cursor.execute(COUNT_ANEW)
 
 
 @contextmanager
