@@ -32,7 +32,8 @@ REPEATS = 15
 PER_PAGE = 20
 COUNT_SECONDS = 240
 
-# Two fifths succeed, a tenth is in another currency than most. Each merchant has 40 in a rare status, 40 in a rare currency.
+# Two fifths succeed, a tenth is in another currency than most. Each merchant has 40 in a rare status and 40 in a rare
+# currency.
 _INVOICES: Final = """
 INSERT INTO invoices (id, merchant_id, key_id, external_id, amount, currency_code, status, customer_id, created_at,
                       expires_at, finished_at, event_id)

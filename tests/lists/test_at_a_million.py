@@ -19,7 +19,7 @@ from kit.db import books
 from kit.db.queues import waiting
 from services.invoices.config import InvoicesSettings
 from services.invoices.domain.states import DealStatus, InvoiceStatus
-from services.invoices.operations import cases, desk, reading, reports, requisites
+from services.invoices.operations import cases, counting, desk, reading, reports, requisites
 from services.invoices.store import deal_lists
 from services.invoices.store import finding as invoices_finding
 from services.invoices.store import queues as invoices_queues
@@ -81,6 +81,11 @@ OPEN_DEALS: Final[dict[str, Any]] = {"marked_paid": True, "limit": 50}
 
 def events_of(**wanted: Any) -> List:
     return lambda deps: webhooks_desk.list_events(deps, EventFilter(**wanted), limit=50)
+
+
+def own_invoices(**wanted: Any) -> List:
+    filters: dict[str, Any] = {"status": None, "currency_code": None, "ascending": False, "page": 1}
+    return lambda deps: reading.list_invoices(deps, merchant_id=M, per_page=20, **(filters | wanted))
 
 
 def invoices_of(**wanted: Any) -> List:
@@ -166,6 +171,11 @@ LISTS: Final[Mapping[str, dict[str, List]]] = {
         "invoices: pending of a merchant": invoices_of(merchant_id=M, status=InvoiceStatus.PENDING),
         "invoices: successes": invoices_of(status=InvoiceStatus.SUCCESS),
         "invoices: of an amount": invoices_of(amount="777.50"),
+        "invoices: a merchant's own": own_invoices(),
+        "invoices: a merchant's own, deepest page": own_invoices(page=2, ascending=True),
+        "invoices: a merchant's own of a status": own_invoices(status=InvoiceStatus.SUCCESS),
+        "invoices: a merchant's own of a currency": own_invoices(currency_code="GBP"),
+        "invoices: a merchant's own that wait": own_invoices(status=InvoiceStatus.PENDING),
         "requisites: all": lambda deps: requisites.list_requisites(deps, method_code=""),
         "invoices: of an order": invoices_of(external_id="order-777"),
         "invoices: of a customer": invoices_of(customer_id="customer-777"),
@@ -304,10 +314,13 @@ def wired(database_url: Callable[[str], str]) -> Iterator[Callable[[str], Any]]:
 
 
 def _invoices(url: str, common: dict[str, Any], away: dict[str, Any]) -> Any:
+    """With the invoices counted, as they are after some minutes."""
     nowhere: dict[str, Any] = {"merchants_address": "127.0.0.1:1", "catalog_address": "127.0.0.1:1"}
-    return wire_invoices(
+    deps = wire_invoices(
         InvoicesSettings(database_url=url, fact_signing_key=SIGNING_KEY, **nowhere, **common, **away)
     )
+    assert any(not counting.count_invoices(deps) for _ in range(100))
+    return deps
 
 
 WIRES: Final[Mapping[str, Callable[[str, dict[str, Any], dict[str, Any]], Any]]] = {
