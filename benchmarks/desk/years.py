@@ -82,11 +82,12 @@ SELECT id, created_at, 'pending', step, 'customer', '' FROM deals
 CROSS JOIN (VALUES ('awaiting_payment'), ('awaiting_confirmation')) AS steps (step)
 WHERE status = 'pending' AND id::text LIKE 'dd%%'
 """
-# Sums of days and counts of lists begin after these rows: the workers would read five million of them meanwhile.
-_SUMMED: Final = """
-UPDATE segment_place SET invoice_at = now();
-UPDATE daily_place SET transition_id = (SELECT max(id) FROM deal_transitions), invoice_at = now(), summed_until = now()
+NOT_SUMMED: Final = """
+UPDATE daily_place SET transition_id = (SELECT coalesce(max(id), 0) FROM deal_transitions), invoice_at = now(),
+                       summed_until = now()
 """
+"""Sums of days begin after the rows that are made: the worker would read millions of them meanwhile."""
+_NOT_COUNTED: Final = "UPDATE segment_place SET invoice_at = now()"
 _INDEXES: Final = """
 SELECT indexname, indexdef FROM pg_indexes
 WHERE tablename = ANY(ARRAY['invoices', 'deals'])
@@ -130,5 +131,5 @@ def make(stack: Stack, years: Years) -> None:
         "merchant": stack.demo["merchant_id"],
     }
     with filling(stack) as cursor:
-        for statement in (_ACCOUNTS, _OLD_INVOICES, _OLD_DEALS, _OPEN, _STEPS, _SUMMED):
+        for statement in (_NOT_COUNTED, _ACCOUNTS, _OLD_INVOICES, _OLD_DEALS, _OPEN, _STEPS, NOT_SUMMED):
             cursor.execute(statement, values)

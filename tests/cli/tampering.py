@@ -15,6 +15,7 @@ from deploy.local.waiting import wait_until
 from fiatgate.invoices.v1 import invoices_pb2
 from kit.base.ids import new_id
 from tests.cli.command_line import Fiatgate, run
+from tests.support.databases import COUNT_ANEW
 from tests.support.receiver import Receiver
 from tests.support.stack import Stack
 
@@ -43,12 +44,6 @@ OF_THE_SHOP: Final[Mapping[str, Mapping[str, str]]] = {
         "attempts": "event_id IN (SELECT id FROM events WHERE invoice_id::text = ANY(%(ids)s))",
     },
 }
-COUNT_ANEW: Final = """
-SELECT pg_advisory_xact_lock(hashtextextended('invoice_segments', 0));
-DELETE FROM invoice_segments;
-DELETE FROM segment_pending;
-UPDATE segment_place SET invoice_at = '1970-01-01 00:00+00'
-"""
 KEYS: Final = {"cases": "number", "records": "kind, subject, number"}  # all others have "id"
 
 

@@ -64,9 +64,7 @@ def invoice_page(
     if not found.parts:
         return Page([], total)
     chosen = [numbers[part] for part in found.parts]
-    small = segments.of_large(connection, wanted, [each for each in chosen if each != NOT_COUNTED])
-    for each in small:
-        each.count += ended[each.number]
+    small = segments.of_large(connection, wanted, [each for each in chosen if each != NOT_COUNTED], ended)
     if NOT_COUNTED in chosen:
         small.append(Segment(NOT_COUNTED, _next(counted.place), END, counts[NOT_COUNTED]))
     small = small[:: 1 if ascending else -1]

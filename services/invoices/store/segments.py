@@ -183,7 +183,8 @@ FROM unnest(CAST(:numbers AS bigint[])) AS wanted (large) CROSS JOIN LATERAL (
   SELECT * FROM invoice_segments
   WHERE merchant_id = :merchant_id AND size = :small
     AND number >= large * :large / :small AND number < (large + 1) * :large / :small
-    AND (:currency_code IS NULL OR currency_code = :currency_code) OFFSET 0
+    AND (:currency_code IS NULL OR currency_code = :currency_code)
+    AND ({column} > 0 OR number = ANY(CAST(:ended AS bigint[]))) OFFSET 0
 ) AS segment ORDER BY number
 """
 
@@ -211,15 +212,19 @@ def ended_since(connection: Connection, wanted: ListFilter) -> Counter[int]:
     return Counter({row.number: row.invoices for row in rows})
 
 
-def of_large(connection: Connection, wanted: ListFilter, large: Sequence[int]) -> list[Segment]:
-    """Returns the small segments of the given large ones, in their order."""
+def of_large(
+    connection: Connection, wanted: ListFilter, large: Sequence[int], ended: Counter[int]
+) -> list[Segment]:
+    """Returns the small segments of the given large ones that have any invoices under the filter, in their order: those
+    that were counted, and those that have ended since.
+    """
+    if not large:
+        return []
     found: dict[int, Segment] = {}
-    if large:
-        values = {**wanted.values, "numbers": list(large)}
-        rows = connection.execute(_of_status(_OF_LARGE, wanted.status), values)
-        for row in rows:
-            first, last = (row.first_at, row.first_id), (row.last_at, row.last_id)
-            segment = found.setdefault(row.number, Segment(row.number, first, last, 0))
-            segment.first, segment.last = min(segment.first, first), max(segment.last, last)
-            segment.count += row.invoices
+    values = {**wanted.values, "numbers": list(large), "ended": list(ended)}
+    for row in connection.execute(_of_status(_OF_LARGE, wanted.status), values):
+        first, last = (row.first_at, row.first_id), (row.last_at, row.last_id)
+        segment = found.setdefault(row.number, Segment(row.number, first, last, ended[row.number]))
+        segment.first, segment.last = min(segment.first, first), max(segment.last, last)
+        segment.count += row.invoices
     return list(found.values())
