@@ -11,8 +11,8 @@ from cli import connection, output
 from cli.connection import is_away
 from console.words.acts import done
 from fiatgate.audit.v1 import audit_pb2 as pb
-from kit.base.config.processes import SERVICES
 from kit.base.proto import timestamp_from
+from kit.base.services import SERVICES
 from kit.rpc.errors import Refused
 from kit.rpc.values import LIST_MOST_ROWS
 

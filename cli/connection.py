@@ -6,6 +6,7 @@ Where services require a certificate, the command shows that of kit.base.config.
 from __future__ import annotations
 
 import functools
+import importlib
 import json
 import logging
 import os
@@ -18,98 +19,102 @@ import grpc
 
 from cli import stack
 from cli.stack import NoAddress
-from fiatgate.accounts.v1.accounts_pb2_grpc import ActorKeysServiceStub, HeadsServiceStub, PeopleServiceStub
-from fiatgate.approvals.v1.approvals_pb2_grpc import ApprovalsServiceStub
-from fiatgate.audit.v1.audit_pb2_grpc import AuditServiceStub
-from fiatgate.books.v1.books_pb2_grpc import BooksServiceStub
-from fiatgate.catalog.v1.catalog_pb2_grpc import CatalogServiceStub
-from fiatgate.find.v1.find_pb2_grpc import FindServiceStub
-from fiatgate.invoices.v1.invoices_pb2_grpc import (
-    CheckoutServiceStub,
-    DealDeskServiceStub,
-    InvoicesServiceStub,
-    ReportsServiceStub,
-)
-from fiatgate.merchants.v1.merchants_pb2_grpc import MerchantsServiceStub
-from fiatgate.parked.v1.parked_pb2_grpc import ParkedServiceStub
-from fiatgate.status.v1.status_pb2_grpc import StatusServiceStub
-from fiatgate.webhooks.v1.webhooks_pb2_grpc import WebhooksServiceStub
-from fiatgate.withdrawals.v1.withdrawals_pb2_grpc import WithdrawalsServiceStub
 from kit.rpc.client import channel
 from kit.rpc.errors import Refused
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # a command needs one or two of them
+    from fiatgate.accounts.v1.accounts_pb2_grpc import (
+        ActorKeysServiceStub,
+        HeadsServiceStub,
+        PeopleServiceStub,
+    )
+    from fiatgate.approvals.v1.approvals_pb2_grpc import ApprovalsServiceStub
+    from fiatgate.audit.v1.audit_pb2_grpc import AuditServiceStub
+    from fiatgate.books.v1.books_pb2_grpc import BooksServiceStub
+    from fiatgate.catalog.v1.catalog_pb2_grpc import CatalogServiceStub
+    from fiatgate.find.v1.find_pb2_grpc import FindServiceStub
+    from fiatgate.invoices.v1.invoices_pb2_grpc import (
+        CheckoutServiceStub,
+        DealDeskServiceStub,
+        InvoicesServiceStub,
+        ReportsServiceStub,
+    )
+    from fiatgate.merchants.v1.merchants_pb2_grpc import MerchantsServiceStub
+    from fiatgate.parked.v1.parked_pb2_grpc import ParkedServiceStub
+    from fiatgate.status.v1.status_pb2_grpc import StatusServiceStub
+    from fiatgate.webhooks.v1.webhooks_pb2_grpc import WebhooksServiceStub
+    from fiatgate.withdrawals.v1.withdrawals_pb2_grpc import WithdrawalsServiceStub
     from kit.base.tls import Identity
 
 T = TypeVar("T")
 
 
 def people() -> PeopleServiceStub:
-    return PeopleServiceStub(_channel("accounts"))
+    return _stub("accounts", "PeopleServiceStub", "accounts")
 
 
 def actor_keys() -> ActorKeysServiceStub:
-    return ActorKeysServiceStub(_channel("accounts"))
+    return _stub("accounts", "ActorKeysServiceStub", "accounts")
 
 
 def heads() -> HeadsServiceStub:
-    return HeadsServiceStub(_channel("accounts"))
+    return _stub("accounts", "HeadsServiceStub", "accounts")
 
 
 def merchants() -> MerchantsServiceStub:
-    return MerchantsServiceStub(_channel("merchants"))
+    return _stub("merchants", "MerchantsServiceStub", "merchants")
 
 
 def catalog() -> CatalogServiceStub:
-    return CatalogServiceStub(_channel("catalog"))
+    return _stub("catalog", "CatalogServiceStub", "catalog")
 
 
 def invoices() -> InvoicesServiceStub:
-    return InvoicesServiceStub(_channel("invoices"))
+    return _stub("invoices", "InvoicesServiceStub", "invoices")
 
 
 def checkout() -> CheckoutServiceStub:
-    return CheckoutServiceStub(_channel("invoices"))
+    return _stub("invoices", "CheckoutServiceStub", "invoices")
 
 
 def desk() -> DealDeskServiceStub:
-    return DealDeskServiceStub(_channel("invoices"))
+    return _stub("invoices", "DealDeskServiceStub", "invoices")
 
 
 def reports() -> ReportsServiceStub:
-    return ReportsServiceStub(_channel("invoices"))
+    return _stub("invoices", "ReportsServiceStub", "invoices")
 
 
 def withdrawals() -> WithdrawalsServiceStub:
-    return WithdrawalsServiceStub(_channel("withdrawals"))
+    return _stub("withdrawals", "WithdrawalsServiceStub", "withdrawals")
 
 
 def webhooks() -> WebhooksServiceStub:
-    return WebhooksServiceStub(_channel("webhooks"))
+    return _stub("webhooks", "WebhooksServiceStub", "webhooks")
 
 
 def status(service: str) -> StatusServiceStub:
-    return StatusServiceStub(_channel(service))
+    return _stub("status", "StatusServiceStub", service)
 
 
 def audit(service: str) -> AuditServiceStub:
-    return AuditServiceStub(_channel(service))
+    return _stub("audit", "AuditServiceStub", service)
 
 
 def books(service: str) -> BooksServiceStub:
-    return BooksServiceStub(_channel(service))
+    return _stub("books", "BooksServiceStub", service)
 
 
 def parked(service: str) -> ParkedServiceStub:
-    return ParkedServiceStub(_channel(service))
+    return _stub("parked", "ParkedServiceStub", service)
 
 
 def approvals(service: str) -> ApprovalsServiceStub:
-    return ApprovalsServiceStub(_channel(service))
+    return _stub("approvals", "ApprovalsServiceStub", service)
 
 
 def find(service: str) -> FindServiceStub:
-    return FindServiceStub(_channel(service))
+    return _stub("find", "FindServiceStub", service)
 
 
 def gateway_url() -> str:
@@ -153,6 +158,14 @@ def demo_credentials() -> dict[str, Any]:
     except FileNotFoundError:
         raise NoAddress(f"No demo merchant in {stack.home()}. Start the stack: make run") from None
     return found
+
+
+def _stub(package: str, name: str, service: str) -> Any:
+    """Returns a stub on the channel to the service. The generated code of all services takes longer to import than most
+    commands.
+    """
+    module = importlib.import_module(f"fiatgate.{package}.v1.{package}_pb2_grpc")
+    return getattr(module, name)(_channel(service))
 
 
 def _channel(service: str) -> grpc.Channel:

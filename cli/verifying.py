@@ -21,8 +21,8 @@ from fiatgate.invoices.v1 import invoices_pb2
 from fiatgate.status.v1 import status_pb2
 from fiatgate.webhooks.v1 import webhooks_pb2
 from fiatgate.withdrawals.v1 import withdrawals_pb2
-from kit.base.config.processes import SERVICES
 from kit.base.proto import datetime_from
+from kit.base.services import SERVICES
 from kit.rpc.errors import Refused
 from kit.rpc.values import LIST_MOST_ROWS
 

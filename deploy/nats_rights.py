@@ -26,8 +26,7 @@ from typing import Any, Final
 
 from fiatgate.catalog.v1.catalog_pb2 import CatalogChanged
 from fiatgate.invoices.v1.invoices_pb2 import InvoiceChanged, InvoiceFinished
-from kit.events.bus.messages import STREAM
-from kit.events.subjects import durable_of, subject_of
+from kit.events.subjects import STREAM, durable_of, subject_of
 
 ANSWERS_SECONDS: Final = 2
 """How long an answer can reach another account: a second longer than a request for messages stays open. Short: until

@@ -10,7 +10,7 @@ import importlib
 from typing import Final
 
 from console.words import acts
-from kit.base.config.processes import SERVICES
+from kit.base.services import SERVICES
 from tests.test_architecture import sources
 
 ACT_OF: Final = {

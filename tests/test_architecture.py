@@ -24,7 +24,8 @@ import pytest
 from console.app import ROOMS as ROOMS_OF
 from console.wiring import Deps
 from gateway.walls import calls as gateway_calls
-from kit.base.config.processes import SERVICES, ServiceSettings
+from kit.base.config.processes import ServiceSettings
+from kit.base.services import SERVICES
 from kit.rpc.callers import ALL
 
 ROOT: Final = Path(__file__).resolve().parents[1]

@@ -19,7 +19,7 @@ import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
 from deploy.local.waiting import wait_until
-from kit.base.config.processes import SERVICES
+from kit.base.services import SERVICES
 from tests.support.stack import Stack
 
 ROOT: Final = Path(__file__).resolve().parents[1]

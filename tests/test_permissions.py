@@ -17,7 +17,7 @@ from cli.commands import approvals, find, parked
 from console.surfaces import DASHBOARD, DESK
 from console.words import acts
 from kit.base.actors import MEMBER_ROLES, STAFF_ROLES
-from kit.base.config.processes import SERVICES
+from kit.base.services import SERVICES
 from kit.rpc.permissions import CONSOLES, OF_NONE, OF_OBJECT, Permission
 from tests.test_architecture import ROOT, rpcs_of, serves
 

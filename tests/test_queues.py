@@ -12,7 +12,7 @@ from typing import Final
 import pytest
 from sqlalchemy import Connection, text
 
-from kit.base.config.processes import SERVICES
+from kit.base.services import SERVICES
 from kit.db.database import Database
 from kit.db.queues import MOST_COUNTED, Queue, waiting
 from kit.db.schema import NewTable

@@ -11,7 +11,7 @@ import pytest
 import requests
 
 from deploy.local.waiting import wait_until
-from kit.base.config.processes import SERVICES
+from kit.base.services import SERVICES
 from tests.e2e.market import FORM, Customer, Invoice, Operator, Shop
 from tests.support.collector import Collected, Collector
 from tests.support.receiver import Receiver

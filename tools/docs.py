@@ -24,8 +24,9 @@ sys.path.insert(0, str(ROOT))  # run as a script, python looks beside the script
 from cli.__main__ import app  # noqa: E402  see the line above
 from console.config import DashboardSettings, DeskSettings  # noqa: E402
 from gateway.config import GatewaySettings  # noqa: E402
-from kit.base.config.processes import SERVICES, CallerSettings, CliSettings, Settings  # noqa: E402
+from kit.base.config.processes import CallerSettings, CliSettings, Settings  # noqa: E402
 from kit.base.config.variables import PREFIX, describe  # noqa: E402
+from kit.base.services import SERVICES  # noqa: E402
 from tools import api_states, api_tables  # noqa: E402
 
 # -- settings

@@ -13,8 +13,8 @@ from cli.output import Json
 from console.words.acts import author_of
 from fiatgate.accounts.v1 import accounts_pb2
 from fiatgate.audit.v1 import audit_pb2 as pb
-from kit.base.config.processes import SERVICES
 from kit.base.proto import timestamp_from
+from kit.base.services import SERVICES
 from kit.rpc.values import LIST_MOST_ROWS
 
 app = typer.Typer(

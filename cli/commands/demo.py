@@ -5,7 +5,7 @@ from typing import Final
 import typer
 from rich.markup import escape
 
-from cli import demonstrating, output
+from cli import output
 from cli.output import Json
 
 EXAMPLE: Final = "fiatgate demo"
@@ -13,6 +13,8 @@ EXAMPLE: Final = "fiatgate demo"
 
 def demo(*, as_json: Json = False) -> None:
     """Run one whole purchase on the local stack (`make run`), from invoice to withdrawal, and print each step."""
+    from cli import demonstrating  # noqa: PLC0415  `fiatgate --help` imports this file, and needs no HTTP client
+
     steps: list[dict[str, str]] = []
 
     def report(step: str, detail: str) -> None:

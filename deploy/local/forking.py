@@ -23,7 +23,7 @@ from supervisor.options import ServerOptions
 
 from deploy.local import child
 from deploy.local.supervision import INTO_LOG, read_settings
-from kit.base.config.processes import SERVICES
+from kit.base.services import SERVICES
 
 MODULES: Final = (
     *(f"services.{service}.__main__" for service in SERVICES),

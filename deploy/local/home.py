@@ -24,7 +24,7 @@ from cryptography.fernet import Fernet
 
 from deploy.nats_rights import USERS
 from kit.base.clock import SystemClock
-from kit.base.config.processes import SERVICES
+from kit.base.services import SERVICES
 from kit.events.signing import new_private_key
 
 UNSIGNED_FACTS_COUNT = timedelta(days=1)

@@ -19,7 +19,7 @@ from deploy.local.ports import free_ports, free_range, next_free
 from deploy.local.postgres import Postgres
 from deploy.local.prometheus import Prometheus
 from deploy.nats_rights import OPERATOR, PROCESSES
-from kit.base.config.processes import SERVICES
+from kit.base.services import SERVICES
 from kit.events.signing import Signer
 
 PREFIX = "FIATGATE_"

@@ -22,9 +22,10 @@ from kit.db.alone import alone
 from kit.db.database import Database, if_known
 from kit.db.prepared import Prepared
 from kit.events.bus.connection import Bus
-from kit.events.bus.messages import STREAM, BusUnavailable, Outgoing
+from kit.events.bus.messages import BusUnavailable, Outgoing
 from kit.events.bus.stream import StreamSeen
 from kit.events.outbox import Announced, BusStateColumns, OutboxColumns
+from kit.events.subjects import STREAM
 from kit.observe import metrics
 from kit.observe.log import get_logger
 from kit.work.worker import Loop, Worker

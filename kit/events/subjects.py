@@ -1,8 +1,13 @@
 """The names that NATS knows facts, hints and consumers by. A subject is declared once: at its message in protos/."""
 
+from typing import Final
+
 from google.protobuf.message import Message
 
 from fiatgate.events.v1 import events_pb2
+
+STREAM: Final = "FIATGATE"
+"""The stream of JetStream that holds all facts."""
 
 
 def subject_of(message: type[Message]) -> str:

@@ -54,6 +54,14 @@ def histogram(name: str, meaning: str, labels: Sequence[str] = ()) -> Histogram:
     return Histogram(PREFIX + name, meaning, labels, registry=REGISTRY, buckets=SECONDS_BUCKETS)
 
 
+UNEXPECTED_ERRORS: Final = counter(
+    "unexpected_errors", "Bugs: each is one INTERNAL_ERROR with an error_id in the log"
+)
+CERTIFICATE_EXPIRES: Final = gauge(
+    "tls_certificate_expires_timestamp_seconds", "When the certificate in use ends; 0 without TLS"
+)
+
+
 class Build(Collector):
     """The metric `fiatgate_build_info`: the process, its version, and its Python."""
 

@@ -14,11 +14,6 @@ import grpc
 from google.rpc import error_details_pb2, status_pb2
 
 from fiatgate.errors.v1 import error_reason_pb2
-from kit.observe import metrics
-
-UNEXPECTED: Final = metrics.counter(
-    "unexpected_errors", "Bugs: each is one INTERNAL_ERROR with an error_id in the log"
-)
 
 DOMAIN: Final = "fiatgate"
 STATUS_DETAILS_KEY: Final = "grpc-status-details-bin"
@@ -118,7 +113,9 @@ def too_late() -> Refused:
 
 def unexpected() -> Refused:
     """Returns INTERNAL_ERROR with a fresh `error_id`. The caller logs the details of the failure under that id."""
-    UNEXPECTED.inc()
+    from kit.observe import metrics  # noqa: PLC0415  a process that serves has it; the command starts sooner
+
+    metrics.UNEXPECTED_ERRORS.inc()
     return Refused(
         "INTERNAL_ERROR",
         "Unexpected server error",

@@ -11,29 +11,25 @@ server finds the caller's name in its list (`kit.rpc.callers`).
 from __future__ import annotations  # grpc's classes are generic in their stubs only
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, cast
 
 import grpc
-
-from kit.observe import metrics
 
 if TYPE_CHECKING:  # without certificates it is not needed
     from kit.base.tls import Identity, Material
 
-EXPIRES: Final = metrics.gauge(
-    "tls_certificate_expires_timestamp_seconds", "When the certificate in use ends; 0 without TLS"
-)
-
 
 def show_expiry(identity: Identity | None) -> None:
     """Makes each scrape from now on report when the certificate ends."""
+    from kit.observe import metrics  # noqa: PLC0415  a process that serves has it; the command starts sooner
+
     if identity is None:
         return
 
     def expires() -> float:  # seconds
         return identity.current().expires_at.timestamp()
 
-    EXPIRES.set_function(expires)
+    metrics.CERTIFICATE_EXPIRES.set_function(expires)
 
 
 # -- servers

@@ -1,7 +1,7 @@
 """The doors of the service: its callers, and the actors of its calls, over a real socket."""
 
 from fiatgate.accounts.v1 import accounts_pb2
-from kit.base.config.processes import SERVICES
+from kit.base.services import SERVICES
 from kit.rpc.callers import ALL
 from services.accounts import rpc
 

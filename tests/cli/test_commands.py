@@ -21,7 +21,7 @@ from cli.next_steps import NEXT_STEPS
 from deploy.local.home import Home, write_private_json
 from deploy.local.ports import free_ports
 from fiatgate.errors.v1.error_reason_pb2 import ErrorReason
-from kit.base.config.processes import SERVICES
+from kit.base.services import SERVICES
 from tests.cli.command_line import run
 
 ROOT = Path(__file__).resolve().parents[2]

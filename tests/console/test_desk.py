@@ -19,9 +19,9 @@ from playwright.sync_api import expect
 from console.desk.queues import KINDS, Row, rows_of
 from fiatgate.queues.v1 import queues_pb2 as pb
 from kit.base.clock import SystemClock
-from kit.base.config.processes import SERVICES
 from kit.base.ids import new_id
 from kit.base.proto import timestamp_from
+from kit.base.services import SERVICES
 from tests.console.conftest import Open, Staff
 from tests.console.house import HTTP_SECONDS, House, Person
 from tests.console.looks import looks_right

@@ -29,7 +29,7 @@ from console.page import Page
 from console.surfaces import DESK
 from console.wiring import Deps
 from fiatgate.invoices.v1 import invoices_pb2 as pb
-from kit.base.config.processes import SERVICES
+from kit.base.services import SERVICES
 from kit.rpc.permissions import Permission
 from tests.console.conftest import Staff
 from tests.console.house import Person

@@ -10,7 +10,7 @@ from pathlib import Path
 import psutil
 
 from deploy.local.plan import HTTP
-from kit.base.config.processes import SERVICES
+from kit.base.services import SERVICES
 from tests.support.stack import Stack
 
 ROOT = Path(__file__).resolve().parents[2]

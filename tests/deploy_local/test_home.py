@@ -11,7 +11,7 @@ import pytest
 
 from deploy.local.home import Home, LockHeld, write_private_json
 from deploy.nats_rights import USERS
-from kit.base.config.processes import SERVICES
+from kit.base.services import SERVICES
 
 
 @pytest.fixture

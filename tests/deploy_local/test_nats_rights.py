@@ -27,9 +27,10 @@ from deploy.nats_rights import (
 )
 from kit.base.ids import new_id
 from kit.events.bus.connection import Bus
-from kit.events.bus.messages import STREAM, Outgoing
+from kit.events.bus.messages import Outgoing
 from kit.events.bus.pull import REQUEST_SECONDS
 from kit.events.bus.stream import OwnStream
+from kit.events.subjects import STREAM
 from services.catalog.events import CATALOG_CHANGED
 from services.invoices import events as invoices
 from services.webhooks import workers as webhooks

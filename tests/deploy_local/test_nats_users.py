@@ -19,9 +19,10 @@ from deploy.nats_rights import DURABLES, USERS
 from gateway.pay import page
 from kit.base.ids import new_id
 from kit.events.bus.connection import Bus
-from kit.events.bus.messages import REFUSED, STREAM, BusUnavailable, Outgoing
+from kit.events.bus.messages import REFUSED, BusUnavailable, Outgoing
 from kit.events.bus.stream import OwnStream
 from kit.events.hints import Hints
+from kit.events.subjects import STREAM
 from services.catalog.events import CATALOG_CHANGED
 from services.invoices.events import CONSUMERS
 from services.invoices.events import FINISHED as FACT

@@ -20,8 +20,8 @@ from deploy.local.ports import free_ports, free_range, next_free
 from deploy.nats_rights import PROCESSES
 from gateway.config import GatewaySettings
 from kit.base.clock import SystemClock
-from kit.base.config.processes import SERVICES
 from kit.base.config.variables import variables_of
+from kit.base.services import SERVICES
 from kit.events.signing import Signer
 from tests.support.signing import SIGNING_KEY
 from tests.support.stack import ports_of_process

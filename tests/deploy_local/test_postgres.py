@@ -11,7 +11,7 @@ import pytest
 
 from deploy.local import databases
 from deploy.local.postgres import Postgres, clear_stale_lock
-from kit.base.config.processes import SERVICES
+from kit.base.services import SERVICES
 from tests.support.servers import PostgresServer
 
 

@@ -22,7 +22,7 @@ from deploy.local.demo_invoice import curl_line
 from deploy.local.supervision import ROOT
 from deploy.local.waiting import wait_until
 from kit.audit.heads import KEEPER
-from kit.base.config.processes import SERVICES
+from kit.base.services import SERVICES
 from tests.support.stack import CliRefused, Stack
 from tests.test_observability import alerts, scraped, selectors
 

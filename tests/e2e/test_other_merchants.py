@@ -15,8 +15,8 @@ import pytest
 from google.protobuf.message_factory import GetMessageClass
 
 from fiatgate.accounts.v1 import accounts_pb2
-from kit.base.config.processes import SERVICES
 from kit.base.ids import new_id
+from kit.base.services import SERVICES
 from kit.rpc.client import channel
 from kit.rpc.permissions import OF_NONE, OF_OBJECT
 from tests.e2e.market import Customer, Operator, Shop, settled

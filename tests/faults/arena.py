@@ -21,7 +21,7 @@ from deploy.local.ports import free_ports
 from deploy.local.postgres import Postgres
 from deploy.local.waiting import wait_until
 from deploy.nats_rights import PROCESSES
-from kit.base.config.processes import SERVICES
+from kit.base.services import SERVICES
 from tests.faults import triggers
 from tests.faults.plan import ROWS, Fault, Kind
 from tests.faults.proxy import Proxies

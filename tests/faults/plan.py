@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from kit.base.config.processes import SERVICES
+from kit.base.services import SERVICES
 
 PROCESSES: Final = (*SERVICES, "gateway worker", "console-desk", "console-dashboard", "postgres", "nats")
 LINKS: Final = (*SERVICES, "postgres", "nats")

@@ -22,7 +22,7 @@ from kit.audit.models import ActChainColumns, ActColumns, ActHeadColumns
 from kit.base import actors
 from kit.base.actors import Actor
 from kit.base.clock import SystemClock
-from kit.base.config.processes import SERVICES
+from kit.base.services import SERVICES
 from kit.db import migrate, schema
 from kit.db.database import Database
 from tests.support.databases import Databases, owner_url

@@ -10,7 +10,7 @@ import pytest
 
 from deploy.local import databases
 from kit.audit.rights import ACT_RIGHTS
-from kit.base.config.processes import SERVICES
+from kit.base.services import SERVICES
 from kit.db import migrate, schema
 from kit.db.migrations.approvals import TERMS
 from tests.support.databases import Databases, owner_url

@@ -13,7 +13,8 @@ import pytest
 import structlog
 from structlog.testing import capture_logs
 
-from kit.base.config.processes import SERVICES, Settings
+from kit.base.config.processes import Settings
+from kit.base.services import SERVICES
 from kit.observe import log, tracing
 from kit.observe.otel import DROPPED
 from kit.rpc.errors import not_found

@@ -26,7 +26,7 @@ from fiatgate.accounts.v1 import accounts_pb2, accounts_pb2_grpc
 from fiatgate.invoices.v1 import invoices_pb2, invoices_pb2_grpc
 from fiatgate.merchants.v1 import merchants_pb2, merchants_pb2_grpc
 from fiatgate.withdrawals.v1 import withdrawals_pb2, withdrawals_pb2_grpc
-from kit.base.config.processes import SERVICES
+from kit.base.services import SERVICES
 from kit.base.tls import Files, Identity
 from kit.rpc import actors
 from kit.rpc.actors import carry_token

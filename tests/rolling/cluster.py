@@ -19,7 +19,7 @@ from deploy.local.plan import PREFIX
 from deploy.local.ports import free_ports
 from deploy.nats_rights import PROCESSES
 from kit.base.clock import SystemClock
-from kit.base.config.processes import SERVICES
+from kit.base.services import SERVICES
 from kit.db import migrate, schema
 from tests.k8s import manifests
 from tests.k8s.manifests import Manifest, container, name, process, shared_settings

@@ -20,7 +20,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from deploy.local.plan import HTTP
 from kit.base.clock import SystemClock
-from kit.base.config.processes import SERVICES
+from kit.base.services import SERVICES
 from kit.base.tls import Files
 
 PROCESSES = (*SERVICES, *(each.name for each in HTTP), "cli")

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 
 import nats.aio.client
 
-from kit.events.bus.messages import STREAM
+from kit.events.subjects import STREAM
 from tests.support.servers import NatsServer
 
 Client = nats.aio.client.Client

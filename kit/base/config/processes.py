@@ -26,9 +26,6 @@ from kit.base.config.values import (
 )
 from kit.base.config.variables import EnvironmentSettings
 
-SERVICES: Final = ("merchants", "catalog", "invoices", "withdrawals", "webhooks", "accounts")
-"""The gRPC services; each is a folder of services/ and has a database of its own."""
-
 UNSIGNED_FACTS_AT_MOST: Final = timedelta(days=31)
 
 # Every process that has a name reads these from a variable with that name first.

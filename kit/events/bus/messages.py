@@ -10,7 +10,6 @@ from kit.observe import metrics, tracing
 from kit.observe.tracing import Kind, Span
 from kit.work.worker import Fatal, Outage
 
-STREAM = "FIATGATE"
 SUBJECTS = ("fiatgate.>",)
 EVENT_ID_HEADER = "Nats-Msg-Id"  # JetStream drops a second message with the same value within two minutes
 REQUEST_ID_HEADER = "Fiatgate-Request-Id"

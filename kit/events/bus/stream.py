@@ -15,7 +15,8 @@ from nats.js.api import AckPolicy, ConsumerConfig, DeliverPolicy, StorageType, S
 
 from kit.base.clock import Clock, SystemClock
 from kit.events.bus.client import Client
-from kit.events.bus.messages import NATS_ERRORS, STREAM, SUBJECTS, error_text
+from kit.events.bus.messages import NATS_ERRORS, SUBJECTS, error_text
+from kit.events.subjects import STREAM
 from kit.observe.log import get_logger
 
 _log = get_logger()

@@ -7,8 +7,8 @@ from kit.audit import heads
 from kit.audit.chain import Head
 from kit.audit.heads import Exchange, HeadRefused
 from kit.base import actors
-from kit.base.config.processes import SERVICES
 from kit.base.proto import most_of
+from kit.base.services import SERVICES
 from kit.rpc import values
 from services.accounts.wiring import Deps
 

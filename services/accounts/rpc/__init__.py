@@ -16,7 +16,7 @@ import grpc
 from fiatgate.accounts.v1 import accounts_pb2, accounts_pb2_grpc
 from kit.audit import approval_lists
 from kit.base import actors
-from kit.base.config.processes import SERVICES
+from kit.base.services import SERVICES
 from kit.rpc import approvals, audit, books, callers, find, queues, status
 from kit.rpc.approvals import Approvable
 from kit.rpc.callers import ALL, Callers
