@@ -50,71 +50,88 @@ T = TypeVar("T")
 
 
 def people() -> PeopleServiceStub:
-    return _stub("accounts", "PeopleServiceStub", "accounts")
+    stub: PeopleServiceStub = _stub("accounts", "PeopleServiceStub", "accounts")
+    return stub
 
 
 def actor_keys() -> ActorKeysServiceStub:
-    return _stub("accounts", "ActorKeysServiceStub", "accounts")
+    stub: ActorKeysServiceStub = _stub("accounts", "ActorKeysServiceStub", "accounts")
+    return stub
 
 
 def heads() -> HeadsServiceStub:
-    return _stub("accounts", "HeadsServiceStub", "accounts")
+    stub: HeadsServiceStub = _stub("accounts", "HeadsServiceStub", "accounts")
+    return stub
 
 
 def merchants() -> MerchantsServiceStub:
-    return _stub("merchants", "MerchantsServiceStub", "merchants")
+    stub: MerchantsServiceStub = _stub("merchants", "MerchantsServiceStub", "merchants")
+    return stub
 
 
 def catalog() -> CatalogServiceStub:
-    return _stub("catalog", "CatalogServiceStub", "catalog")
+    stub: CatalogServiceStub = _stub("catalog", "CatalogServiceStub", "catalog")
+    return stub
 
 
 def invoices() -> InvoicesServiceStub:
-    return _stub("invoices", "InvoicesServiceStub", "invoices")
+    stub: InvoicesServiceStub = _stub("invoices", "InvoicesServiceStub", "invoices")
+    return stub
 
 
 def checkout() -> CheckoutServiceStub:
-    return _stub("invoices", "CheckoutServiceStub", "invoices")
+    stub: CheckoutServiceStub = _stub("invoices", "CheckoutServiceStub", "invoices")
+    return stub
 
 
 def desk() -> DealDeskServiceStub:
-    return _stub("invoices", "DealDeskServiceStub", "invoices")
+    stub: DealDeskServiceStub = _stub("invoices", "DealDeskServiceStub", "invoices")
+    return stub
 
 
 def reports() -> ReportsServiceStub:
-    return _stub("invoices", "ReportsServiceStub", "invoices")
+    stub: ReportsServiceStub = _stub("invoices", "ReportsServiceStub", "invoices")
+    return stub
 
 
 def withdrawals() -> WithdrawalsServiceStub:
-    return _stub("withdrawals", "WithdrawalsServiceStub", "withdrawals")
+    stub: WithdrawalsServiceStub = _stub("withdrawals", "WithdrawalsServiceStub", "withdrawals")
+    return stub
 
 
 def webhooks() -> WebhooksServiceStub:
-    return _stub("webhooks", "WebhooksServiceStub", "webhooks")
+    stub: WebhooksServiceStub = _stub("webhooks", "WebhooksServiceStub", "webhooks")
+    return stub
 
 
 def status(service: str) -> StatusServiceStub:
-    return _stub("status", "StatusServiceStub", service)
+    stub: StatusServiceStub = _stub("status", "StatusServiceStub", service)
+    return stub
 
 
 def audit(service: str) -> AuditServiceStub:
-    return _stub("audit", "AuditServiceStub", service)
+    stub: AuditServiceStub = _stub("audit", "AuditServiceStub", service)
+    return stub
 
 
 def books(service: str) -> BooksServiceStub:
-    return _stub("books", "BooksServiceStub", service)
+    stub: BooksServiceStub = _stub("books", "BooksServiceStub", service)
+    return stub
 
 
 def parked(service: str) -> ParkedServiceStub:
-    return _stub("parked", "ParkedServiceStub", service)
+    stub: ParkedServiceStub = _stub("parked", "ParkedServiceStub", service)
+    return stub
 
 
 def approvals(service: str) -> ApprovalsServiceStub:
-    return _stub("approvals", "ApprovalsServiceStub", service)
+    stub: ApprovalsServiceStub = _stub("approvals", "ApprovalsServiceStub", service)
+    return stub
 
 
 def find(service: str) -> FindServiceStub:
-    return _stub("find", "FindServiceStub", service)
+    stub: FindServiceStub = _stub("find", "FindServiceStub", service)
+    return stub
 
 
 def gateway_url() -> str:

@@ -14,13 +14,13 @@ import requests
 
 from deploy.local.ports import free_ports
 from deploy.local.waiting import wait_until
-from kit.base.config import processes
+from kit.base import services
 
 ROOT = Path(__file__).parents[2]
 START_SECONDS = 30
 STOP_SECONDS = 20
 
-SERVICES = tuple(each for each in processes.SERVICES if each != "accounts")
+SERVICES = tuple(each for each in services.SERVICES if each != "accounts")
 """Those that the gateway calls."""
 
 # Where nobody listens: port 1 of loopback.

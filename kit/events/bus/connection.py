@@ -18,7 +18,6 @@ from kit.events.bus.messages import (
     EVENT_ID_HEADER,
     NATS_ERRORS,
     SAME_EVENT_HEADER,
-    STREAM,
     BusClosed,
     BusUnavailable,
     Outgoing,
@@ -29,6 +28,7 @@ from kit.events.bus.messages import (
 )
 from kit.events.bus.pull import Pull
 from kit.events.bus.stream import STREAM_TIMEOUT_SECONDS, OwnStream, StreamSeen
+from kit.events.subjects import STREAM
 from kit.observe.log import get_logger
 from kit.work.worker import Stop, WorkerHealth
 

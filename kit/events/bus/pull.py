@@ -24,10 +24,10 @@ from kit.events.bus.messages import (
     REQUEST_ID_HEADER,
     SAME_EVENT_HEADER,
     SIGNATURE_HEADER,
-    STREAM,
     BusUnavailable,
     Incoming,
 )
+from kit.events.subjects import STREAM
 from kit.observe import tracing
 from kit.observe.log import get_logger
 
