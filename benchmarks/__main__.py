@@ -1,7 +1,7 @@
 """`make bench`: every benchmark, one after the other, each in a process of its own; exit code 1 when a limit is missed.
 
-`--update` writes the tables into benchmarks/README.md, with the machine they were measured on; `--only` runs some of
-them, and `--update` leaves the tables of the others as they are.
+`--update` writes the tables into benchmarks/README.md, with the machine and the time that each took; `--only` runs some
+of them, and `--update` leaves the tables of the others as they are.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 
 import psutil
 
-from kit.base.clock import SystemClock
+from kit.base.clock import SystemClock, monotonic_seconds
 
 BENCHMARKS = (
     "bench_api",
@@ -43,6 +43,8 @@ def main() -> int:
     given = parser.parse_args()
     tables, missed = {}, False
     for name in given.only:
+        began = monotonic_seconds()
+        sys.stderr.write(f"{name} ...\n")
         done = subprocess.run(
             [sys.executable, "-m", f"benchmarks.{name}"],
             stdout=subprocess.PIPE,
@@ -50,10 +52,11 @@ def main() -> int:
             timeout=BENCHMARK_SECONDS,
             check=False,
         )
-        sys.stdout.write(done.stdout)
+        took = f"{monotonic_seconds() - began:.0f} s"
+        sys.stdout.write(f"{done.stdout}{name} took {took}\n")
         sys.stdout.flush()
         missed = missed or done.returncode != 0
-        tables[name] = f"`python -m benchmarks.{name}`\n\n```\n{done.stdout.strip()}\n```\n"
+        tables[name] = f"`python -m benchmarks.{name}`, {took}\n\n```\n{done.stdout.strip()}\n```\n"
     if given.update:
         README.write_text(_updated(README.read_text(), tables))
     return 1 if missed else 0
@@ -66,7 +69,7 @@ def _updated(text: str, tables: Mapping[str, str]) -> str:
         )
     for name, table in tables.items():
         old = re.compile(
-            rf"`python -m benchmarks\.{name}\b[^`]*`\n\n```\n.*?```\n|(?=<!-- end of results -->)", re.DOTALL
+            rf"`python -m benchmarks\.{name}\b[^\n]*\n\n```\n.*?```\n|(?=<!-- end of results -->)", re.DOTALL
         )
         text = old.sub(table.replace("\\", r"\\"), text, count=1)  # one that has no table yet comes last
     return text
