@@ -207,7 +207,8 @@ def test_what_to_do_next_is_a_command_there_is(reason: str) -> None:
 
 NOT_FOR_A_LIST = (
     *("aiohttp", "alembic", "babel", "cryptography", "jwt", "opentelemetry", "requests", "sqlalchemy"),
-    *("structlog", "pydantic_settings", "cli.commands.withdrawals"),
+    *("structlog", "pydantic_settings", "prometheus_client", "cli.commands.withdrawals"),
+    "fiatgate.withdrawals.v1.withdrawals_pb2_grpc",
 )
 
 
