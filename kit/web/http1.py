@@ -83,8 +83,8 @@ class Parser:
         return b""
 
     def close(self) -> None:
-        """Ends the cycle of references between this and the parser of httptools."""
-        del self._http
+        """Forgets the reader, and the parser of httptools, which knows this one."""
+        del self._http, self._reader
 
     # -- pieces, none of which reaches into a next request
 

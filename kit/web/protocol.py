@@ -114,9 +114,11 @@ class Connection(asyncio.Protocol):
         self._idle_timer.cancel()
         self._stop_watching()
         self._is_read.set()
-        self._parser.close()
         if self._request is not None:
             self._request.hang_up()
+        # Ends the cycles of references: garbage is collected rarely, and each connection would stay until then.
+        self._request = None
+        self._parser.close()
         self._serving.connections.closed(self)
 
     def eof_received(self) -> bool:
