@@ -5,6 +5,7 @@ settings  lists every setting with its default and meaning, then ends
 """
 
 import argparse
+import gc
 import sys
 from collections.abc import Callable, Sequence
 from typing import TypeVar
@@ -41,4 +42,6 @@ def main(
         return
     settings = load(settings_type)
     log.configure(settings.service, settings)
+    # The garbage collector of a worker would write to each object, and so copy what the workers share.
+    gc.freeze()
     Server(settings, site(settings)).run()
