@@ -2,8 +2,8 @@
 
     python -m benchmarks.round_trips
 
-docs/scaling.md has its table. PostgreSQL logs each message that it answers; a message that comes at rest as well, such
-as a timer's, is left out. The purchases are made one after the other: under load, facts and deliveries share messages.
+docs/scaling.md has its table. PostgreSQL logs each message that it answers; those that come at rest as well, such as a
+timer's, are subtracted. The purchases are made one after the other: under load, facts and deliveries share messages.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ import uvloop
 from benchmarks.bench_api import running_stack
 from benchmarks.bench_latency import LATE_SECONDS, buying
 from benchmarks.report import Row, show
+from kit.base.clock import monotonic_seconds
 from tests.support.authors import act_as
 from tests.support.stack import Stack
 
@@ -31,12 +32,12 @@ REST_SECONDS = 10
 SETTLE_SECONDS = 1.5
 """Longer than the acts of a step wait for their entry in the chain."""
 
-_MESSAGE = re.compile(r"^(\w+)\|LOG:\s+duration: [\d.]+ ms  (?:statement|execute \S+): (.*)$", re.MULTILINE)
-_CALLS = re.compile(r'^rpc_seconds_count\{[^}]*method="([^"]+)"[^}]*\} (\S+)$', re.MULTILINE)
+_MESSAGE = re.compile(r"^(\w+)\|LOG:\s+duration: [\d.]+ ms  statement: ", re.MULTILINE)
+_CALLS = re.compile(r'^fiatgate_rpc_seconds_count\{[^}]*method="([^"]+)"[^}]*\} (\S+)$', re.MULTILINE)
 
 T = TypeVar("T")
-Step = tuple[Counter[str], Counter[str]]
-"""Messages by database, and calls by method, of one purchase each."""
+Step = tuple[dict[str, float], Counter[str]]
+"""Messages by database, and calls by method, of all purchases."""
 
 
 class Counted:
@@ -49,29 +50,31 @@ class Counted:
             for addresses in stack.home.running_stack()["metrics"].values()
             for each in addresses
         ]
-        self._at_rest: frozenset[tuple[str, str]] = frozenset()
+        self._at_rest: Counter[str] = Counter()
 
     async def rest(self) -> None:
-        """Learns the messages of a stack that nobody uses."""
+        """Counts the messages of a stack without purchases."""
         start = self._log.stat().st_size
         await asyncio.sleep(REST_SECONDS)
-        self._at_rest = frozenset(self._messages(start))
+        self._at_rest = self._messages(start)
 
     async def of(self, step: Callable[[T], Awaitable[Any]], each_of: list[T]) -> tuple[list[Any], Step]:
         start, before = self._log.stat().st_size, self._calls()
+        started_seconds = monotonic_seconds()
         results = [await step(each) for each in each_of]
         await asyncio.sleep(SETTLE_SECONDS)
-        messages = Counter(
-            database for database, text in self._messages(start) if (database, text) not in self._at_rest
-        )
-        calls = self._calls() - before
-        return results, (messages, calls)
+        of_rest = (monotonic_seconds() - started_seconds) / REST_SECONDS
+        messages = {
+            database: max(0.0, count - self._at_rest[database] * of_rest)
+            for database, count in self._messages(start).items()
+        }
+        return results, (messages, self._calls() - before)
 
-    def _messages(self, start: int) -> list[tuple[str, str]]:
-        """Returns the databases and beginnings of the messages since a place in the log."""
+    def _messages(self, start: int) -> Counter[str]:
+        """Returns the numbers of messages by database since a place in the log."""
         with self._log.open(errors="replace") as log:
             log.seek(start)
-            return [(database, text[:24]) for database, text in _MESSAGE.findall(log.read())]
+            return Counter(_MESSAGE.findall(log.read()))
 
     def _calls(self) -> Counter[str]:
         calls: Counter[str] = Counter()
@@ -114,8 +117,8 @@ async def _measure(stack: Stack) -> list[Row]:
 def _rows(name: str, step: Step) -> list[Row]:
     messages, calls = step
     return [
-        Row(f"{name}: round trips", f"{messages.total() / PURCHASES:.1f}"),
-        *(Row(f"  {database}", f"{count / PURCHASES:.1f}") for database, count in messages.most_common()),
+        Row(f"{name}: round trips", f"{sum(messages.values()) / PURCHASES:.1f}"),
+        *(Row(f"  {database}", f"{count / PURCHASES:.1f}") for database, count in sorted(messages.items())),
         *(
             Row(f"  call {method}", f"{count / PURCHASES:.1f}")
             for method, count in calls.most_common()
