@@ -17,6 +17,7 @@ from sqlalchemy import Index, text
 from sqlalchemy.orm import Mapped, Session, declared_attr, mapped_column
 
 from kit.base import request_id
+from kit.base.clock import monotonic_seconds
 from kit.base.ids import new_id
 from kit.db import prepared
 from kit.db.database import after_commit, as_json
@@ -74,6 +75,7 @@ class Announced:
 
     def __init__(self) -> None:
         self.wake = Signal()
+        self._room = Signal()
         self._fresh: deque[Outgoing] = deque(maxlen=MOST_FRESH)
 
     def add(self, facts: Sequence[Outgoing]) -> None:
@@ -82,7 +84,21 @@ class Announced:
 
     def take(self, limit: int) -> list[Outgoing]:
         """Removes and returns the oldest of these facts, at most `limit`. Only one thread may call it."""
-        return [self._fresh.popleft() for _ in range(min(limit, len(self._fresh)))]
+        taken = [self._fresh.popleft() for _ in range(min(limit, len(self._fresh)))]
+        self._room.set()
+        return taken
+
+    def ids(self) -> set[uuid.UUID]:
+        """Returns the ids of the facts that wait in memory."""
+        return {fact.event_id for fact in self._fresh.copy()}
+
+    def wait_for_room(self, most: int, *, timeout_seconds: float) -> None:
+        """Waits until at most `most` facts wait in memory, or the time is over. For work that can wait, so that the
+        facts of other work are not behind it.
+        """
+        give_up_at_seconds = monotonic_seconds() + timeout_seconds
+        while len(self._fresh) > most and monotonic_seconds() < give_up_at_seconds:
+            self._room.wait(timeout_seconds)
 
 
 @dataclass(frozen=True, slots=True)

@@ -106,9 +106,10 @@ class Relay:
                 return False
             self._notice_lost_facts()
             self._sweep()
-            waiting = self._waiting()
-            self._publish(waiting)
-            return len(waiting) == BATCH_ROWS or self._again is not None
+            waiting, fresh = self._waiting(), self.announced.ids()
+            missed = [fact for fact in waiting if fact.event_id not in fresh]
+            self._publish(missed)
+            return (len(waiting) == BATCH_ROWS and len(missed) > 0) or self._again is not None
 
     def _publish(self, facts: Sequence[Outgoing]) -> None:
         if not facts:

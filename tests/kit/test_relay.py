@@ -215,6 +215,35 @@ def test_more_than_one_batch_of_fresh_facts_is_announced_at_once(
     assert _stored(bus, subject) == BATCH_ROWS + 1
 
 
+def test_the_search_of_the_table_leaves_out_the_facts_that_wait_in_memory(
+    db: Database, bus: Bus, clock: ManualClock, subject: str
+) -> None:
+    announced = Announced()
+    missed = _announce(db, clock, subject, "missed")
+    fresh = _announce(db, clock, subject, "fresh", announced)
+    step = Relay(db, bus, Outbox, BusState, clock, announced)
+    assert not step.step()
+    assert _unpublished(db) == [fresh]
+    step.turn()
+    assert _unpublished(db) == []
+    assert _stored(bus, subject) == 2, f"{missed} and {fresh}, once each"
+
+
+def test_work_that_can_wait_goes_on_once_the_relay_has_made_room(
+    db: Database, bus: Bus, clock: ManualClock, subject: str
+) -> None:
+    announced = Announced()
+    with db.transaction() as tx:
+        for _ in range(3):
+            _announce_in(tx, clock, subject, announced=announced)
+    announced.wait_for_room(3, timeout_seconds=3600)
+    waiting = threading.Thread(target=announced.wait_for_room, args=(0,), kwargs={"timeout_seconds": 3600})
+    waiting.start()
+    Relay(db, bus, Outbox, BusState, clock, announced).turn()
+    waiting.join(20)
+    assert not waiting.is_alive()
+
+
 def test_a_fact_that_another_relay_has_marked_keeps_its_mark(
     db: Database, bus: Bus, clock: ManualClock, subject: str, step: Relay
 ) -> None:
