@@ -21,9 +21,9 @@ class MerchantsSettings(ServiceSettings):
         default=1000,
         ge=0,
         le=2000,
-        description="time for which a gateway may use a verified key without another call, milliseconds; each act that "
-        "changes what a key may do takes that much longer; the same in all processes of merchants; 0: a call for "
-        "each request",
+        description="time for which a gateway may use a verified key, and webhooks its signing secret for new events, "
+        "without another call, milliseconds; each act that changes what a key may do takes that much longer; the same "
+        "in all processes of merchants; 0: a call for each request",
     )
     webhook_allow_private: bool = Field(
         default=False, description="allow http and non-public callback addresses; for local stacks only"
