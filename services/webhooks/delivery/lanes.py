@@ -142,7 +142,7 @@ class Lanes:
         for it, and nothing older that is known to be due.
 
         From any thread. It only reads, so more may be claimed than there is room for, by the events that are being
-        written at this moment. What `take` returns keeps all bounds.
+        written at this moment. The result of `take` keeps all bounds.
         """
         lane, merchant = self._lanes.get(key), self._merchants.get(key.merchant_id)
         return (
