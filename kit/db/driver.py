@@ -10,6 +10,10 @@ from typing import Any, Final, cast
 
 import psycopg2
 from psycopg2 import extensions
+from psycopg2.errors import FeatureNotSupported, InvalidSqlStatementName
+
+STALE: Final = (InvalidSqlStatementName, FeatureNotSupported)
+"""The errors of a plan that is gone, and of one whose result has another type by now: a migration changed a column."""
 
 _BEGIN: Final[Mapping[int | None, bytes]] = {
     None: b"BEGIN",
@@ -69,7 +73,11 @@ class PoolConnection(extensions.connection):
     def run(self, statements: Sequence[bytes]) -> str | None:
         """Runs the statements in one round trip; returns PostgreSQL's tag of the last one."""
         with extensions.connection.cursor(self, cursor_factory=extensions.cursor) as cursor:
-            cursor.execute(b"; ".join(statements))
+            try:
+                cursor.execute(b"; ".join(statements))
+            except STALE:
+                self.close()  # a wrong guess about the plans would fail every later call
+                raise
             return cursor.statusmessage
 
     def cursor(self, *args: Any, **kwargs: Any) -> Any:
@@ -86,7 +94,11 @@ class PoolCursor(extensions.cursor):
         if not ahead:
             super().execute(query, vars)
         elif self.name is None:
-            super().execute(b"; ".join([*ahead, self.mogrify(query, vars)]))
+            try:
+                super().execute(b"; ".join([*ahead, self.mogrify(query, vars)]))
+            except STALE:
+                self.connection.close()
+                raise
         else:  # the driver writes DECLARE before the query
             cast(PoolConnection, self.connection).run(ahead)
             super().execute(query, vars)

@@ -14,7 +14,6 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, Generic, TypeVar, cast
 
 import psycopg2
-from psycopg2.errors import FeatureNotSupported, InvalidSqlStatementName
 from psycopg2.extensions import connection as DriverConnection  # noqa: N812  a class, whatever its spelling
 from psycopg2.extensions import cursor
 from psycopg2.extras import register_uuid
@@ -24,16 +23,13 @@ from sqlalchemy.exc import DBAPIError, MultipleResultsFound
 from sqlalchemy.orm import Session
 
 from kit.base.clock import monotonic_seconds
-from kit.db.driver import PoolConnection
+from kit.db.driver import STALE, PoolConnection
 
 R = TypeVar("R")
 
 # A plan made for an empty table may use the wrong index once the table has grown, until the next ANALYZE (seen: 1,500
 # us instead of 400). So planning is repeated this often, which costs about a microsecond per call.
 CALLS_PER_PLAN: Final = 500
-
-_STALE: Final = (InvalidSqlStatementName, FeatureNotSupported)
-"""The errors of a plan that is gone, and of one whose result has another type by now: a migration changed a column."""
 
 _PARAMETER = re.compile(r"(?<![:\w]):([a-z_]+)")
 _BOUND = re.compile(r"(?<![:\w]):(\w+)")
@@ -120,7 +116,7 @@ def rows(of: Session | Connection, statement: Prepared[R], values: Mapping[str, 
         cursor.execute(statement.execute, values)
     except psycopg2.Error as error:
         lost = bool(cursor.connection.closed)
-        raise _failed(of, statement, error, usable=not (lost or isinstance(error, _STALE))) from error
+        raise _failed(of, statement, error, usable=not (lost or isinstance(error, STALE))) from error
     return [statement.row(*columns) for columns in cursor] if cursor.description else []
 
 
@@ -221,7 +217,7 @@ class _Own:
             planned = True
             cursor.execute(statement.execute, values)
         except psycopg2.Error as error:
-            if not planned or isinstance(error, _STALE):
+            if not planned or isinstance(error, STALE):
                 self.connection.close()  # a wrong guess about the plans would fail every later call
             raise
         self._used_at_seconds = monotonic_seconds()

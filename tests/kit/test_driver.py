@@ -8,7 +8,7 @@ from sqlalchemy import exc, insert, select, text
 
 from kit.base.ids import new_id
 from kit.db import prepared
-from kit.db.database import Database
+from kit.db.database import Database, DatabaseUnavailable
 from kit.db.prepared import Prepared
 from tests.kit.tables import Note
 
@@ -61,6 +61,20 @@ def test_a_statement_that_fails_at_the_commit_undoes_all_and_the_connection_goes
         prepared.later(tx, _ADD, {"id": id, "text": "first"})
         prepared.later(tx, _ADD, {"id": id, "text": "again"})
     assert _texts(only_one_connection) == []
+
+
+def test_a_connection_that_lost_its_statements_fails_one_commit_and_is_replaced(
+    only_one_connection: Database,
+) -> None:
+    with only_one_connection.transaction() as tx:
+        prepared.later(tx, _ADD, {"id": new_id(), "text": "planned"})
+    with only_one_connection.transaction() as tx:
+        tx.execute(text("DEALLOCATE ALL"))  # as a pooler in between would
+    with pytest.raises(DatabaseUnavailable), only_one_connection.transaction() as tx:
+        prepared.later(tx, _ADD, {"id": new_id(), "text": "lost"})
+    with only_one_connection.transaction() as tx:
+        prepared.later(tx, _ADD, {"id": new_id(), "text": "planned anew"})
+    assert _texts(only_one_connection) == ["planned", "planned anew"]
 
 
 def test_a_transaction_whose_failed_statement_was_caught_is_not_taken_for_committed(
