@@ -17,7 +17,7 @@ from kit.audit.acts import time_of
 from kit.audit.chain import CHAIN, COLUMNS, EMPTY, DatedHead, hash_at, hash_of, hashes_at, head
 from kit.audit.chaining import LATE
 from kit.base.clock import Clock
-from kit.db.database import Database
+from kit.db.database import Database, bound_statements
 
 EXCHANGES_AT_ONCE: Final = 1000
 MAX_PROBLEMS: Final = 100
@@ -76,7 +76,7 @@ def check_page(
         tx.connection(execution_options={"isolation_level": "REPEATABLE READ"})
         if not CHAIN.is_usable(tx):
             return Report(last=after)
-        tx.execute(text(f"SET LOCAL statement_timeout = '{STATEMENT_TIMEOUT_SECONDS}s'"))
+        bound_statements(tx, seconds=STATEMENT_TIMEOUT_SECONDS)
         rows = tx.execute(_ENTRIES, {"after": after, "limit": limit}).mappings().all()
         report = Report(checked=len(rows), more=len(rows) == limit)
         report.last = rows[-1]["number"] if rows else after

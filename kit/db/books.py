@@ -15,7 +15,7 @@ from sqlalchemy import text
 from sqlalchemy.orm import Session
 
 from kit.base.ids import parse_id
-from kit.db.database import Database
+from kit.db.database import Database, bound_statements
 
 MAX_PROBLEMS: Final = 100
 STATEMENT_TIMEOUT_SECONDS: Final = 50
@@ -101,7 +101,7 @@ def check_page(db: Database, part: Part, *, after: str, limit: int) -> Page:
     """Checks the next rows of a part after the key `after` (empty: from the first), all read at one moment."""
     with db.transaction() as tx:
         tx.connection(execution_options={"isolation_level": "REPEATABLE READ"})
-        tx.execute(text(f"SET LOCAL statement_timeout = '{STATEMENT_TIMEOUT_SECONDS}s'"))
+        bound_statements(tx, seconds=STATEMENT_TIMEOUT_SECONDS)
         start, end = _ENDS[part.key_type]
         if part.table.isidentifier() and not _exists(tx, part.table):  # a query reads tables that are there
             return Page(0, 0, (), end, more=False)

@@ -1,15 +1,20 @@
 """The options that a connection carries to PostgreSQL, and the end of its use."""
 
 import select
+from functools import partial
 from typing import Any
 
 from sqlalchemy import Engine, event, exc
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from kit.base.clock import monotonic_seconds
+from kit.db.watchdog import WatchedConnection
 
 CONNECT_TIMEOUT_SECONDS = 3
 IDLE_IN_TRANSACTION_SECONDS = 15
+SILENT_NETWORK_SECONDS = 10
+ANSWER_MARGIN_SECONDS = 2
+"""Time beyond its own limit of a statement in which the server has to answer."""
 POOLED_IDLE_SECONDS = 60
 """A pooled connection that was idle for so long is not used again. The pool gives out the one that was used last, so a
 process at rest keeps one or two of some 3 MiB each, and a busy one those that it needs.
@@ -38,9 +43,14 @@ _IDLE_SINCE = "idle since"
 
 
 def arguments(
-    name: str, *, statement_timeout_seconds: float, lock_timeout_seconds: float, idle_seconds: float
+    name: str,
+    of: type[WatchedConnection],
+    *,
+    statement_timeout_seconds: float,
+    lock_timeout_seconds: float,
+    idle_seconds: float,
 ) -> dict[str, Any]:
-    """Returns the driver's arguments for a connection of the process `name`."""
+    """Returns the driver's arguments for a connection of the process `name`; `of` is its class."""
     options = {
         "statement_timeout": int(statement_timeout_seconds * 1000),
         "lock_timeout": int(lock_timeout_seconds * 1000),
@@ -56,8 +66,13 @@ def arguments(
         "application_name": name,
         "connect_timeout": CONNECT_TIMEOUT_SECONDS,
         "options": " ".join(f"-c {key}={_escaped(value)}" for key, value in options.items()),
-        # So the loss of a server that vanished silently is noticed soon after the statement should have ended.
-        "tcp_user_timeout": int((statement_timeout_seconds + 5) * 1000),
+        # A network that carries nothing any more: what was sent stays unacknowledged, or the probes do.
+        "tcp_user_timeout": SILENT_NETWORK_SECONDS * 1000,
+        "keepalives_idle": SILENT_NETWORK_SECONDS // 2,
+        "keepalives_interval": 1,
+        "keepalives_count": SILENT_NETWORK_SECONDS // 2,
+        # A server that acknowledges and does not answer. It should have ended the statement by itself before.
+        "connection_factory": partial(of, answer_seconds=statement_timeout_seconds + ANSWER_MARGIN_SECONDS),
     }
 
 

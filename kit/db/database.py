@@ -44,6 +44,7 @@ from kit.db import connections
 from kit.db.connections import POOLED_IDLE_SECONDS, PREPARED_IDLE_SECONDS
 from kit.db.driver import PoolConnection
 from kit.db.prepared import Prepared, PreparedConnections
+from kit.db.watchdog import WatchedConnection
 from kit.observe import metrics, tracing
 from kit.work.worker import Outage
 
@@ -161,11 +162,11 @@ class Database:
             pool_use_lifo=True,
             hide_parameters=True,  # a failed statement's text goes to the log, its values must not
             use_native_hstore=False,  # saves a query on each new connection
-            connect_args=arguments(idle_seconds=idle_seconds) | {"connection_factory": PoolConnection},
+            connect_args=arguments(PoolConnection, idle_seconds=idle_seconds),
         )
         connections.replace_unusable(self._engine, idle_seconds)
         target = address.set(drivername="postgresql").render_as_string(hide_password=False)
-        own = arguments(idle_seconds=prepared_idle_seconds)
+        own = arguments(WatchedConnection, idle_seconds=prepared_idle_seconds)
         self._prepared = PreparedConnections(
             lambda: psycopg2.connect(target, **own), idle_seconds=prepared_idle_seconds
         )
@@ -232,6 +233,14 @@ class Database:
         """Closes the pooled connections and those of the hot statements."""
         self._engine.dispose()
         self._prepared.close()
+
+
+def bound_statements(tx: Session, *, seconds: int) -> None:
+    """Sets the longest time of each further statement of this transaction, in place of the database's own."""
+    tx.execute(text(f"SET LOCAL statement_timeout = '{seconds}s'"))
+    driver = tx.connection().connection.driver_connection
+    assert isinstance(driver, WatchedConnection)
+    driver.bound(seconds + connections.ANSWER_MARGIN_SECONDS)
 
 
 def after_commit(tx: Session, callback: Callable[[*Arguments], object], *arguments: *Arguments) -> None:

@@ -12,6 +12,8 @@ import psycopg2
 from psycopg2 import extensions
 from psycopg2.errors import FeatureNotSupported, InvalidSqlStatementName
 
+from kit.db.watchdog import WatchedConnection, WatchedCursor
+
 STALE: Final = (InvalidSqlStatementName, FeatureNotSupported)
 """The errors of a plan that is gone, and of one whose result has another type by now: a migration changed a column."""
 
@@ -22,7 +24,7 @@ _BEGIN: Final[Mapping[int | None, bytes]] = {
 }
 
 
-class PoolConnection(extensions.connection):
+class PoolConnection(WatchedConnection):
     """Begins a transaction with the first statement, as every DBAPI connection does, but sends BEGIN with it.
 
     single  each statement is its own transaction
@@ -62,17 +64,19 @@ class PoolConnection(extensions.connection):
             if not self.closed:
                 self.rollback()  # SQLAlchemy takes a transaction whose COMMIT failed for ended
             raise
+        self.bound(None)
         if tag != "COMMIT":
             raise psycopg2.InternalError("the transaction was rolled back: one of its statements had failed")
 
     def rollback(self) -> None:
         self._held.clear()
+        self.bound(None)
         if self.closed or self._is_in_transaction():
             self.run([b"ROLLBACK"])
 
     def run(self, statements: Sequence[bytes]) -> str | None:
         """Runs the statements in one round trip; returns PostgreSQL's tag of the last one."""
-        with extensions.connection.cursor(self, cursor_factory=extensions.cursor) as cursor:
+        with extensions.connection.cursor(self, cursor_factory=WatchedCursor) as cursor:
             try:
                 cursor.execute(b"; ".join(statements))
             except STALE:
@@ -88,7 +92,7 @@ class PoolConnection(extensions.connection):
         return self.get_transaction_status() != extensions.TRANSACTION_STATUS_IDLE
 
 
-class PoolCursor(extensions.cursor):
+class PoolCursor(WatchedCursor):
     def execute(self, query: Any, vars: Any = None) -> None:
         ahead = cast(PoolConnection, self.connection).take_ahead()
         if not ahead:

@@ -4,13 +4,12 @@ from collections.abc import Sequence
 from typing import Final
 
 import grpc
-from sqlalchemy import text
 
 from fiatgate.find.v1 import find_pb2 as pb
 from fiatgate.find.v1 import find_pb2_grpc
 from kit.base.ids import BEGINNING_DIGITS, ids_beginning_with
 from kit.base.proto import most_of, timestamp_from
-from kit.db.database import Database
+from kit.db.database import Database, bound_statements
 from kit.db.finding import COMPLETED_MOST, Found, Ids, Search, completed
 from kit.rpc import values
 from kit.rpc.permissions import READERS, Permissions, staff
@@ -56,7 +55,7 @@ class FindServicer(find_pb2_grpc.FindServiceServicer):
         limit = values.rows(request.limit, default=FOUND_MOST_ROWS, most=FOUND_MOST_ROWS)
         answer = pb.FindResponse()
         with self._db.transaction() as tx:
-            tx.execute(text(f"SET LOCAL statement_timeout = '{STATEMENT_SECONDS}s'"))
+            bound_statements(tx, seconds=STATEMENT_SECONDS)
             connection = tx.connection()
             for search in self._searches:
                 found = search(connection, wanted, limit + 1)

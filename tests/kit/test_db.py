@@ -1,5 +1,7 @@
 """kit.db.database on a real PostgreSQL that also goes away."""
 
+import os
+import signal
 import threading
 import traceback
 import uuid
@@ -287,6 +289,37 @@ def test_a_connection_lost_in_mid_transaction_is_unavailable_and_the_next_one_wo
             other.execute(text("SELECT pg_terminate_backend(:process)"), {"process": process})
         tx.execute(select(Note))
     assert _notes(db) == []
+
+
+def test_a_statement_that_a_frozen_server_does_not_answer_fails_and_no_other_connection_does(
+    make_db: Callable[..., Database], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its kernel acknowledges what is sent, so nothing but a bound of our own ends the wait."""
+    monkeypatch.setattr("kit.db.connections.ANSWER_MARGIN_SECONDS", 0.5)
+    db = make_db(statement_timeout_seconds=0.5)
+    with db.transaction() as other:
+        process = other.scalar(text("SELECT pg_backend_pid()"))
+        with db.transaction() as frozen:
+            frozen_process = frozen.scalar(text("SELECT pg_backend_pid()"))
+            assert frozen_process is not None
+            os.kill(frozen_process, signal.SIGSTOP)
+            try:
+                with pytest.raises(exc.OperationalError):
+                    frozen.execute(text("SELECT 1"))
+            finally:
+                os.kill(frozen_process, signal.SIGCONT)
+            frozen.rollback()
+        assert other.scalar(text("SELECT pg_backend_pid()")) == process
+    hot = Prepared("process", "SELECT pg_backend_pid()", {}, int)
+    frozen_process = db.one_or_none(hot, {})
+    assert frozen_process is not None
+    os.kill(frozen_process, signal.SIGSTOP)
+    try:
+        with pytest.raises(DatabaseUnavailable):
+            db.one_or_none(hot, {})
+    finally:
+        os.kill(frozen_process, signal.SIGCONT)
+    assert db.one_or_none(hot, {}) != frozen_process
 
 
 def test_a_restart_of_postgresql_costs_no_request(db: Database, postgres: PostgresServer) -> None:

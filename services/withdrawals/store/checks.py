@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
+from kit.db.database import bound_statements
 from services.withdrawals.store import daily
 from services.withdrawals.store.views import Totals, WrongBalance, WrongCredit, WrongDay, WrongWithdrawal
 
@@ -24,7 +25,7 @@ def allow_long_statements(tx: Session) -> None:
     """For the check of the whole ledger only: calls of people keep the usual limit, because payouts take turns with
     them.
     """
-    tx.execute(text(f"SET LOCAL statement_timeout = '{STATEMENT_TIMEOUT_SECONDS}s'"))
+    bound_statements(tx, seconds=STATEMENT_TIMEOUT_SECONDS)
 
 
 _MOVED = """
