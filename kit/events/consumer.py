@@ -240,6 +240,9 @@ class Consumer:
         idle = [event for event in events if event.signature and self._is_idle(event)]
         if idle:
             clear_parked(self._db, self._parked, idle)
+            for event in idle:
+                with processing(event, self.name):
+                    pass  # its trace shows that the fact came here
             self._outcomes.acknowledge(idle)
             ids = {event.event_id for event in idle}
             events[:] = [event for event in events if event.event_id not in ids]
