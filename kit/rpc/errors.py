@@ -1,7 +1,7 @@
 """The error type of an expected refusal, and its two translations to and from the gRPC wire
 (docs/ARCHITECTURE.md#errors).
 
-A service raises `Refused` through the small constructors below; the server's interceptor writes it as
+A service raises `Refused` through the small constructors below; the server (kit.rpc.server) writes it as
 google.rpc.Status with ErrorInfo; the client's channel reads it back. Only the gateway knows HTTP.
 """
 

@@ -1,6 +1,6 @@
-"""The gRPC server of every service: threads, one interceptor, health, reflection, graceful stop.
+"""The gRPC server of every service: threads, the work around each call, health, reflection, graceful stop.
 
-Only the interceptor turns exceptions into answers, so servicers have no try/except. It also checks the permission of
+Only `_Method` turns exceptions into answers, so servicers have no try/except. It also checks the permission of
 the call's actor, binds the actor, the deadline and the request id for the work of the call, makes its log line and its
 span, and counts it.
 """
@@ -13,12 +13,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent import futures
 from contextlib import nullcontext
 from dataclasses import dataclass, field
-from typing import Any, Final
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final
 
 import grpc
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 from grpc_status import rpc_status
+from prometheus_client import Counter, Histogram
 
 from kit.base import actors, request_id
 from kit.base.actors import Actor
@@ -34,6 +36,9 @@ from kit.rpc.permissions import Check, Checks
 from kit.rpc.slots import Pool, Pools, Slots, Use
 from kit.rpc.spans import CallSpans, answered
 from kit.work.worker import Outage
+
+if TYPE_CHECKING:
+    from structlog.typing import FilteringBoundLogger
 
 # A call without deadline has centuries left.
 NO_DEADLINE_SECONDS: Final = 3600
@@ -119,9 +124,9 @@ class RpcServer(grpc.Server):
         self._services: list[str] = []
         self._probe_threads = futures.ThreadPoolExecutor(2, thread_name_prefix="probe")
         self._pools = Pools(options.slots, threads=options.threads)
+        self._wrapping = _Wrapping(options, self._probe_threads, self._pools)
         self._server = grpc.server(
             futures.ThreadPoolExecutor(options.threads, thread_name_prefix="rpc"),
-            interceptors=[_Interceptor(options, self._probe_threads, self._pools)],
             maximum_concurrent_rpcs=options.max_concurrent_calls,
             options=_CHANNEL_OPTIONS,
         )
@@ -136,12 +141,16 @@ class RpcServer(grpc.Server):
         self._services += [
             each.service_name() for each in handlers if isinstance(each, grpc.ServiceRpcHandler)
         ]
-        self._server.add_generic_rpc_handlers(handlers)
+        self._server.add_generic_rpc_handlers([_Wrapped(each, self._wrapping) for each in handlers])
 
     def add_registered_method_handlers(
         self, service_name: str, method_handlers: Mapping[str, grpc.RpcMethodHandler[Any, Any]]
     ) -> None:
-        self._server.add_registered_method_handlers(service_name, method_handlers)
+        wrapped = {
+            name: self._wrapping.of(f"/{service_name}/{name}", handler)
+            for name, handler in method_handlers.items()
+        }
+        self._server.add_registered_method_handlers(service_name, wrapped)
 
     def listen(self, address: str) -> int:
         """Opens a port for calls, over TLS if the options have an identity; otherwise as `add_insecure_port`."""
@@ -167,7 +176,7 @@ class RpcServer(grpc.Server):
         return self._server.add_secure_port(address, server_credentials)
 
     def start(self) -> None:
-        reflection.enable_server_reflection([*self._services, reflection.SERVICE_NAME], self._server)
+        reflection.enable_server_reflection([*self._services, reflection.SERVICE_NAME], self)
         self._server.start()
         if self._probed is not None:
             self._probed.start()
@@ -197,8 +206,8 @@ class RpcServer(grpc.Server):
         return self._server.stop(grace)
 
 
-class _Interceptor(grpc.ServerInterceptor):
-    """Wraps each method once and keeps the wrapper; the work per call is in `_Method.__call__`."""
+class _Wrapping:
+    """Wraps each method once, when it is registered: an interceptor of gRPC would be run for each call."""
 
     def __init__(self, options: Options, probe_threads: futures.ThreadPoolExecutor, pools: Pools) -> None:
         self._call_seconds = options.call_seconds
@@ -208,17 +217,10 @@ class _Interceptor(grpc.ServerInterceptor):
         self._checks = options.checks
         self._wrapped: dict[str, grpc.RpcMethodHandler[Any, Any]] = {}  # only methods that exist
 
-    def intercept_service(
-        self,
-        continuation: Callable[[grpc.HandlerCallDetails], grpc.RpcMethodHandler[Any, Any] | None],
-        handler_call_details: grpc.HandlerCallDetails,
-    ) -> grpc.RpcMethodHandler[Any, Any] | None:
-        method = handler_call_details.method
+    def of(self, method: str, handler: grpc.RpcMethodHandler[Any, Any]) -> grpc.RpcMethodHandler[Any, Any]:
+        """Returns the handler of `/package.Service/Method` with all that is done around its calls."""
         wrapped = self._wrapped.get(method)
         if wrapped is None:
-            handler = continuation(handler_call_details)
-            if handler is None:
-                return None
             if handler.unary_unary is not None:  # only health and reflection have streams
                 handler = self._wrap(method, handler)
             if self._guard is not None:
@@ -241,6 +243,20 @@ class _Interceptor(grpc.ServerInterceptor):
         )
 
 
+class _Wrapped(grpc.GenericRpcHandler):
+    """The handlers of a service, wrapped: for methods that are not registered by name."""
+
+    def __init__(self, handlers: grpc.GenericRpcHandler, wrapping: _Wrapping) -> None:
+        self._handlers = handlers
+        self._wrapping = wrapping
+
+    def service(
+        self, handler_call_details: grpc.HandlerCallDetails
+    ) -> grpc.RpcMethodHandler[Any, Any] | None:
+        handler = self._handlers.service(handler_call_details)
+        return None if handler is None else self._wrapping.of(handler_call_details.method, handler)
+
+
 class _Method:
     """One RPC method with its deadline, request id, permission, turn, span, metrics and log line."""
 
@@ -253,11 +269,22 @@ class _Method:
         self._pool = pool
         self._check = check
         self._call_seconds = call_seconds
-        self._seconds = CALL_SECONDS.labels(method)
-        self._succeeded = CALLS.labels(method, grpc.StatusCode.OK.name, "")
         self._spans = CallSpans(method)
         self._is_traced = not method.startswith(_PROBES)
-        self._log = log.get_logger().bind()  # an unbound logger would be assembled anew on each line
+
+    # These are made at the first call, so that a method that is never called has no series.
+
+    @cached_property
+    def _seconds(self) -> Histogram:
+        return CALL_SECONDS.labels(self._method)
+
+    @cached_property
+    def _succeeded(self) -> Counter:
+        return CALLS.labels(self._method, grpc.StatusCode.OK.name, "")
+
+    @cached_property
+    def _log(self) -> FilteringBoundLogger:
+        return log.get_logger().bind()  # an unbound logger would be assembled anew on each line
 
     def __call__(self, request: Any, context: grpc.ServicerContext) -> Any:
         started = monotonic_seconds()
