@@ -13,6 +13,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from sqlalchemy import (
+    ARRAY,
     ColumnElement,
     Connection,
     DateTime,
@@ -20,10 +21,10 @@ from sqlalchemy import (
     Uuid,
     and_,
     func,
+    literal,
     select,
     true,
     tuple_,
-    values,
 )
 from sqlalchemy import column as named
 
@@ -37,7 +38,11 @@ from services.invoices.store.views import InvoiceView
 NOT_COUNTED: Final = -2
 """The number of the segment of those that are not counted yet. It stands behind all others."""
 END: Final[Place] = (datetime.max.replace(tzinfo=UTC), UUID(int=2**128 - 1))
-_PLACE: Final = (("at", DateTime(timezone=True)), ("id", Uuid()))
+_SPAN: Final = [
+    named(f"{end}_{name}", kind)
+    for end in ("first", "last")
+    for name, kind in (("at", DateTime(timezone=True)), ("id", Uuid()))
+]
 
 
 @dataclass(frozen=True)
@@ -112,8 +117,9 @@ def _ids(
     if len(spans) == 1:
         of_one = each.where(_between(*spans[0])).offset(offset).limit(limit).subquery()
         return select(of_one.c.id)
-    columns = [named(f"{end}_{name}", kind) for end in ("first", "last") for name, kind in _PLACE]
-    span = values(*columns, name="span").data([(*first, *last) for first, last in spans])
+    ends = zip(*((*first, *last) for first, last in spans), strict=True)
+    arrays = [literal(list(end), ARRAY(each.type)) for end, each in zip(ends, _SPAN, strict=True)]
+    span = func.unnest(*arrays).table_valued(*_SPAN).render_derived(name="span")
     of_span = each.where(_between((span.c.first_at, span.c.first_id), (span.c.last_at, span.c.last_id)))
     found = of_span.limit(offset + limit).lateral("found")
     of_all: Select[Any] = select(found.c.id).select_from(span.join(found, true()))

@@ -31,6 +31,10 @@ CREATE TABLE IF NOT EXISTS invoice_segments (
 _BY_FIRST = """
 CREATE INDEX IF NOT EXISTS ix_invoice_segments_first ON invoice_segments (first_id)
 """
+# For lists of a rare currency: they read only the segments that have it.
+_BY_CURRENCY = """
+CREATE INDEX IF NOT EXISTS ix_invoice_segments_currency ON invoice_segments (merchant_id, size, currency_code, number)
+"""
 _PENDING = """
 CREATE TABLE IF NOT EXISTS segment_pending (
   merchant_id uuid NOT NULL,
@@ -56,5 +60,5 @@ ON CONFLICT DO NOTHING
 
 def upgrade() -> None:
     with guards.each_by_itself():
-        for statement in (_SEGMENTS, _BY_FIRST, _PENDING, _PLACE, _FROM_THE_START):
+        for statement in (_SEGMENTS, _BY_FIRST, _BY_CURRENCY, _PENDING, _PLACE, _FROM_THE_START):
             op.execute(statement)
