@@ -149,6 +149,8 @@ def world(module_world: World) -> Iterator[World]:
     """The module's world with empty tables, free requisites and everything switched on."""
     url = past_all_rules(module_world.deps.settings.database_url)
     with closing(psycopg2.connect(url)) as connection, connection, connection.cursor() as cursor:
+        # A loop of `test_workers` may read several of these tables: then it loses the deadlock, and tries again.
+        cursor.execute("SET deadlock_timeout = '1min'")
         cursor.execute(
             "TRUNCATE invoices, deals, deal_transitions, requisites, outbox, facts, switches, page_openings CASCADE"
         )

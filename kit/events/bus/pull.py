@@ -177,7 +177,10 @@ def _text(header: str) -> str:
     """Removes characters that our headers never have and PostgreSQL refuses: a forged header must not stop the
     consumer.
     """
-    return "".join(each for each in header[:HEADER_MOST_CHARACTERS] if each.isascii() and each.isprintable())
+    header = header[:HEADER_MOST_CHARACTERS]
+    if header.isascii() and header.isprintable():  # as ours are: the other way takes 4 us for a signature
+        return header
+    return "".join(each for each in header if each.isascii() and each.isprintable())
 
 
 def _deliveries(message: Msg) -> int:
