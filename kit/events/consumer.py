@@ -236,16 +236,18 @@ class Consumer:
 
     def _pass_idle(self, events: list[Proven]) -> None:
         """Acknowledges and removes the events without any effect. They need no inbox; parked copies of them go."""
-        # An unsigned one is noted as usual: the inbox recognizes it when it comes again.
-        idle = [event for event in events if event.signature and self._is_idle(event)]
+        idle: list[Proven] = []
+        others: list[Proven] = []
+        for event in events:
+            # An unsigned one is noted as usual: the inbox recognizes it when it comes again.
+            (idle if event.signature and self._is_idle(event) else others).append(event)
         if idle:
             clear_parked(self._db, self._parked, idle)
             for event in idle:
                 with processing(event, self.name):
                     pass  # its trace shows that the fact came here
             self._outcomes.acknowledge(idle)
-            ids = {event.event_id for event in idle}
-            events[:] = [event for event in events if event.event_id not in ids]
+            events[:] = others
 
     def _verified(self, events: Sequence[Incoming]) -> tuple[list[Proven], list[tuple[Incoming, Unproven]]]:
         """Returns the proven events, and the others with the reason."""
