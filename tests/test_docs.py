@@ -65,6 +65,19 @@ def _is_of_a_service(variable: str) -> bool:
     )
 
 
+# -- what a merge leaves behind
+
+
+def test_no_document_has_marks_of_a_conflict() -> None:
+    marked = [
+        f"{relative(path)}:{number}"
+        for path in [*DOCUMENTS, ROOT / "benchmarks" / "README.md"]
+        for number, line in enumerate(path.read_text().splitlines(), start=1)
+        if re.match(r"<{7} |>{7} |={7}$", line)
+    ]
+    assert not marked, "keep what both sides say, and remove the marks"
+
+
 # -- what is listed
 
 
