@@ -108,7 +108,7 @@ class Parser:
         else:
             found = data.find(_EMPTY_LINE, start)
             end = found + 4 if found >= 0 else len(data)
-        self._tail = data[max(start, end - 3) : end]
+        self._tail = (self._tail + data[max(start, end - 3) : end])[-3:]
         self._quiet_bytes += end - start
         if self._quiet_bytes > HEAD_MAX_BYTES and self._head is None:
             raise Malformed(431, "The head of the request is too large")  # parsing it would take milliseconds
@@ -187,7 +187,9 @@ class Parser:
                     raise Malformed(400, f"Duplicate {name.decode()} header")
                 seen.add(name)
                 if name == b"content-length":
-                    length = int(value)
+                    length = int(
+                        value[-20:]
+                    )  # below 2 ** 64, after any number of zeros: llhttp has checked it
                 elif name == b"transfer-encoding":
                     if value.lower() != b"chunked":
                         raise Malformed(501, "The only Transfer-Encoding is chunked")

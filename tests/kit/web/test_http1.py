@@ -118,6 +118,23 @@ def test_requests_are_the_same_byte_by_byte() -> None:
     assert (short(found), status) == (WANTED, 0)
 
 
+def test_an_empty_line_that_comes_byte_by_byte_ends_a_head() -> None:
+    """Behind it comes a body, another request, or a request that is parsed again because it has an Upgrade."""
+    for start in (at for at in range(len(STREAM)) if STREAM.startswith(b"\r\n\r\n", at)):
+        pieces = (
+            STREAM[:start],
+            *(STREAM[start + at : start + at + 1] for at in range(3)),
+            STREAM[start + 3 :],
+        )
+        found, status = read(*pieces)
+        assert (short(found), status) == (WANTED, 0)
+
+
+def test_a_length_may_have_many_zeros() -> None:
+    found, status = read(lines("POST /b HTTP/1.1", f"Content-Length: {'0' * 5000}3", body=b"123"))
+    assert (short(found), status) == ([("POST", b"/b", b"123")], 0)
+
+
 def test_a_request_behind_another_is_left_until_it_is_fed() -> None:
     requests = Requests()
     rest = Parser(requests).feed(CHUNKED + GET)
