@@ -94,20 +94,24 @@ class PoolConnection(WatchedConnection):
 
 class PoolCursor(WatchedCursor):
     def execute(self, query: Any, vars: Any = None) -> None:
-        ahead = cast(PoolConnection, self.connection).take_ahead()
-        if not ahead:
+        connection = cast(PoolConnection, self.connection)
+        if self.name is not None:  # the driver writes DECLARE before the query
+            if ahead := connection.take_ahead():
+                connection.run(ahead)
             super().execute(query, vars)
-        elif self.name is None:
-            try:
-                super().execute(b"; ".join([*ahead, self.mogrify(query, vars)]))
-            except STALE:
-                self.connection.close()
-                raise
-        else:  # the driver writes DECLARE before the query
-            cast(PoolConnection, self.connection).run(ahead)
-            super().execute(query, vars)
+            return
+        # Before the held statements are taken: a value that can't be written raises, and they would be lost.
+        statement = self.mogrify(query, vars)
+        ahead = connection.take_ahead()
+        try:
+            super().execute(b"; ".join([*ahead, statement]))
+        except STALE:
+            if ahead:
+                connection.close()
+            raise
 
     def executemany(self, query: Any, vars_list: Any) -> None:
-        if ahead := cast(PoolConnection, self.connection).take_ahead():
-            cast(PoolConnection, self.connection).run(ahead)
+        connection = cast(PoolConnection, self.connection)
+        if ahead := connection.take_ahead():
+            connection.run(ahead)
         super().executemany(query, vars_list)

@@ -171,6 +171,8 @@ class PreparedConnections:
         """Returns the statement's only row. Raises psycopg2's errors."""
         own: _Own | None = getattr(self._thread, "own", None)
         if own is None or own.is_lost or own.idle_seconds > self._idle_seconds:
+            if own is not None:
+                own.connection.close()
             own = self._thread.own = _Own(self._connect())
             self._all.add(own.connection)
         return own.one_or_none(statement, values)

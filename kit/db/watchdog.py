@@ -9,9 +9,9 @@ The waiting call then fails as if the server had hung up, and no other connectio
 import os
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 from weakref import WeakSet
 
 import psycopg2
@@ -29,6 +29,8 @@ UNANSWERED: Final = metrics.counter(
 )
 
 _log = get_logger()
+
+T = TypeVar("T")
 
 
 class WatchedConnection(DriverConnection):
@@ -59,6 +61,12 @@ class WatchedConnection(DriverConnection):
             with self._lock:  # a connection that has its answer is not shut down any more
                 self._waits_since = None
 
+    def waiting_for_each(self, items: Iterable[T]) -> Iterator[T]:
+        """Yields the items inside such a block; its bound begins anew with each of them."""
+        for item in items:
+            self._waits_since = monotonic_seconds()
+            yield item
+
     def end_if_unanswered(self, now_seconds: float) -> None:
         """Shuts the connection down if its server has been silent for too long; the waiting call fails at once."""
         with self._lock:
@@ -88,8 +96,10 @@ class WatchedCursor(DriverCursor):
             super().execute(query, vars)
 
     def executemany(self, query: Any, vars_list: Any) -> None:
-        for each in vars_list:
-            self.execute(query, each)
+        connection = self.connection
+        assert isinstance(connection, WatchedConnection)
+        with connection.waiting():  # the driver runs them all: `rowcount` is the number of all their rows
+            super().executemany(query, connection.waiting_for_each(vars_list))
 
 
 class _Watchdog:
@@ -110,12 +120,16 @@ class _Watchdog:
     def _run(self) -> None:
         pause = threading.Event()
         while not pause.wait(CHECK_SECONDS):
-            with self._lock:
-                connections = list(self._connections)
-            for connection in connections:
-                # The connection may be closed meanwhile.
-                with suppress(OSError, psycopg2.Error):
-                    connection.end_if_unanswered(monotonic_seconds())
+            self._check()
+
+    def _check(self) -> None:
+        # Its variables end with it: a connection that nothing else holds must not stay open during the pause.
+        with self._lock:
+            connections = list(self._connections)
+        for connection in connections:
+            # The connection may be closed meanwhile.
+            with suppress(OSError, psycopg2.Error):
+                connection.end_if_unanswered(monotonic_seconds())
 
 
 _watchdog: Final = _Watchdog()

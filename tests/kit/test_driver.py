@@ -98,3 +98,21 @@ def test_the_isolation_of_one_transaction_is_not_that_of_the_next(only_one_conne
         tx.connection(execution_options={"isolation_level": "REPEATABLE READ"})
         assert tx.scalar(text("SHOW transaction_isolation")) == "repeatable read"
     assert level() == "read committed"
+
+
+def test_objects_that_change_together_are_written_together(only_one_connection: Database) -> None:
+    notes = [Note(id=new_id(), text=each) for each in ("a", "b", "c")]
+    with only_one_connection.transaction() as tx:
+        tx.add_all(notes)
+    with only_one_connection.transaction() as tx:
+        for note in tx.scalars(select(Note)).all():
+            note.text += "2"
+    assert _texts(only_one_connection) == ["a2", "b2", "c2"]
+
+
+def test_a_statement_for_later_outlives_one_that_can_not_be_written(only_one_connection: Database) -> None:
+    with only_one_connection.transaction() as tx:
+        prepared.later(tx, _ADD, {"id": new_id(), "text": "kept"})
+        with pytest.raises(ValueError, match="NUL"):
+            tx.execute(text("SELECT :text"), {"text": "\0"})
+    assert _texts(only_one_connection) == ["kept"]
