@@ -1,7 +1,9 @@
 """The public keys of actor tokens, which each service fetches from accounts and keeps.
 
-They are fetched every minute, and at once for a key that is not known, at most once per second. While accounts does not
-answer, the keys that are known count on: no work of merchants or customers waits for accounts.
+They are fetched every minute, and at once for a key that is not known, at most once per second. While no key is known,
+because accounts starts as well, they are fetched each second: the first page of a person makes several calls at a
+time, of which few could wait. While accounts does not answer, the keys that are known count on: no work of merchants or
+customers waits for accounts.
 """
 
 import threading
@@ -91,4 +93,6 @@ class ActorKeys:
             with self._fetched:
                 self._ended = number
                 self._fetched.notify_all()
+        if not self._keys:
+            self._wanted.set()
         return False

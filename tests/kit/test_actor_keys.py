@@ -126,3 +126,25 @@ def test_while_accounts_is_away_known_keys_count_and_the_service_stays_healthy(
     accounts.keys["second"] = Ed25519PrivateKey.generate()
     accounts.start()
     wait_until(lambda: is_known(keys, accounts, "second"), "the new key", timeout_seconds=60)
+
+
+def test_a_service_that_started_before_accounts_has_its_keys_before_a_token_comes(
+    accounts: Accounts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, accounts.keys = accounts.keys, {}
+    for name in ("REFRESH_SECONDS", "FETCH_SECONDS"):
+        monkeypatch.setattr(actor_keys, name, 600)  # longer than a test may last
+    made, stop = ActorKeys(f"127.0.0.1:{accounts.port}"), Stop()
+    worker = threading.Thread(target=made.run, args=(stop,))
+    worker.start()
+    try:
+        wait_until(lambda: accounts.fetches > 0, "the first fetch", timeout_seconds=60)
+        accounts.stop()
+        accounts.keys = first
+        accounts.start()
+        fetches = accounts.fetches
+        wait_until(lambda: accounts.fetches > fetches, "a fetch without a token", timeout_seconds=60)
+    finally:
+        stop.set()
+        worker.join(15)
+    assert is_known(made, accounts, "first")
