@@ -1,4 +1,4 @@
-"""fiatgate.merchants.v1.MerchantsService: message, operation, message. kit's interceptor translates errors."""
+"""fiatgate.merchants.v1.MerchantsService: message, operation, message. kit's server translates errors."""
 
 from collections.abc import Sequence
 from typing import Final

@@ -1,4 +1,4 @@
-"""fiatgate.webhooks.v1.WebhooksService: message, operation, message. kit's interceptor translates errors."""
+"""fiatgate.webhooks.v1.WebhooksService: message, operation, message. kit's server translates errors."""
 
 from collections.abc import Sequence
 from typing import Final

@@ -1,4 +1,4 @@
-"""The gRPC servicers: message -> operation -> message. kit's interceptor translates errors.
+"""The gRPC servicers: message -> operation -> message. kit's server translates errors.
 
 - `sign_in`: from an invitation, a password or a passkey to a session
 - `own_account`: the person's own factors and sessions

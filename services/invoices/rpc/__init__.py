@@ -1,4 +1,4 @@
-"""The gRPC servicers: message -> operation -> message. kit's interceptor translates errors.
+"""The gRPC servicers: message -> operation -> message. kit's server translates errors.
 
 - `merchants`: merchants' calls on invoices
 - `customers`: the payment page

@@ -1,4 +1,4 @@
-"""The gRPC servicer: message -> operation -> message. kit's interceptor translates errors.
+"""The gRPC servicer: message -> operation -> message. kit's server translates errors.
 
 - `servicer`: fiatgate.withdrawals.v1.WithdrawalsService
 - `converters`: values to messages, and back
