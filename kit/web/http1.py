@@ -20,6 +20,8 @@ HEAD_MAX_BYTES: Final = 16 * 1024
 REQUEST_LINE_MAX_BYTES: Final = 8190
 FIELD_MAX_BYTES: Final = 8190
 FIELDS_MAX: Final = 100
+# Of a body in chunks, which is parsed in pieces that end with one: 64 KiB of nothing else would take 27 ms.
+EMPTY_LINES_MAX: Final = 1000
 
 _EMPTY_LINE: Final = b"\r\n\r\n"
 # RFC 9112 section 3.2: a target is printable ASCII. llhttp also takes what old browsers sent.
@@ -96,19 +98,24 @@ class Parser:
         self._head: Head | None = None
         self._tail = b""  # the end of the piece before, where an empty line may begin
         self._body_left = 0  # of a Content-Length
+        self._empty_lines = 0  # of a body in chunks
         self._quiet_bytes = 0  # since the request began, or since the last byte of its body
 
     def _end_of_piece(self, data: bytes, start: int) -> int:
         """A head and a body in chunks end with an empty line; a Content-Length says where a body ends."""
         if self._body_left:
             return min(len(data), start + self._body_left)
-        seam = (self._tail + data[start : start + 3]).find(_EMPTY_LINE)
-        if seam >= 0:
-            end = start + seam + 4 - len(self._tail)
+        found = (self._tail + data[start : start + 3]).find(_EMPTY_LINE)
+        if found >= 0:
+            end = start + found + 4 - len(self._tail)
         else:
             found = data.find(_EMPTY_LINE, start)
             end = found + 4 if found >= 0 else len(data)
         self._tail = (self._tail + data[max(start, end - 3) : end])[-3:]
+        if self._head is not None and found >= 0:
+            self._empty_lines += 1
+            if self._empty_lines > EMPTY_LINES_MAX:
+                raise Malformed(400, "The body in chunks has too many empty lines")
         self._quiet_bytes += end - start
         if self._quiet_bytes > HEAD_MAX_BYTES and self._head is None:
             raise Malformed(431, "The head of the request is too large")  # parsing it would take milliseconds
@@ -189,7 +196,7 @@ class Parser:
                 if name == b"content-length":
                     length = int(
                         value[-20:]
-                    )  # below 2 ** 64, after any number of zeros: llhttp has checked it
+                    )  # llhttp has checked it: below 2 ** 64, after any number of zeros
                 elif name == b"transfer-encoding":
                     if value.lower() != b"chunked":
                         raise Malformed(501, "The only Transfer-Encoding is chunked")

@@ -12,7 +12,15 @@ from gunicorn.asgi.parser import ParseError, PythonProtocol
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kit.web.http1 import FIELD_MAX_BYTES, HEAD_MAX_BYTES, REQUEST_LINE_MAX_BYTES, Head, Malformed, Parser
+from kit.web.http1 import (
+    EMPTY_LINES_MAX,
+    FIELD_MAX_BYTES,
+    HEAD_MAX_BYTES,
+    REQUEST_LINE_MAX_BYTES,
+    Head,
+    Malformed,
+    Parser,
+)
 
 
 @dataclass
@@ -128,6 +136,16 @@ def test_an_empty_line_that_comes_byte_by_byte_ends_a_head() -> None:
         )
         found, status = read(*pieces)
         assert (short(found), status) == (WANTED, 0)
+
+
+@pytest.mark.parametrize(("empty_lines", "status"), [(EMPTY_LINES_MAX - 1, 0), (EMPTY_LINES_MAX, 400)])
+def test_a_body_in_chunks_has_a_bounded_number_of_empty_lines(empty_lines: int, status: int) -> None:
+    """The last one is the end of the body."""
+    sent = b"\r\n\r\n" * empty_lines
+    head = lines(
+        "POST /c HTTP/1.1", "Host: x", "Transfer-Encoding: chunked", body=b"%x\r\n" % (len(sent) + 1)
+    )
+    assert read(head + sent + b".\r\n0\r\n\r\n" + GET)[1] == status
 
 
 def test_a_length_may_have_many_zeros() -> None:
