@@ -10,6 +10,7 @@ from kit.base.ids import new_id
 from kit.db import prepared
 from kit.db.database import Database, DatabaseUnavailable
 from kit.db.prepared import Prepared
+from kit.db.watchdog import WatchedConnection
 from tests.kit.tables import Note
 
 _ADD = Prepared(
@@ -116,3 +117,18 @@ def test_a_statement_for_later_outlives_one_that_can_not_be_written(only_one_con
         with pytest.raises(ValueError, match="NUL"):
             tx.execute(text("SELECT :text"), {"text": "\0"})
     assert _texts(only_one_connection) == ["kept"]
+
+
+def test_a_connection_without_an_answer_is_closed_and_the_next_one_serves(
+    make_db: Callable[..., Database],
+) -> None:
+    db = make_db(pool_size=1, statement_timeout_seconds=60)
+    with pytest.raises(DatabaseUnavailable, match="closed the connection"), db.transaction() as tx:
+        tx.execute(
+            text("SET LOCAL client_connection_check_interval = 100")
+        )  # the server ends the statement, too
+        driver = tx.connection().connection.driver_connection
+        assert isinstance(driver, WatchedConnection)
+        driver.bound(0)
+        tx.execute(text("SELECT pg_sleep(20)"))
+    db.ping()
