@@ -111,7 +111,7 @@ class Parser:
         else:
             found = data.find(_EMPTY_LINE, start)
             end = found + 4 if found >= 0 else len(data)
-        self._tail = (self._tail + data[max(start, end - 3) : end])[-3:]
+        self._tail = b"" if found >= 0 else (self._tail + data[max(start, end - 3) : end])[-3:]
         if self._head is not None and found >= 0:
             self._empty_lines += 1
             if self._empty_lines > EMPTY_LINES_MAX:
