@@ -218,12 +218,12 @@ class Connection(asyncio.Protocol):
         self._end_request(request)
 
     def _end_request(self, request: Request) -> None:
-        """Goes on to the next request; ends the connection where none can follow: the rest of a body that has not come
-        would be read as one.
+        """Goes on to the next request; ends the connection where none can follow. The process may have begun to stop
+        since the head of the answer; the rest of a body that has not come would be read as a request.
         """
         if self._is_closed:
             return
-        if request.is_last or not (request.is_answered and request.is_whole):
+        if request.is_last or not (request.is_answered and request.is_whole and self.stays_open()):
             self._close()
             return
         self._request = None
