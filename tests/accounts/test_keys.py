@@ -91,9 +91,13 @@ def replace_deps(someone: Someone, deps: Deps) -> Someone:
     return replace(someone, deps=deps)
 
 
-def test_a_key_is_replaced_when_it_is_old(deps: Deps, ada: Someone, clock: ManualClock) -> None:
-    assert not keys.replace_old_key(deps)  # there is none
+def test_the_first_key_is_there_before_a_token_and_a_key_is_replaced_when_it_is_old(
+    deps: Deps, ada: Someone, clock: ManualClock
+) -> None:
+    assert keys.replace_old_key(deps)
+    assert len(Published(deps)) == 1
     token_of(ada)
+    assert len(Published(deps)) == 1
     clock.advance(days=29)
     assert not keys.replace_old_key(deps)
     clock.advance(days=2)

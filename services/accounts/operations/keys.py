@@ -82,12 +82,14 @@ def signing_key(deps: Deps) -> SigningKey:
 
 
 def replace_old_key(deps: Deps) -> bool:
-    """Makes a new signing key when the newest one is older than the setting; returns whether it did."""
+    """Makes a new signing key when the newest one is older than the setting, or there is none, so that services fetch
+    the first one before a token needs it. Returns whether it did.
+    """
     oldest = deps.clock.now() - timedelta(days=deps.settings.actor_key_days)
     with deps.db.transaction() as tx:
         keys.lock_keys(tx)
         stored = keys.signing_key(tx)
-        if stored is None or stored.created_at > oldest:
+        if stored is not None and stored.created_at > oldest:
             return False
         made = _made(deps, tx)
     _log.info("actor_key_rotated", key_id=str(made.id))
