@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 import falcon.asgi
 
 from fiatgate.merchants.v1.merchants_pb2 import AuthenticateRequest, AuthenticateResponse
-from gateway.access.leases import Leases
+from gateway.access.leases import KeyLeases
 from gateway.access.limits import RateLimit
 from gateway.exchange import Request
 from gateway.walls.shared_calls import SharedCalls
@@ -31,7 +31,7 @@ class Authentication:
         self, merchants: "MerchantsServiceAsyncStub", rate_limit: RateLimit | None, strangers: Strangers
     ) -> None:
         self._merchants = merchants
-        self._leases = Leases()
+        self._leases = KeyLeases()
         self._shared = SharedCalls[str, AuthenticateResponse]()
         self._rate_limit = rate_limit
         self._strangers = strangers
@@ -45,7 +45,7 @@ class Authentication:
         key = req.get_header("X-Api-Key")
         if not key:
             raise unauthenticated("API_KEY_MISSING", "The X-Api-Key header is missing or empty")
-        answer = self._leases.answer(key)
+        answer = self._leases.find(key)
         if answer is None:
             question = partial(self._shared.answer, key, partial(self._authenticated, key))
             answer = await self._strangers.ask(KEYS, req.exchange.network, key, question)
@@ -59,8 +59,8 @@ class Authentication:
 
     async def _authenticated(self, key: str) -> AuthenticateResponse:
         # The call before this one, for which the request waited, may have brought the lease.
-        leased = self._leases.answer(key)
+        leased = self._leases.find(key)
         if leased is not None:
             return leased
         request = AuthenticateRequest(api_key=key)
-        return await self._leases.asked(key, partial(self._merchants.Authenticate, request))
+        return await self._leases.fetch(key, partial(self._merchants.Authenticate, request))

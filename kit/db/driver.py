@@ -47,6 +47,7 @@ class PoolConnection(WatchedConnection):
         ahead = [] if self.single or self._is_in_transaction() else [self._begin]
         if self._held:
             ahead += self._held
+            self.statements = 1 + len(self._held)
             self._held = []
         return ahead
 

@@ -23,6 +23,8 @@ from kit.observe import metrics
 from kit.observe.log import get_logger
 
 CHECK_SECONDS: Final = 0.5
+FURTHER_STATEMENT_SECONDS: Final = 3.0
+"""For each further statement of one message: the server gives each of them its own time to wait for a lock."""
 
 UNANSWERED: Final = metrics.counter(
     "db_unanswered", "Connections that were closed because the database did not answer in time"
@@ -45,6 +47,8 @@ class WatchedConnection(DriverConnection):
         self._usual_seconds = self._answer_seconds = answer_seconds
         self._lock = threading.Lock()
         self._waits_since: float | None = None
+        self.statements = 1
+        """Of the next message that may each wait for a lock; set before it is sent."""
         _watchdog.watch(self)
 
     def bound(self, answer_seconds: float | None) -> None:
@@ -60,6 +64,7 @@ class WatchedConnection(DriverConnection):
         finally:
             with self._lock:  # a connection that has its answer is not shut down any more
                 self._waits_since = None
+                self.statements = 1
 
     def waiting_for_each(self, items: Iterable[T]) -> Iterator[T]:
         """Yields the items inside such a block; its bound begins anew with each of them."""
@@ -71,7 +76,8 @@ class WatchedConnection(DriverConnection):
         """Shuts the connection down if its server has been silent for too long; the waiting call fails at once."""
         with self._lock:
             since = self._waits_since
-            if since is None or now_seconds - since < self._answer_seconds or self.closed:
+            at_most_seconds = self._answer_seconds + (self.statements - 1) * FURTHER_STATEMENT_SECONDS
+            if since is None or now_seconds - since < at_most_seconds or self.closed:
                 return
             self._waits_since = None
             # A copy of the descriptor: closing it leaves the connection's own to libpq.

@@ -82,7 +82,7 @@ class Consumer:
     `lock_order(event)` is the key that sorts the events of one transaction. When different events lock the same row,
     return the name of that row: otherwise two processes lock the rows in different orders and often deadlock.
 
-    `is_idle(event)` returns whether the event has no effect, however often it is handled. It raises nothing.
+    `has_no_effect(event)` returns whether handling the event changes nothing, however often. It raises nothing.
 
     `ids_in(payload)` returns the ids of the business in a payload, for logs and lists. It raises nothing: the payload
     of an unproven event may be anything.
@@ -101,7 +101,7 @@ class Consumer:
         clock: Clock,
         many: ManyHandler | None = None,
         lock_order: Callable[[Incoming], str] | None = None,
-        is_idle: Callable[[Incoming], bool] = lambda _event: False,
+        has_no_effect: Callable[[Incoming], bool] = lambda _event: False,
         ids_in: Callable[[bytes], Mapping[str, str]] = lambda _payload: {},
         park_after_failures: int = PARK_AFTER_FAILURES,
         first_retry_seconds: float = 1.0,
@@ -117,7 +117,7 @@ class Consumer:
         self._verifier = verifier
         self._clock = clock
         self._lock_order = lock_order
-        self._is_idle = is_idle
+        self._has_no_effect = has_no_effect
         self.ids_in = ids_in
         self._pulse = Pulse(name, stale_after_seconds=STALE_AFTER_SECONDS, outages_count=True, clock=clock)
         self._pull: Pull | None = None
@@ -222,7 +222,7 @@ class Consumer:
         self._pulse.beat()
         try:
             with in_one_write():
-                self._pass_idle(events)
+                self._pass_without_effect(events)
                 if len(events) > 1 and self._handle_together(events):
                     events.clear()
             self._one_by_one(events, stop)
@@ -234,19 +234,19 @@ class Consumer:
             WAITING_SECONDS.set(self._outcomes.put_off.longest_seconds(self._clock.now()))
         self._sweep()
 
-    def _pass_idle(self, events: list[Proven]) -> None:
+    def _pass_without_effect(self, events: list[Proven]) -> None:
         """Acknowledges and removes the events without any effect. They need no inbox; parked copies of them go."""
-        idle: list[Proven] = []
+        without_effect: list[Proven] = []
         others: list[Proven] = []
         for event in events:
             # An unsigned one is noted as usual: the inbox recognizes it when it comes again.
-            (idle if event.signature and self._is_idle(event) else others).append(event)
-        if idle:
-            clear_parked(self._db, self._parked, idle)
-            for event in idle:
+            (without_effect if event.signature and self._has_no_effect(event) else others).append(event)
+        if without_effect:
+            clear_parked(self._db, self._parked, without_effect)
+            for event in without_effect:
                 with processing(event, self.name):
                     pass  # its trace shows that the fact came here
-            self._outcomes.acknowledge(idle)
+            self._outcomes.acknowledge(without_effect)
             events[:] = others
 
     def _verified(self, events: Sequence[Incoming]) -> tuple[list[Proven], list[tuple[Incoming, Unproven]]]:

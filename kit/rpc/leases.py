@@ -1,46 +1,52 @@
 """Answers that may be used again for a moment, because each act that changes them waits until that moment is over
 (docs/decisions/0077).
+
+A lease begins before its call is sent, so it ends before the wait of an act that the call did not see.
 """
 
 import threading
+from collections import OrderedDict
 from collections.abc import Callable, Hashable
-from typing import Final, Generic, Protocol, TypeVar
+from typing import Final, Generic, TypeVar
+
+from kit.base.clock import monotonic_seconds
 
 Seconds = Callable[[], float]
-LEASES_MAX: Final = 1000
-"""Answers that are held; of more, the one that was held first goes."""
-
-
-class Leased(Protocol):
-    """An answer that may be used for this time from the start of its call; 0: for its call only."""
-
-    @property
-    def lease_milliseconds(self) -> int: ...
-
+LEASES_MAX: Final = 4096
+"""Answers that are held, more than one process uses within a lease; of more, the one that ends first goes."""
 
 K = TypeVar("K", bound=Hashable)
-A = TypeVar("A", bound=Leased)
+A = TypeVar("A")
 
 
 class Leases(Generic[K, A]):
-    """The answers of one kind of calls."""
+    """The answers of one kind of calls, for any thread.
 
-    def __init__(self, now_seconds: Seconds) -> None:
-        self._now_seconds = now_seconds
-        self._held: dict[K, tuple[float, A]] = {}
+    now_seconds  a monotonic clock
+    """
+
+    def __init__(self, now_seconds: Seconds = monotonic_seconds) -> None:
+        self.now_seconds = now_seconds
+        self._held: OrderedDict[K, tuple[float, A]] = OrderedDict()  # those that end first at the front
         self._lock = threading.Lock()
 
-    def answer(self, key: K, call: Callable[[], A]) -> A:
-        """Returns the answer whose lease lasts, else that of the call. Raises what the call raises."""
-        started_seconds = self._now_seconds()
-        held = self._held.get(key)
-        if held is not None and started_seconds < held[0]:
-            return held[1]
-        answer = call()
-        if answer.lease_milliseconds:
-            with self._lock:
-                self._held.pop(key, None)
-                self._held[key] = (started_seconds + answer.lease_milliseconds / 1000, answer)
-                if len(self._held) > LEASES_MAX:
-                    del self._held[next(iter(self._held))]
-        return answer
+    def __len__(self) -> int:
+        return len(self._held)
+
+    def find(self, key: K) -> A | None:
+        """Returns the answer for this key while its lease lasts."""
+        until_seconds, answer = self._held.get(key, (0.0, None))
+        return answer if self.now_seconds() < until_seconds else None
+
+    def hold(self, key: K, answer: A, *, started_seconds: float, milliseconds: int) -> None:
+        """Holds an answer whose call was started at that time. An answer without a lease (0 ms) is not held."""
+        if not milliseconds:
+            return
+        with self._lock:
+            self._held[key] = (started_seconds + milliseconds / 1000, answer)
+            self._held.move_to_end(key)
+            while len(self._held) > LEASES_MAX or self._first_has_ended():
+                self._held.popitem(last=False)
+
+    def _first_has_ended(self) -> bool:
+        return bool(self._held) and next(iter(self._held.values()))[0] <= self.now_seconds()

@@ -364,6 +364,8 @@ class _Method:
         if not (is_notable or self._log.is_enabled_for(logging.DEBUG)):
             return
         fields = made.log_fields()
+        if author is not None and author.kind in _PEOPLE:
+            fields["author"] = str(author.person_id or author)
         if refused is not None:
             fields["reason"] = refused.reason
             if "error_id" in refused.metadata:

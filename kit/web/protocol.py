@@ -13,6 +13,7 @@ import socket
 import termios
 from collections.abc import Callable
 from dataclasses import dataclass
+from email.utils import formatdate
 from http import HTTPStatus
 from typing import Any, Final
 
@@ -279,7 +280,8 @@ class Connection(asyncio.Protocol):
         content = self._serving.broken_http(status, message, id)
         head = (
             f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\nContent-Type: {content.media_type}\r\n"
-            f"Content-Length: {len(content.body)}\r\nX-Request-Id: {id}\r\nConnection: close\r\n\r\n"
+            f"Content-Length: {len(content.body)}\r\nCache-Control: no-store\r\nDate: {formatdate(usegmt=True)}\r\n"
+            f"X-Request-Id: {id}\r\nConnection: close\r\n\r\n"
         )
         self.write(head.encode() + content.body)
         count_broken(status)

@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from decimal import Decimal
-from functools import partial
 from typing import Final
 from uuid import UUID
 
@@ -266,14 +265,24 @@ class MerchantsClient:
         self._stub = merchants_pb2_grpc.MerchantsServiceStub(opened)
         self._page_calls = Breaker("merchants", calls="pages", seconds=PAGE_SECONDS)
         self._choice_calls = Breaker("merchants", calls="deals", seconds=CHOICE_SECONDS)
-        self._leases = Leases[UUID, merchants_pb2.GetMerchantResponse](now_seconds)
+        self._leases = Leases[UUID, merchants_pb2.Merchant](now_seconds)
 
     def merchant(self, merchant_id: UUID) -> merchants_pb2.Merchant:
         """Returns the merchant's state for a deal: the present one, or one whose lease lasts, so that no act that would
         change it has been answered (docs/decisions/0077). Raises `Refused` MERCHANT_NOT_FOUND.
         """
-        call = partial(self._answer, self._choice_calls, merchant_id)
-        return self._leases.answer(merchant_id, call).merchant
+        leased = self._leases.find(merchant_id)
+        if leased is not None:
+            return leased
+        started_seconds = self._leases.now_seconds()
+        answer = self._answer(self._choice_calls, merchant_id)
+        self._leases.hold(
+            merchant_id,
+            answer.merchant,
+            started_seconds=started_seconds,
+            milliseconds=answer.lease_milliseconds,
+        )
+        return answer.merchant
 
     def merchant_to_show(self, merchant_id: UUID) -> merchants_pb2.Merchant:
         """Returns the merchant for a page. Waits less than `merchant`. Raises `Refused` MERCHANT_NOT_FOUND."""

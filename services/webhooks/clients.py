@@ -19,13 +19,13 @@ SigningKey = tuple[UUID, UUID]
 class SigningSecrets:
     """Present signing secrets; merchants without an active key are absent.
 
-    leased         the keys whose own secret it is, not that of a newer key in the place of a deactivated one
-    lease_seconds  how long a leased one may be used, from the start of the call (docs/decisions/0077)
+    leased              the keys whose own secret it is, not that of a newer key in the place of a deactivated one
+    lease_milliseconds  how long a leased one may be used, from the start of the call (docs/decisions/0077)
     """
 
     of_key: dict[SigningKey, str] = field(default_factory=dict)
     leased: set[SigningKey] = field(default_factory=set)
-    lease_seconds: float = 0.0
+    lease_milliseconds: int = 0
 
 
 class MerchantsClient:
@@ -64,4 +64,4 @@ class MerchantsClient:
                 of_key[key] = one.secret
                 if one.key_id == one.preferred_key_id:
                     leased.add(key)
-        return SigningSecrets(of_key, leased, lease_milliseconds / 1000)
+        return SigningSecrets(of_key, leased, lease_milliseconds)

@@ -49,7 +49,7 @@ def consumer(deps: Deps) -> Consumer:
     return Consumer(
         CONSUMER,
         handle,
-        is_idle=lambda event: is_unpaid(event.payload),
+        has_no_effect=lambda event: is_unpaid(event.payload),
         lock_order=merchant_of,  # a credit changes this merchant's balance
         ids_in=ids_of(invoices_pb2.InvoiceFinished, "invoice_id"),
         db=deps.db,

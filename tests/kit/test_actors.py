@@ -488,8 +488,8 @@ def test_a_call_of_a_person_or_an_operator_is_logged_and_one_of_a_process_only_a
         call(shop, "Shop/Create")
         call(shop, "Shop/Confirm", with_token(shop.token()))
         call(shop, "Shop/Confirm", lambda: carry_cli("eve@laptop"))
-    assert [line["log_level"] for line in lines if line["event"] == "rpc_answered"] == [
-        "debug",
-        "info",
-        "info",
-    ]
+    process, person, operator = [line for line in lines if line["event"] == "rpc_answered"]
+    assert [line["log_level"] for line in (process, person, operator)] == ["debug", "info", "info"]
+    assert "author" not in process
+    assert UUID(person["author"]).version, "the person's id: names are not for logs"
+    assert operator["author"] == "cli:eve@laptop"

@@ -143,7 +143,14 @@ def test_a_form_of_several_servers_that_fails_later_is_refused_at_the_start_with
 
 
 @pytest.mark.parametrize(
-    "servers", ["nats:4222", "http://nats:4222", "nats://a:4222,tls://b:4222", "nats://,nats://b"]
+    "servers",
+    [
+        "nats:4222",
+        "http://nats:4222",
+        "nats://a:4222,tls://b:4222",
+        "nats://,nats://b",
+        "nats://a:4222,b:4222",
+    ],
 )
 def test_servers_of_nats_are_urls_of_one_kind(
     environment: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], servers: str

@@ -38,7 +38,7 @@ def start(db: Database, bus: Bus, subject: str) -> Iterator[Start]:
         handler: Handler,
         *,
         many: ManyHandler | None = None,
-        is_idle: Callable[[Incoming], bool] = lambda _event: False,
+        has_no_effect: Callable[[Incoming], bool] = lambda _event: False,
         park_after_failures: int = 20,
     ) -> Consumer:
         durable = f"durable-{subject.rpartition('.')[2]}"
@@ -53,7 +53,7 @@ def start(db: Database, bus: Bus, subject: str) -> Iterator[Start]:
             verifier=verifier(),
             clock=ManualClock(),
             many=many,
-            is_idle=is_idle,
+            has_no_effect=has_no_effect,
             park_after_failures=park_after_failures,
             first_retry_seconds=0.01,
         )
@@ -351,7 +351,7 @@ def test_many_events_with_a_forged_and_a_poisoned_one_among_them_take_effect_but
 def test_an_event_without_effect_is_acknowledged_and_its_parked_copy_goes(
     db: Database, bus: Bus, subject: str, start: Start
 ) -> None:
-    start(_note, is_idle=lambda event: event.payload.startswith(b"idle"))
+    start(_note, has_no_effect=lambda event: event.payload.startswith(b"idle"))
     unsigned = Outgoing(new_id(), subject, b"idle 1")
     wait_until(lambda: bus.publish([unsigned]) == [unsigned.event_id], "the copy", timeout_seconds=15)
     wait_until(lambda: len(_parked(db)) == 1, "the copy to be parked", timeout_seconds=20)

@@ -4,7 +4,7 @@ import base64
 import os
 import re
 from typing import Annotated, Final
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import SplitResult, parse_qs, urlsplit
 
 from pydantic import AfterValidator, AwareDatetime, BeforeValidator
 
@@ -43,7 +43,9 @@ def _postgresql_url(text: str) -> str:
     if len(hosts) != 1 or len(ports) != len(servers) or any(_HOST_AND_PORT(each) for each in servers):
         raise ValueError(_SEVERAL_SERVERS)
     if query.get("target_session_attrs") not in (["read-write"], ["primary"]):
-        raise ValueError(f"without target_session_attrs a standby would be used: {_SEVERAL_SERVERS}")
+        raise ValueError(
+            f"a standby would be used without target_session_attrs=read-write: {_SEVERAL_SERVERS}"
+        )
     return text
 
 
@@ -54,11 +56,20 @@ def nats_servers(text: str) -> list[str]:
 
 def _nats_url(text: str) -> str:
     parts = [urlsplit(each) for each in nats_servers(text)]
-    if not all(each.hostname for each in parts) or {each.scheme for each in parts} not in ({"nats"}, {"tls"}):
+    if not all(map(_has_host_and_port, parts)) or {each.scheme for each in parts} not in ({"nats"}, {"tls"}):
         raise ValueError(
-            "expected nats://user:password@host:port or tls://user:password@host:port, several with commas between"
+            "expected nats://user:password@host:port or tls://user:password@host:port; several servers with commas "
+            "between, each a whole URL of the same scheme"
         )
     return text
+
+
+def _has_host_and_port(parts: SplitResult) -> bool:
+    """Returns whether there is a host, and a port that can be one, if any: `a:4222,b:4222` has none."""
+    try:
+        return bool(parts.hostname) and (parts.port is None or parts.port > 0)
+    except ValueError:
+        return False
 
 
 def _address(text: str) -> str:
