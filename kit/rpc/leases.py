@@ -48,5 +48,16 @@ class Leases(Generic[K, A]):
             while len(self._held) > LEASES_MAX or self._first_has_ended():
                 self._held.popitem(last=False)
 
+    def answer(self, key: K, call: Callable[[], tuple[A, int]]) -> A:
+        """Returns the answer whose lease lasts, else that of `call`, which returns it with its lease in milliseconds.
+        Raises what the call raises.
+        """
+        leased = self.find(key)
+        if leased is None:
+            started_seconds = self.now_seconds()
+            leased, milliseconds = call()
+            self.hold(key, leased, started_seconds=started_seconds, milliseconds=milliseconds)
+        return leased
+
     def _first_has_ended(self) -> bool:
         return bool(self._held) and next(iter(self._held.values()))[0] <= self.now_seconds()

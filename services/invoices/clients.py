@@ -268,21 +268,13 @@ class MerchantsClient:
         self._leases = Leases[UUID, merchants_pb2.Merchant](now_seconds)
 
     def merchant(self, merchant_id: UUID) -> merchants_pb2.Merchant:
-        """Returns the merchant's state for a deal: the present one, or one whose lease lasts, so that no act that would
-        change it has been answered (docs/decisions/0077). Raises `Refused` MERCHANT_NOT_FOUND.
-        """
-        leased = self._leases.find(merchant_id)
-        if leased is not None:
-            return leased
-        started_seconds = self._leases.now_seconds()
-        answer = self._answer(self._choice_calls, merchant_id)
-        self._leases.hold(
-            merchant_id,
-            answer.merchant,
-            started_seconds=started_seconds,
-            milliseconds=answer.lease_milliseconds,
-        )
-        return answer.merchant
+        """Returns the merchant for a deal: the present one, or one whose lease lasts. Raises as `merchant_to_show`."""
+
+        def call() -> tuple[merchants_pb2.Merchant, int]:
+            answer = self._answer(self._choice_calls, merchant_id)
+            return answer.merchant, answer.lease_milliseconds
+
+        return self._leases.answer(merchant_id, call)
 
     def merchant_to_show(self, merchant_id: UUID) -> merchants_pb2.Merchant:
         """Returns the merchant for a page. Waits less than `merchant`. Raises `Refused` MERCHANT_NOT_FOUND."""
