@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from playwright.sync_api import Browser, expect
 
+from deploy.local.waiting import wait_until
 from fiatgate.merchants.v1 import merchants_pb2 as pb
 from gateway.pay.brand import (
     DARK_GROUNDS,
@@ -78,10 +79,23 @@ def branded(desk: Desk, shop: Shop, site: str) -> Iterator[Shop]:
         frame_origins=pb.AllowedOrigins(origins=[site, "https://shop.example:8443"]),
     )
     desk.merchants.ConfigureMerchant(change)
+    _wait_until_shown(shop, site, is_there=True)
     yield shop
     change.colour = ""
     change.frame_origins.ClearField("origins")
     desk.merchants.ConfigureMerchant(change)
+    _wait_until_shown(shop, site, is_there=False)
+
+
+def _wait_until_shown(shop: Shop, site: str, *, is_there: bool) -> None:
+    """A page shows its merchant as it was up to two seconds ago."""
+    link = shop.create()["payment_link"]
+
+    def is_shown() -> bool:
+        policy = requests.get(link, timeout=10).headers["Content-Security-Policy"]
+        return (site in policy) == is_there
+
+    wait_until(is_shown, "the merchant's settings on its page", timeout_seconds=30)
 
 
 @given(st.integers(0, 0xFFFFFF).map("#{:06x}".format))
