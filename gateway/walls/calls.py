@@ -87,7 +87,8 @@ KINDS: Final = (
         running=8,
         waiting=64,
         seconds=SHARE_WAIT_SECONDS,
-        share=Bound(running=2, waiting=6),
+        # Lists of 20 a second wait without a refusal while the first calls of a process take half a second.
+        share=Bound(running=2, waiting=14),
     ),
     Kind(
         "resends",
