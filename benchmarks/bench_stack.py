@@ -94,7 +94,7 @@ def _memory_mib(stack: Stack) -> dict[str, float]:
 
 
 def _supervision_mib(stack: Stack) -> float:
-    """The same of supervisord and of the process that `make run` is, which a cluster does not have."""
+    """Returns the memory of supervisord and of the process `make run`, MiB. A cluster has neither."""
     launcher = psutil.Process(stack.process_id)
     supervisord = psutil.Process(stack.programs()["postgres"].process_id).parent()
     assert supervisord is not None

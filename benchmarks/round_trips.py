@@ -41,7 +41,7 @@ Step = tuple[dict[str, float], Counter[str]]
 
 
 class Counted:
-    """What the stack does in a step."""
+    """Counts the statements and calls that the stack makes in a step."""
 
     def __init__(self, stack: Stack) -> None:
         self._log = stack.home.logs / "postgres.log"

@@ -48,7 +48,7 @@ class WatchedConnection(DriverConnection):
         self._lock = threading.Lock()
         self._waits_since: float | None = None
         self.statements = 1
-        """Of the next message that may each wait for a lock; set before it is sent."""
+        """The number of statements in the next message, each of which may wait for a lock."""
         _watchdog.watch(self)
 
     def bound(self, answer_seconds: float | None) -> None:

@@ -151,7 +151,7 @@ def test_totals_and_pages_are_those_of_a_plain_count_whatever_was_counted_when(
 
 
 def differences(world: World) -> list[tuple[str, str, str]]:
-    """What verify finds."""
+    """Returns the differences that `fiatgate verify` finds."""
     found, after = list[tuple[str, str, str]](), ""
     for _ in range(1000):
         page = books.check_page(world.deps.db, PART, after=after, limit=1000)
@@ -207,7 +207,7 @@ def test_verify_finds_a_count_that_is_not_that_of_the_invoices(
 
 
 def test_an_invoice_with_a_time_of_long_ago_is_found_and_counted_anew(world: World, cursor: Any) -> None:
-    """What docs/operations.md gives as the cure."""
+    """The statement of docs/operations.md mends the count."""
     shop(world, cursor)
     insert(cursor, MERCHANTS[0], world.clock.now() - timedelta(minutes=30), "EUR")
     assert differences(world) != []
