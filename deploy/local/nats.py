@@ -18,12 +18,17 @@ from deploy.local.home import write_private_json
 
 @dataclass(frozen=True, kw_only=True)
 class Nats:
-    """One server: the folder of its configuration and streams, its loopback port, the passwords of its users."""
+    """One server: the folder of its configuration and streams, its loopback port, the passwords of its users.
+
+    `routes` are the ports by which the servers of a cluster reach each other, this server's first; none: one server.
+    """
 
     folder: Path
     port: int
     passwords: Mapping[str, str]
     durable: bool = True
+    name: str = "fiatgate"
+    routes: tuple[int, ...] = ()
 
     def url(self, user: str) -> str:
         """Returns the address for a process, with its user and password."""
@@ -36,14 +41,22 @@ class Nats:
         if self.durable:
             # By default an acknowledged message waits up to two minutes for the disk: a crash would lose it.
             jetstream["sync_interval"] = "always"
-        config = {
-            "server_name": "fiatgate",
+        config: dict[str, object] = {
+            "server_name": self.name,
             "host": "127.0.0.1",
             "port": self.port,
             "max_control_line": nats_rights.CONTROL_LINE_MOST_BYTES,
             "jetstream": jetstream,
             "accounts": nats_rights.accounts(self.passwords),
         }
+        if self.routes:
+            config["cluster"] = {
+                "name": "fiatgate",
+                "host": "127.0.0.1",
+                "port": self.routes[0],
+                "no_advertise": True,
+                "routes": [f"nats://127.0.0.1:{port}" for port in self.routes[1:]],
+            }
         write_private_json(self._config, config)
 
     def command(self) -> list[str]:

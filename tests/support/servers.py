@@ -115,12 +115,16 @@ class PostgresServer(Server):
 class NatsServer(Server):
     """NATS with JetStream and the users of every deployment; what was acknowledged survives `stop` and `kill`."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, name: str = "fiatgate", routes: tuple[int, ...] = ()) -> None:
+        """`name` and `routes` make it a server of a cluster: see `deploy.local.nats`."""
         folder.mkdir(parents=True, exist_ok=True)
         super().__init__(folder / "nats.log")
         self.folder = folder
+        self.name = name
         passwords = {user: f"{user}-password" for user in USERS}
-        self._server = Nats(folder=folder, port=free_ports(1)[0], passwords=passwords)
+        self._server = Nats(
+            folder=folder, port=free_ports(1)[0], passwords=passwords, name=name, routes=routes
+        )
 
     @property
     def port(self) -> int:
