@@ -1,7 +1,8 @@
 """Identifiers: UUIDs that begin with their time, so that newer rows sort after older ones and indexes grow at one end.
 
 new_id       for rows that only the owner of the id or an operator can reach: UUIDv7
-secret_id    for things that anyone with the id may open, such as a payment link: UUIDv8 with 96 random bits
+secret_id    for things that anyone with the id may open, such as a payment link: UUIDv8 with 88 random bits, and the
+             number of the cell, the stack that has the thing
 """
 
 import re
@@ -12,10 +13,12 @@ from typing import Final
 
 import uuid_utils.compat
 
-SECRET_BITS: Final = 96
+SECRET_BITS: Final = 88
 """A UUIDv7 has 74 random bits, and ids that one process makes within a millisecond differ in 32 of them only."""
 TIME_BITS: Final = 26
 UNIT_SECONDS: Final = 64
+CELL_BITS: Final = 8
+MOST_CELL: Final = (1 << CELL_BITS) - 1
 
 _VERSION_8: Final = 8 << 76
 _VARIANT: Final = 0b10 << 62
@@ -31,15 +34,18 @@ def new_id() -> uuid.UUID:
     return uuid_utils.compat.uuid7()
 
 
-def secret_id(at: datetime) -> uuid.UUID:
+def secret_id(at: datetime, *, cell: int) -> uuid.UUID:
     """Returns a fresh UUIDv8 (RFC 9562, 5.8) that can't be guessed, not even from others made at the same time.
 
-    Its first 26 bits are `at` in units of 64 seconds since 1970; all others but version and variant are random. Ids of
-    one unit are in no order. The units begin again at zero in February 2106; then new ids sort before old ones, and
-    nothing else changes. All sort after the UUIDv7 that invoices had before.
+    Its first 26 bits are `at` in units of 64 seconds since 1970, its last 8 are the cell, 0 to 255, so its last two
+    digits are; all others but version and variant are random. Ids of one unit are in no order. The units begin again at
+    zero in February 2106; then new ids sort before old ones, and nothing else changes. All sort after the UUIDv7 that
+    invoices had before.
     """
+    if not 0 <= cell <= MOST_CELL:
+        raise ValueError(f"cell: expected 0 to {MOST_CELL}, not {cell}")
     units = int(at.timestamp()) // UNIT_SECONDS % (1 << TIME_BITS)
-    bits = units << SECRET_BITS | secrets.randbits(SECRET_BITS)
+    bits = (units << SECRET_BITS | secrets.randbits(SECRET_BITS)) << CELL_BITS | cell
     high, middle, low = bits >> 74, bits >> 62 & 0xFFF, bits & ((1 << 62) - 1)
     return uuid.UUID(int=high << 80 | _VERSION_8 | middle << 64 | _VARIANT | low)
 

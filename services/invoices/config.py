@@ -7,6 +7,7 @@ from pydantic import Field
 
 from kit.base.config.processes import FourEyesSettings
 from kit.base.config.values import Address, CommaSeparated, Key
+from kit.base.ids import MOST_CELL
 from services.invoices.domain.creating import CustomerLimit
 
 
@@ -56,6 +57,13 @@ class InvoicesSettings(FourEyesSettings):
         le=5,
         description="servers that keep a copy of the stream, at most as many as the NATS cluster has; an "
         "existing stream gets more, never fewer",
+    )
+    cell: int = Field(
+        default=0,
+        ge=0,
+        le=MOST_CELL,
+        description="number of this stack among several that share the merchants; the last two digits of new "
+        "invoice ids, in hexadecimal",
     )
 
     @property

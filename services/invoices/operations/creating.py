@@ -52,7 +52,7 @@ def create_invoice(
     now = deps.clock.now()
     catalog = deps.catalog.catalog()
     new = NewInvoice(
-        id=secret_id(now),  # the id gives access to the customer's page
+        id=secret_id(now, cell=deps.settings.cell),  # the id gives access to the customer's page
         merchant_id=values.uuid("merchant_id", merchant.merchant_id),
         key_id=values.uuid("key_id", key_id),
         external_id=values.text("external_id", external_id, most=EXTERNAL_ID_MAX_CHARACTERS),
