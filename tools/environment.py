@@ -1,6 +1,6 @@
 """Makes `.venv` and installs the locked packages, with their progress; Python's standard library is all that it needs.
 
-python3 tools/environment.py runs        what Fiatgate runs on (requirements.lock)
+python3 tools/environment.py runs        what `make run` runs on (requirements-local.lock)
 python3 tools/environment.py develops    what its tests need besides (requirements-dev.lock)
 
 An environment of another Python or another folder does not work, and neither does half of one, nor one that has lost
@@ -31,7 +31,10 @@ BEGUN: Final = FOLDER / ".begun"
 LOG: Final = FOLDER / "install.log"
 LEAST_PYTHON: Final = (3, 11)
 
-LOCKS: Final = {"runs": ("requirements.lock",), "develops": ("requirements.lock", "requirements-dev.lock")}
+LOCKS: Final = {
+    "runs": ("requirements-local.lock",),
+    "develops": ("requirements-local.lock", "requirements-dev.lock"),
+}
 PURPOSES: Final = {"runs": "what Fiatgate runs on", "develops": "what its tests need"}
 
 _PINNED: Final = re.compile(r"([A-Za-z0-9._-]+)==").match
@@ -70,7 +73,7 @@ def prepare(purpose: str) -> None:
         shutil.rmtree(FOLDER)
         _make()
     if not is_installed("runs"):
-        _install("runs", "requirements.lock", editable=True)
+        _install("runs", "requirements-local.lock", editable=True)
     if purpose != "runs" and not is_installed(purpose):
         _install(purpose, "requirements-dev.lock")
 

@@ -451,7 +451,7 @@ def test_the_image_copies_all_that_is_installed() -> None:
         "include"
     ]
     assert {each.removesuffix("*") for each in packages} <= {path.partition("/")[0] for path in kept}
-    assert {"pyproject.toml", "requirements.lock", "README.md", "LICENSE"} <= kept
+    assert {"pyproject.toml", "requirements.lock", "tools/slim.py", "README.md", "LICENSE"} <= kept
 
 
 # -- as kubectl sees it

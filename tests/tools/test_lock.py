@@ -28,19 +28,24 @@ def asked_for(requirements: list[str]) -> set[str]:
 
 def test_every_dependency_is_locked() -> None:
     assert asked_for(PROJECT["dependencies"]) <= locked("requirements.lock"), "run `make lock`"
-    assert asked_for(PROJECT["optional-dependencies"]["dev"]) <= locked("requirements-dev.lock"), (
-        "run `make lock`"
-    )
+    extras = PROJECT["optional-dependencies"]
+    assert asked_for(extras["local"]) <= locked("requirements-local.lock"), "run `make lock`"
+    assert asked_for(extras["dev"]) <= locked("requirements-dev.lock"), "run `make lock`"
 
 
-def test_tests_run_on_what_users_run_on() -> None:
+def test_the_image_has_no_servers_of_the_laptop() -> None:
+    needed = {"setuptools"}  # pytoniq-core asks for it; the image loses it after its build
+    assert not (locked("requirements.lock") & asked_for(PROJECT["optional-dependencies"]["local"])) - needed
+
+
+def test_tests_run_on_what_users_and_the_image_run_on() -> None:
     def lines(file: str) -> set[str]:
         return set(re.findall(r"^[A-Za-z0-9._-]+==[^\\]+", (ROOT / file).read_text(), re.MULTILINE))
 
-    assert lines("requirements.lock") <= lines("requirements-dev.lock")
+    assert lines("requirements.lock") < lines("requirements-local.lock") < lines("requirements-dev.lock")
 
 
-@pytest.mark.parametrize("file", ["requirements.lock", "requirements-dev.lock"])
+@pytest.mark.parametrize("file", ["requirements.lock", "requirements-local.lock", "requirements-dev.lock"])
 def test_a_lock_has_a_hash_for_everything_and_no_address(file: str) -> None:
     text = (ROOT / file).read_text()
     for entry in re.split(r"\n(?=[A-Za-z0-9])", text):
