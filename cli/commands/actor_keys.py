@@ -11,8 +11,11 @@ app = typer.Typer(help="Keys that sign the tokens of people.", no_args_is_help=T
 
 @app.command("rotate", epilog="Example: fiatgate actor-keys rotate")
 def rotate(*, as_json: Json = False) -> None:
-    """Make a new key; tokens of the one before count for two minutes more."""
+    """Make a new key. It signs after 75 seconds. Tokens of the one before count for three minutes."""
     made = connection.actor_keys().RotateActorKey(pb.RotateActorKeyRequest())
     output.outcome(
-        made, f"Actor tokens are signed with key {made.key_id}.", everything=False, as_json=as_json
+        made,
+        f"In 75 seconds actor tokens will be signed with key {made.key_id}.",
+        everything=False,
+        as_json=as_json,
     )

@@ -22,10 +22,14 @@ MEMBERS_INVITATIONS_A_DAY_MOST: Final = 50
 STEP_UP_LASTS: Final = timedelta(minutes=5)
 CHALLENGE_LASTS: Final = timedelta(minutes=5)
 TOTP_STARTED_LASTS: Final = timedelta(minutes=15)
-KEY_OVERLAP: Final = timedelta(minutes=2)
-"""How long a replaced signing key stays known: its last token lives for a minute, and a process may sign with it for
-`KEY_KEPT` after another one replaced it."""
 KEY_KEPT: Final = timedelta(seconds=10)
+"""How long a process uses the signing key that it has read."""
+KEY_PUBLISHED_AHEAD: Final = timedelta(seconds=75)
+"""How long a new signing key is published before it signs: every service fetches the keys once a minute, give or take a
+tenth, so it knows the key before the first token."""
+KEY_OVERLAP: Final = timedelta(minutes=3)
+"""How long a replaced signing key stays known: it signs for `KEY_PUBLISHED_AHEAD` and, in some process, for `KEY_KEPT`
+more; its last token lives for a minute."""
 AHEAD_AT_MOST: Final = timedelta(seconds=5)
 """How far the clock of another process may be ahead."""
 SESSIONS_OPEN_MOST: Final = 20

@@ -218,7 +218,7 @@ class Guess(Base):
 
 
 class SigningKey(Base):
-    """An Ed25519 key of actor tokens, the private part encrypted. The newest one signs."""
+    """An Ed25519 key of actor tokens, the private part encrypted. The newest that all services know signs."""
 
     __tablename__ = "signing_keys"
     __table_args__ = (CheckConstraint("octet_length(public_key) = 32", name="public_key"),)

@@ -10,9 +10,11 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from sqlalchemy import text
 
 from kit.base.vault import MasterKeyMissing
+from kit.rpc.actor_keys import FETCH_SECONDS, REFRESH_SECONDS
 from kit.rpc.actor_tokens import Invalid, read_token
+from kit.work import worker
 from services.accounts.config import AccountsSettings
-from services.accounts.credentials.actor_keys import KeptKey
+from services.accounts.domain import KEY_KEPT, KEY_PUBLISHED_AHEAD
 from services.accounts.operations import keys, pruning
 from services.accounts.wiring import Deps, wire
 from tests.accounts.house import Someone, authorize, operator
@@ -67,28 +69,60 @@ def test_a_token_names_the_person_and_counts_for_a_minute(
         read_token(token, published, now=clock.now())
 
 
+def test_a_new_key_signs_once_every_service_has_fetched_it(
+    deps: Deps, ada: Someone, clock: ManualClock
+) -> None:
+    """A service that does not know a key fetches all of them meanwhile: its pages would be late, or fail."""
+    token_of(ada)
+    fetched_before = Published(deps)
+    keys.rotate_actor_key(deps)
+    fetched_later = Published(deps)
+    assert (len(fetched_before), len(fetched_later)) == (1, 2)
+    clock.advance(seconds=74)
+    read_token(token_of(ada), fetched_before, now=clock.now())
+    clock.advance(seconds=11)
+    token = token_of(ada)
+    read_token(token, fetched_later, now=clock.now())
+    with pytest.raises(Invalid, match="key"):
+        read_token(token, fetched_before, now=clock.now())
+
+
+def test_a_key_that_is_replaced_at_once_signs_in_its_turn(
+    deps: Deps, ada: Someone, clock: ManualClock
+) -> None:
+    token_of(ada)
+    keys.rotate_actor_key(deps)
+    clock.advance(seconds=40)
+    fetched = Published(deps)
+    keys.rotate_actor_key(deps)
+    clock.advance(seconds=40)
+    read_token(token_of(ada), fetched, now=clock.now())
+    clock.advance(seconds=50)
+    with pytest.raises(Invalid, match="key"):
+        read_token(token_of(ada), fetched, now=clock.now())
+    read_token(token_of(ada), Published(deps), now=clock.now())
+
+
+def test_a_key_is_published_for_longer_than_services_take_to_fetch_it() -> None:
+    slowest_seconds = REFRESH_SECONDS * max(worker._PACES) + FETCH_SECONDS
+    assert slowest_seconds < KEY_PUBLISHED_AHEAD.total_seconds()
+
+
 def test_a_replaced_key_counts_until_its_last_token_has_ended(
     deps: Deps, ada: Someone, clock: ManualClock
 ) -> None:
-    before = token_of(ada)
-    another_process = replace(deps, kept_key=KeptKey())
-    keys.signing_key(another_process)
+    keys.signing_key(deps)
     keys.rotate_actor_key(deps)
-    after, late = token_of(ada), token_of(replace_deps(ada, another_process))
-    published = Published(deps)
-    assert len(published) == 2
-    for token in (before, after, late):
-        assert read_token(token, published, now=clock.now()).name == ada.email
-    clock.advance(seconds=10)
-    read_token(token_of(replace_deps(ada, another_process)), published, now=clock.now())
-    clock.advance(minutes=2)
+    clock.advance(seconds=KEY_PUBLISHED_AHEAD.total_seconds() - 0.001)
+    keys.signing_key(deps)
+    clock.advance(seconds=KEY_KEPT.total_seconds() - 0.001)
+    last = token_of(ada)
+    clock.advance(seconds=59)
+    assert read_token(last, Published(deps), now=clock.now()).name == ada.email
+    clock.advance(minutes=1)
     assert len(Published(deps)) == 1
     with pytest.raises(Invalid, match="key"):
-        read_token(before, Published(deps), now=clock.now())
-
-
-def replace_deps(someone: Someone, deps: Deps) -> Someone:
-    return replace(someone, deps=deps)
+        read_token(last, Published(deps), now=clock.now())
 
 
 def test_the_first_key_is_there_before_a_token_and_a_key_is_replaced_when_it_is_old(

@@ -1608,7 +1608,8 @@ class ActorKeysServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def RotateActorKey(self, request, context):
-        """Makes a new signing key; the one before stays known until its tokens have ended.
+        """Makes a new signing key. It signs when every service has had the time to fetch it, and the one before stays known until
+        its tokens have ended.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

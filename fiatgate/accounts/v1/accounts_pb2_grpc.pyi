@@ -579,7 +579,9 @@ class ActorKeysServiceStub:
     ListActorKeys: _grpc.UnaryUnaryMultiCallable[_accounts_pb2.ListActorKeysRequest, _accounts_pb2.ListActorKeysResponse]
     """Every key whose tokens may still be alive."""
     RotateActorKey: _grpc.UnaryUnaryMultiCallable[_accounts_pb2.RotateActorKeyRequest, _accounts_pb2.RotateActorKeyResponse]
-    """Makes a new signing key; the one before stays known until its tokens have ended."""
+    """Makes a new signing key. It signs when every service has had the time to fetch it, and the one before stays known until
+    its tokens have ended.
+    """
 
 @_typing.type_check_only
 class ActorKeysServiceAsyncStub(ActorKeysServiceStub):
@@ -592,7 +594,9 @@ class ActorKeysServiceAsyncStub(ActorKeysServiceStub):
     ListActorKeys: _aio.UnaryUnaryMultiCallable[_accounts_pb2.ListActorKeysRequest, _accounts_pb2.ListActorKeysResponse]  # type: ignore[assignment]
     """Every key whose tokens may still be alive."""
     RotateActorKey: _aio.UnaryUnaryMultiCallable[_accounts_pb2.RotateActorKeyRequest, _accounts_pb2.RotateActorKeyResponse]  # type: ignore[assignment]
-    """Makes a new signing key; the one before stays known until its tokens have ended."""
+    """Makes a new signing key. It signs when every service has had the time to fetch it, and the one before stays known until
+    its tokens have ended.
+    """
 
 class ActorKeysServiceServicer(metaclass=_abc_1.ABCMeta):
     """The public keys of actor tokens, for every service that checks them.
@@ -614,7 +618,9 @@ class ActorKeysServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _accounts_pb2.RotateActorKeyRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_accounts_pb2.RotateActorKeyResponse, _abc.Awaitable[_accounts_pb2.RotateActorKeyResponse]]:
-        """Makes a new signing key; the one before stays known until its tokens have ended."""
+        """Makes a new signing key. It signs when every service has had the time to fetch it, and the one before stays known until
+        its tokens have ended.
+        """
 
 def add_ActorKeysServiceServicer_to_server(servicer: ActorKeysServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...
 

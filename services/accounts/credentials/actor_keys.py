@@ -25,9 +25,6 @@ class KeptKey:
     def set(self, key: SigningKey, until: datetime) -> None:
         self._kept = (key, until)
 
-    def forget(self) -> None:
-        self._kept = None
-
 
 def new_private_key() -> Ed25519PrivateKey:
     return Ed25519PrivateKey.generate()

@@ -1,7 +1,7 @@
 """The signing keys of actor tokens: making, replacing, publishing; and the rotation of the master key."""
 
 from collections.abc import Mapping, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Final
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
@@ -14,7 +14,7 @@ from kit.observe.log import get_logger
 from kit.rpc.actor_tokens import raw_public_key
 from services.accounts.credentials import actor_keys
 from services.accounts.credentials.actor_keys import SigningKey
-from services.accounts.domain import KEY_KEPT
+from services.accounts.domain import KEY_KEPT, KEY_PUBLISHED_AHEAD
 from services.accounts.store import factors, keys, mails
 from services.accounts.store.keys import StoredKey
 from services.accounts.wiring import Deps
@@ -26,7 +26,7 @@ _log = get_logger()
 
 
 def list_actor_keys(deps: Deps) -> Sequence[StoredKey]:
-    """Returns the key that signs, and those before it whose tokens may still be alive."""
+    """Returns the newest key, and those before it that sign or whose tokens may still be alive."""
     with deps.db.autocommit() as connection:
         return keys.known_keys(connection, now=deps.clock.now())
 
@@ -55,30 +55,37 @@ class OwnKeys:
 
 
 def rotate_actor_key(deps: Deps) -> str:
-    """Makes a new signing key and returns its id. Other processes sign with the one before for some seconds more."""
+    """Makes a new signing key and returns its id. It signs once every service has had the time to fetch it."""
     with deps.db.transaction() as tx:
         keys.lock_keys(tx)
         made = _made(deps, tx)
         acts.record(tx, "actor_key.rotate", f"actor_key:{made.id}")
-    deps.kept_key.forget()
     _log.info("actor_key_rotated", key_id=str(made.id))
     return str(made.id)
 
 
 def signing_key(deps: Deps) -> SigningKey:
-    """Returns the newest key, as it was at most `KEY_KEPT` ago; makes the first one."""
+    """Returns the key that signs now, read at most `KEY_KEPT` ago; makes the first one."""
     now = deps.clock.now()
     if (kept := deps.kept_key.get(now)) is not None:
         return kept
-    with deps.db.transaction() as tx:
-        stored = keys.signing_key(tx)
-        if stored is None:
-            keys.lock_keys(tx)
-            stored = keys.signing_key(tx) or _made(deps, tx)
+    stored = _signing_at(now, list_actor_keys(deps)) or _first_key(deps)
     private_key = actor_keys.private_from(deps.vault.open(stored.sealed_private_key))
     key = SigningKey(str(stored.id), private_key)
     deps.kept_key.set(key, now + KEY_KEPT)
     return key
+
+
+def _signing_at(now: datetime, known: Sequence[StoredKey]) -> StoredKey | None:
+    """Returns the newest key that every service knows; the oldest one when there is none: nothing signed before it."""
+    published = (each for each in known if each.created_at <= now - KEY_PUBLISHED_AHEAD)
+    return next(published, known[-1] if known else None)
+
+
+def _first_key(deps: Deps) -> StoredKey:
+    with deps.db.transaction() as tx:
+        keys.lock_keys(tx)
+        return keys.newest_key(tx) or _made(deps, tx)
 
 
 def replace_old_key(deps: Deps) -> bool:
@@ -88,7 +95,7 @@ def replace_old_key(deps: Deps) -> bool:
     oldest = deps.clock.now() - timedelta(days=deps.settings.actor_key_days)
     with deps.db.transaction() as tx:
         keys.lock_keys(tx)
-        stored = keys.signing_key(tx)
+        stored = keys.newest_key(tx)
         if stored is not None and stored.created_at > oldest:
             return False
         made = _made(deps, tx)

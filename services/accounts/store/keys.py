@@ -26,12 +26,12 @@ _KEYS = Rows(StoredKey, table_of(SigningKey))
 
 
 def known_keys(connection: Connection, *, now: datetime) -> list[StoredKey]:
-    """Returns the key that signs, and those before it whose tokens may still be alive; newest first."""
+    """Returns the newest key, and those before it that sign or whose tokens may still be alive; newest first."""
     counts = or_(SigningKey.replaced_at.is_(None), SigningKey.replaced_at > now - KEY_OVERLAP)
     return _KEYS.all(connection.execute(select(*_KEYS.columns).where(counts).order_by(SigningKey.id.desc())))
 
 
-def signing_key(tx: Tx) -> StoredKey | None:
+def newest_key(tx: Tx) -> StoredKey | None:
     current = select(*_KEYS.columns).where(SigningKey.replaced_at.is_(None))
     return _KEYS.one_or_none(tx.execute(current.order_by(SigningKey.id.desc()).limit(1)))
 
@@ -42,7 +42,7 @@ def lock_keys(tx: Tx) -> None:
 
 
 def add_key(tx: Tx, key: StoredKey) -> None:
-    """Stores the key that signs from now on, in place of the one before."""
+    """Stores the newest key, which replaces the one before."""
     tx.execute(update(SigningKey).where(SigningKey.replaced_at.is_(None)).values(replaced_at=key.created_at))
     row = SigningKey(
         id=key.id,
