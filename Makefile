@@ -9,7 +9,7 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; 
 	"$$p" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo "$$p" && break; done)
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo cli test bench faults rolling lint types verify protos docs lock browser clean runs develops port
+.PHONY: help run demo cli test bench faults rolling cluster lint types verify protos docs lock browser clean runs develops port
 
 help: ## what there is
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /make \1\t/' | expand -t 14
@@ -34,6 +34,9 @@ faults: develops ## kill, stop and cut off processes under load, read the books:
 
 rolling: develops ## replace every process under 200 requests a second, as Kubernetes does: ARGS="--rounds 3"
 	@exec $(BIN)/python -m tests.rolling $(ARGS)
+
+cluster: develops ## the same and killed databases on the cluster of kubectl: ARGS="registry.example.com/fiatgate:1"
+	@exec $(BIN)/python -m tests.cluster $(ARGS)
 
 lint: develops ## ruff: rules and format
 	$(BIN)/ruff check .

@@ -31,6 +31,7 @@ from tests.support.signing import PUBLIC_KEYS, SEAL_KEY, SIGNING_KEY
 
 INVOICE_TTL_SECONDS: Final = 5
 HTTP_PORT: Final = 8080
+LEAVING_AT_ONCE: Final = 4  # pods of each Deployment: more than are replaced
 MASTER_KEY: Final = "MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE="
 
 
@@ -39,13 +40,14 @@ class Cluster:
 
     def __init__(self, folder: Path, *, pace: Pace) -> None:
         self.folder = folder
-        self.endpoints = Endpoints()
+        self.endpoints = Endpoints(pace.names_kept_seconds)
         self.restarts = 0
         self._pace = pace
         self._opened = ExitStack()
         self._lock = threading.Lock()
         # They die with the thread that started them, not only with this process (deploy.local.child): so one for all.
         self._starter = ThreadPoolExecutor(1)
+        self._leaving = ThreadPoolExecutor(len(manifests.DEPLOYMENTS) * LEAVING_AT_ONCE)
         self._network = f"127.{64 + os.getpid() % 128}.{os.getpid() // 128 % 256}"
         self._addresses = iter(range(1, 255))
         self._pods: dict[str, list[Pod]] = {name(each): [] for each in manifests.DEPLOYMENTS}
@@ -64,6 +66,7 @@ class Cluster:
             # As the version before has left them: `migrate` comes when it comes.
             self._database_urls = {each: databases.fresh(each, schema.needs(each)) for each in SERVICES}
             opened.enter_context(self._starter)
+            opened.enter_context(self._leaving)
             opened.callback(self._stop_pods)
             self._start_pods()
             self._home = Home(self.folder / "home")
@@ -130,19 +133,21 @@ class Cluster:
 
     # -- rolling
 
-    def roll(self, deployment: Manifest, order: Sequence[int], *, tell: Callable[[str], None]) -> None:
-        """Replace its pods one after the other, in this order: the next one is ready before one leaves."""
+    def roll(
+        self, deployment: Manifest, order: Sequence[int], *, tell: Callable[[str], None]
+    ) -> list[Future[None]]:
+        """Replace its pods one after the other, in this order: the next one is ready before one leaves. Returns what
+        ends when one has left, or raises Broken.
+        """
         assert deployment["spec"]["strategy"]["rollingUpdate"] == {"maxUnavailable": 0, "maxSurge": 1}
         old = list(self._pods[name(deployment)])
-        with ThreadPoolExecutor(len(old)) as leaving:
-            left: list[Future[None]] = []
-            for number in order:
-                new = self._start(deployment)
-                self._join(deployment, new)
-                tell(f"{new} replaces {old[number].address}")
-                left.append(leaving.submit(self._leave, deployment, old[number], tell))
-        for each in left:
-            each.result()
+        left: list[Future[None]] = []
+        for number in order:
+            new = self._start(deployment)
+            self._join(deployment, new)
+            tell(f"{new} replaces {old[number].address}")
+            left.append(self._leaving.submit(self._leave, deployment, old[number], tell))
+        return left
 
     def migrate(self) -> None:
         """The Jobs of all services at once. Raises Broken when one fails."""

@@ -1,4 +1,6 @@
-"""Where the pods of a Service are: a name server that tells of those that are ready, as a cluster's does."""
+"""Where the pods of a Service are: a name server that tells of those that are ready, and keeps each answer for a while,
+as a cluster's does.
+"""
 
 from __future__ import annotations
 
@@ -7,18 +9,26 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Final, Self
 
+import dns.message
+
+from kit.base.clock import monotonic_seconds
 from tests.kit.name_server import NameServer
 
 DOMAIN: Final = "rolling.test"
 
 
 class Endpoints:
-    """Which pods of a Service are ready: told by a name server, as a cluster tells of a headless Service."""
+    """Which pods of a Service are ready: told by a name server, as a cluster tells of a headless Service.
 
-    def __init__(self) -> None:
+    kept_seconds  so long an answer is given again, whatever has changed meanwhile; one without addresses is not kept
+    """
+
+    def __init__(self, kept_seconds: float = 0.0) -> None:
         self._names = NameServer()
         self._lock = threading.Lock()
         self._ready: dict[str, list[str]] = {}
+        self._kept_seconds = kept_seconds
+        self._kept_until: dict[str, float] = {}  # by service; of answers with addresses
         self._server = socketserver.ThreadingUDPServer(("127.0.0.1", 0), self._handler())
 
     def __enter__(self) -> Self:
@@ -49,17 +59,26 @@ class Endpoints:
 
     def _change(self, service: str, change: Callable[[list[str]], None]) -> None:
         with self._lock:
-            ready = self._ready.setdefault(service, [])
-            change(ready)
-            self._names.tell(f"{service}.{DOMAIN}", list(ready))
+            change(self._ready.setdefault(service, []))
+
+    def _answer(self, wire: bytes) -> bytes | None:
+        (question,) = dns.message.from_wire(wire).question
+        service = question.name.to_text().split(".")[0]
+        with self._lock:
+            now = monotonic_seconds()
+            if now >= self._kept_until.get(service, now):
+                ready = list(self._ready.get(service, ()))
+                self._names.tell(f"{service}.{DOMAIN}", ready)
+                self._kept_until[service] = now + self._kept_seconds if ready else now
+            return self._names.answer(wire)
 
     def _handler(self) -> type[socketserver.BaseRequestHandler]:
-        names = self._names
+        answer = self._answer
 
         class Handler(socketserver.BaseRequestHandler):
             def handle(self) -> None:
                 wire, reply_to = self.request
-                if (answer := names.answer(wire)) is not None:
-                    reply_to.sendto(answer, self.client_address)
+                if (known := answer(wire)) is not None:
+                    reply_to.sendto(known, self.client_address)
 
         return Handler

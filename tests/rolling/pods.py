@@ -26,6 +26,10 @@ from tests.k8s.manifests import Manifest, container, name, pod
 
 START_SECONDS: Final = 120
 READY_EVERY_SECONDS: Final = 0.1
+HEARD_SECONDS: Final = 2.5
+"""Until the cluster's name server and nodes know that a pod leaves."""
+NAMES_KEPT_SECONDS: Final = 30.0
+"""The longest that name servers of clusters keep an answer: docs/operations.md, Rolling restarts."""
 
 
 class Broken(Exception):
@@ -34,11 +38,13 @@ class Broken(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class Pace:
-    """How much sooner things happen than on a cluster.
+    """How slowly news travels.
 
-    leaving_seconds  how long a pod is still called after it was told to leave; None: as its preStop says
+    names_kept_seconds  so long the name server gives an answer again
+    leaving_seconds     how long a pod goes on after it was told to leave; None: as its preStop says
     """
 
+    names_kept_seconds: float = NAMES_KEPT_SECONDS
     leaving_seconds: float | None = None
 
 
@@ -89,7 +95,7 @@ class Pod:
                 raise Broken(str(late)) from None
 
     def leave(self, pace: Pace, unlist: Callable[[], None]) -> None:
-        """What Kubernetes does to a pod it deletes. Its callers hear of it halfway through its preStop.
+        """What Kubernetes does to a pod it deletes. Callers hear of it when the name server gives them a new answer.
         Raises Broken when it has to be killed, or ends otherwise than it should.
         """
         pre_stop_seconds = 0
@@ -98,9 +104,9 @@ class Pod:
             pre_stop_seconds = int(seconds)
         leaving_seconds = pre_stop_seconds if pace.leaving_seconds is None else pace.leaving_seconds
         rest = threading.Event()
-        rest.wait(leaving_seconds / 2)
+        rest.wait(heard_seconds := min(HEARD_SECONDS, leaving_seconds / 2))
         unlist()
-        rest.wait(leaving_seconds / 2)
+        rest.wait(leaving_seconds - heard_seconds)
         self._process.send_signal(signal.SIGTERM)
         try:
             code = self._process.wait(self._patience_seconds - pre_stop_seconds)

@@ -7,7 +7,7 @@ from __future__ import annotations
 import random
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Final
 
@@ -109,6 +109,7 @@ def _under_load(
     order = chance.sample(DEPLOYMENTS, len(DEPLOYMENTS))
     pods = {name(each): chance.sample(range(replicas(each)), of_each or replicas(each)) for each in order}
     over = threading.Event()
+    left: list[Future[None]] = []
 
     def take(step: Manifest | None) -> str | None:
         try:
@@ -116,7 +117,7 @@ def _under_load(
                 cluster.migrate()
                 tell("migrated")
             else:
-                cluster.roll(step, pods[name(step)], tell=tell)
+                left.extend(cluster.roll(step, pods[name(step)], tell=tell))
         except Broken as broken:
             return str(broken)
         return None
@@ -128,6 +129,7 @@ def _under_load(
         asked = asking.submit(load.run, over.is_set)
         try:
             broken = [each for each in rolling.map(take, steps) if each]
+            broken += [str(why) for each in left if (why := each.exception())]
         finally:
             over.set()
         asked.result()

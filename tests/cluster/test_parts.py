@@ -1,0 +1,204 @@
+"""The parts of `make cluster` that need no cluster: what it asks kubectl to make, when it refuses, and that its verdict
+can fail.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+import yaml
+
+from tests.cluster import __main__ as command
+from tests.cluster import overlay, verdicts
+from tests.cluster.kube import missing_images
+from tests.cluster.overlay import MARK, Overlay
+from tests.k8s.manifests import SERVICES, needs_kubectl
+
+FINE: Final[dict[str, Any]] = {
+    "requests": 400,
+    "asked_seconds": 20,
+    "failed": 0,
+    "failures": {},
+    "when": [],
+    "p50_ms": 5,
+    "p99_ms": 9,
+    "gap_seconds": 0.3,
+    "unreadable": 0,
+}
+
+
+# -- the verdict
+
+
+def test_a_load_that_was_answered_is_kept() -> None:
+    assert verdicts.of_load(FINE, nothing_fails=True, gap_seconds=15) == []
+
+
+@pytest.mark.parametrize(
+    ("what", "said"),
+    [
+        ({"failed": 1, "failures": {"read: 503": 1}, "when": [3.2]}, "1 failed, read: 503"),
+        ({"gap_seconds": 15.1}, "no answer for 15.1 s"),
+        ({"unreadable": 2}, "2 invoices that had been answered"),
+        ({"requests": 3}, "only 3 requests"),
+    ],
+    ids=["a failure", "silence", "a lost invoice", "no load"],
+)
+def test_a_load_is_broken_by(what: dict[str, Any], said: str) -> None:
+    wrong = verdicts.of_load(FINE | what, nothing_fails=True, gap_seconds=15)
+    assert said in wrong[0]
+
+
+def test_while_a_part_is_killed_requests_may_fail_and_no_answer_may_be_lost() -> None:
+    failing = FINE | {"failed": 1, "failures": {"read: 503": 1}, "when": [3.2]}
+    assert verdicts.of_load(failing, nothing_fails=False, gap_seconds=15) == []
+    assert verdicts.of_load(failing | {"unreadable": 1}, nothing_fails=False, gap_seconds=15)
+
+
+@pytest.mark.parametrize(
+    ("reached", "wrong", "told"),
+    [
+        ({"gateway:80": True, "nats:4222": False, "invoices:50051": False}, 0, ""),
+        ({"gateway:80": True, "nats:4222": True, "invoices:50051": True}, 0, "not enforced"),
+        ({"gateway:80": True, "nats:4222": True, "invoices:50051": False}, 1, ""),
+        ({"gateway:80": False, "nats:4222": False, "invoices:50051": False}, 1, ""),
+    ],
+    ids=["enforced", "none enforced", "one open", "shut to all"],
+)
+def test_policies(reached: dict[str, bool], wrong: int, told: str) -> None:
+    found, said = verdicts.of_policies(reached, ["gateway:80"])
+    assert (len(found), said) == (wrong, told)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told", "verdict"),
+    [((), "", "kept"), ((), "not enforced", "not enforced"), (("1 failed",), "not enforced", "broken")],
+    ids=["nothing", "told", "wrong"],
+)
+def test_the_verdict_of_a_step(wrong: tuple[str, ...], told: str, verdict: str) -> None:
+    assert verdicts.Row(step="purchases", seen="", seconds=1, wrong=wrong, told=told).verdict == verdict
+
+
+def test_a_step_that_kubectl_fails_is_broken_and_the_rest_is_deleted(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """By a kubectl that does not apply."""
+    nothing = {"kind": "List", "items": []}
+    kubectl(
+        tmp_path / "bin", {"version": {}, "namespaces": nothing, "persistentvolumes": nothing, "delete": {}}
+    )
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
+    assert command.main([]) == 1
+    assert "broken" in capsys.readouterr().out
+    assert "delete namespace fiatgate-trial" in (tmp_path / "bin" / "asked").read_text()
+
+
+# -- refusals
+
+
+def kubectl(folder: Path, answers: dict[str, Any]) -> None:
+    """An executable `kubectl` there, which prints the answer to the first of these words among its arguments; without
+    one it fails. It notes its arguments in `asked`.
+    """
+    folder.mkdir()
+    program = folder / "kubectl"
+    known = json.dumps({word: json.dumps(answer) for word, answer in answers.items()})
+    program.write_text(
+        "#!/usr/bin/env python3\n"
+        "import json, sys\n"
+        f"open({str(folder / 'asked')!r}, 'a').write(' '.join(sys.argv[1:]) + '\\n')\n"
+        f"known = json.loads({known!r})\n"
+        "found = [answer for word, answer in known.items() if word in sys.argv]\n"
+        "sys.exit('no answer') if not found else sys.stdout.write(found[0])\n"
+    )
+    program.chmod(0o755)
+
+
+def test_without_kubectl_one_line_says_how_to_get_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert command.main([]) == 2
+    (line,) = capsys.readouterr().out.splitlines()
+    assert "kubectl is not here" in line
+
+
+def test_without_a_cluster_one_line_says_how_to_get_one(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    kubectl(tmp_path / "bin", {})
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
+    assert command.main([]) == 2
+    (line,) = capsys.readouterr().out.splitlines()
+    assert "kind create cluster" in line
+
+
+def test_a_namespace_of_somebody_else_is_left_alone(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    theirs = {"kind": "List", "items": [{"metadata": {"name": "fiatgate-trial", "labels": {"a": "b"}}}]}
+    kubectl(tmp_path / "bin", {"version": {}, "namespaces": theirs})
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
+    assert command.main([]) == 2
+    (line,) = capsys.readouterr().out.splitlines()
+    assert "fiatgate-trial is there and not of a trial" in line
+    asked = (tmp_path / "bin" / "asked").read_text()
+    assert "delete" not in asked
+    assert "apply" not in asked
+
+
+def test_an_image_that_the_cluster_does_not_have_is_named() -> None:
+    waiting = {"image": "fiatgate:9", "state": {"waiting": {"reason": "ErrImageNeverPull"}}}
+    starting = {"image": "nats:2", "state": {"waiting": {"reason": "ContainerCreating"}}}
+    assert list(missing_images([{"status": {"containerStatuses": [waiting, starting]}}, {}])) == [
+        "fiatgate:9"
+    ]
+
+
+# -- what is applied
+
+
+@needs_kubectl
+def test_all_of_it_goes_with_its_namespace() -> None:
+    whole = Overlay("somewhere", "registry.example.com:5000/fiatgate:7").rendered()
+    assert overlay.beyond_the_namespace(whole) == []
+    assert {each["metadata"].get("namespace") for each in whole if each["kind"] != "Namespace"} == {
+        "somewhere"
+    }
+    (namespace,) = [each for each in whole if each["kind"] == "Namespace"]
+    assert namespace["metadata"]["name"] == "somewhere"
+    assert MARK.items() <= namespace["metadata"]["labels"].items()
+    images = {
+        container["image"]
+        for each in whole
+        if each["kind"] in ("Deployment", "Job", "Pod")
+        for container in each.get("spec", {}).get("template", each)["spec"]["containers"]
+    }
+    assert images == {"registry.example.com:5000/fiatgate:7"}
+
+
+@needs_kubectl
+def test_each_certificate_that_a_pod_mounts_is_made_where_cert_manager_is_not() -> None:
+    whole = Overlay("somewhere", "fiatgate@sha256:" + 64 * "a").rendered(mtls=True)
+    mounted = {
+        volume["secret"]["secretName"]
+        for each in whole
+        if each["kind"] == "Deployment"
+        for volume in each["spec"]["template"]["spec"].get("volumes", ())
+        if volume["name"] == "tls"
+    }
+    made = {each["metadata"]["name"]: each["data"].keys() for each in overlay.certificates()}
+    assert mounted == made.keys()
+    assert len(mounted) > len(SERVICES)
+    assert all(keys == {"ca.crt", "tls.crt", "tls.key"} for keys in made.values())
+    assert any(overlay.is_of_cert_manager(each) for each in whole)
+
+
+def test_the_shops_program_is_text_that_a_config_map_can_hold() -> None:
+    program = overlay.SHOP_PROGRAM.read_text()
+    assert len(yaml.safe_dump({"shop.py": program})) < 1_000_000
+    compile(program, "shop.py", "exec")
