@@ -23,7 +23,7 @@ from tests.k8s.manifests import (
 )
 
 OPERATIONS: Final = (ROOT / "docs" / "operations.md").read_text()
-# The longest that clusters' name servers keep an answer (kubeadm's Corefile, kube-dns, NodeLocal DNSCache). A caller asks
+# The longest that clusters' name servers keep an answer (kubeadm's Corefile, kube-dns, caches on nodes). A caller asks
 # again when a pod hangs up, and may get an answer of that age.
 NAMES_KEPT_SECONDS: Final = 30
 # Until every node sends new connections elsewhere.
