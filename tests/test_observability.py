@@ -41,6 +41,13 @@ def alerts() -> dict[str, Json]:
 
 
 @cache
+def postgres_alerts() -> dict[str, Json]:
+    """Of PostgreSQL by CloudNativePG; tests/k8s/test_postgres.py knows its metrics."""
+    groups = yaml.safe_load((FOLDER / "alerts-postgres.yaml").read_text())["groups"]
+    return {rule["alert"]: rule for group in groups for rule in group["rules"]}
+
+
+@cache
 def panels() -> list[Json]:
     return [
         panel
@@ -286,9 +293,9 @@ def test_every_metric_says_what_it_is(stack: Stack) -> None:
     assert not {name for name, meaning in meanings.items() if len(meaning) < 10 or name in meaning}
 
 
-@pytest.mark.parametrize("name", alerts())
+@pytest.mark.parametrize("name", [*alerts(), *postgres_alerts()])
 def test_an_alert_tells_how_bad_it_is_and_what_to_do(name: str) -> None:
-    rule = alerts()[name]
+    rule = {**alerts(), **postgres_alerts()}[name]
     assert rule["labels"]["severity"] in SEVERITIES
     assert rule["annotations"]["summary"]
     assert rule["annotations"]["runbook_url"] == f"docs/operations.md#{name.lower()}"
@@ -296,7 +303,7 @@ def test_an_alert_tells_how_bad_it_is_and_what_to_do(name: str) -> None:
 
 def test_every_alert_has_its_paragraph_and_every_paragraph_its_alert() -> None:
     sections = re.findall(r"^### (Fiatgate\w+)\n\n(.+)", OPERATIONS, re.MULTILINE)
-    assert [name for name, _ in sections] and {name for name, _ in sections} == set(alerts())
+    assert sections and {name for name, _ in sections} == {*alerts(), *postgres_alerts()}
 
 
 def test_every_panel_has_a_title_a_unit_and_says_where_its_figures_come_from() -> None:

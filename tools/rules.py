@@ -1,6 +1,6 @@
 """Writes the alert rules in the form of the Prometheus operator: kustomize can't put a file into a resource.
 
-Edit deploy/observability/alerts.yaml; `make docs` runs this; a test compares the two.
+Edit the files of deploy/observability; `make docs` runs this; a test compares them.
 """
 
 from __future__ import annotations
@@ -10,14 +10,18 @@ from pathlib import Path
 from typing import Final
 
 ROOT: Final = Path(__file__).resolve().parents[1]
-ALERTS: Final = ROOT / "deploy" / "observability" / "alerts.yaml"
-RULES: Final = ROOT / "deploy" / "k8s" / "components" / "monitoring" / "rules.yaml"
+OBSERVABILITY: Final = ROOT / "deploy" / "observability"
+COMPONENTS: Final = ROOT / "deploy" / "k8s" / "components"
+ALERTS: Final = OBSERVABILITY / "alerts.yaml"
+RULES: Final = COMPONENTS / "monitoring" / "rules.yaml"
+POSTGRES_ALERTS: Final = OBSERVABILITY / "alerts-postgres.yaml"
+POSTGRES_RULES: Final = COMPONENTS / "postgres-cloudnativepg" / "rules.yaml"
 HEAD: Final = """\
-# Made from deploy/observability/alerts.yaml by `make docs`; edit that.
+# Made from deploy/observability/{source} by `make docs`; edit that.
 apiVersion: monitoring.coreos.com/v1
 kind: PrometheusRule
 metadata:
-  name: fiatgate
+  name: {name}
   labels:
     app.kubernetes.io/part-of: fiatgate
     app.kubernetes.io/component: setup
@@ -25,11 +29,20 @@ spec:
 """
 
 
-def resource() -> str:
-    """Returns the PrometheusRule, with the comments of the rules."""
-    alerts = ALERTS.read_text()
-    return HEAD + textwrap.indent(alerts[alerts.index("groups:") :], "  ")
+def resources() -> dict[Path, str]:
+    """Returns the text of each PrometheusRule, with the comments of the rules."""
+    return {
+        RULES: _resource(ALERTS, name="fiatgate"),
+        POSTGRES_RULES: _resource(POSTGRES_ALERTS, name="postgres"),
+    }
+
+
+def _resource(source: Path, *, name: str) -> str:
+    alerts = source.read_text()
+    head = HEAD.format(source=source.name, name=name)
+    return head + textwrap.indent(alerts[alerts.index("groups:") :], "  ")
 
 
 if __name__ == "__main__":
-    RULES.write_text(resource())
+    for path, text in resources().items():
+        path.write_text(text)

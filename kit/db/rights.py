@@ -20,8 +20,8 @@ _EVERYWHERE = {"alembic_version": "SELECT"}
 def grant(connection: Connection, role: str, rights: Mapping[str, str]) -> None:
     """Gives `role` exactly these rights, in one transaction: a right that stays is never missing in between.
 
-    The role has no right on a table without a declaration. Declared tables and columns that do not exist yet are
-    skipped.
+    The role has no right on a table without a declaration, and other roles have none on the database. Declared tables
+    and columns that do not exist yet are skipped.
     """
     quote = connection.dialect.identifier_preparer.quote
     with connection.begin():
@@ -30,6 +30,8 @@ def grant(connection: Connection, role: str, rights: Mapping[str, str]) -> None:
         columns = {(table, column) for table, column in connection.execute(_COLUMNS)}
         to = quote(role)
         for statement in (
+            # Each new database lets every role of the server in, and the service's own make temporary tables.
+            f"REVOKE ALL ON DATABASE {quote(str(database))} FROM PUBLIC",
             f"GRANT CONNECT ON DATABASE {quote(str(database))} TO {to}",
             f"GRANT USAGE ON SCHEMA public TO {to}",
             f"REVOKE ALL ON ALL TABLES IN SCHEMA public FROM {to}",

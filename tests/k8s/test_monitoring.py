@@ -28,9 +28,11 @@ TARGET_LABELS: Final = {"namespace", "pod", "container", "endpoint"}
 
 
 def test_the_rules_are_those_of_the_observability_folder() -> None:
-    assert rules.RULES.read_text() == rules.resource(), "run `make docs`"
-    groups = yaml.safe_load(rules.RULES.read_text())["spec"]["groups"]
-    assert groups == yaml.safe_load(rules.ALERTS.read_text())["groups"]
+    for path, text in rules.resources().items():
+        assert path.read_text() == text, "run `make docs`"
+    for source, made in ((rules.ALERTS, rules.RULES), (rules.POSTGRES_ALERTS, rules.POSTGRES_RULES)):
+        groups = yaml.safe_load(made.read_text())["spec"]["groups"]
+        assert groups == yaml.safe_load(source.read_text())["groups"]
 
 
 def test_no_alert_reads_a_label_that_the_monitor_overwrites() -> None:

@@ -39,8 +39,12 @@ LOCAL, PRODUCTION = (K8S / "overlays" / each for each in ("local", "production")
 NATS = yaml.safe_load((PRODUCTION / "nats" / "values.yaml").read_text())
 """What its Helm chart is told; see test_nats for its users and TLS."""
 KUBERNETES: Final = ("1.30", "1.34")
-# The Prometheus operator's and cert-manager's, in none of those schemas; see test_monitoring and test_mtls.
-ITS_OWN_KINDS: Final = {"PodMonitor", "PrometheusRule", "Certificate", "Issuer"}
+# In none of those schemas are the kinds of the Prometheus operator and cert-manager (test_monitoring, test_mtls) and
+# those of CloudNativePG (test_postgres).
+MONITORING: Final = {"PodMonitor", "PrometheusRule"}
+CERT_MANAGER: Final = {"Certificate", "Issuer"}
+CLOUDNATIVEPG: Final = {"Cluster", "Database", "ScheduledBackup", "ObjectStore"}
+ITS_OWN_KINDS: Final = MONITORING | CERT_MANAGER | CLOUDNATIVEPG
 
 on_all: Final = pytest.mark.parametrize("folder", [BASE, *OVERLAYS], ids=lambda path: path.name)
 
@@ -238,7 +242,7 @@ def test_what_is_local_is_applied_before_the_migrations() -> None:
 # -- production
 
 
-def test_production_brings_no_secret_and_no_database() -> None:
+def test_production_brings_no_secret_and_no_store_without_an_operator() -> None:
     kinds = {each["kind"] for each in rendered(PRODUCTION)}
     assert not kinds & {"Secret", "StatefulSet"}
     assert "local-only" not in str(rendered(PRODUCTION))
@@ -262,10 +266,16 @@ def test_production_has_hosts_of_its_own_and_an_image_of_a_registry() -> None:
     assert images == {f"registry.example.com/fiatgate:{VERSION}"}
 
 
-def test_nats_in_production_is_three_that_sync_and_as_new_as_the_tested_one() -> None:
+def test_nats_in_production_is_three_over_zones_that_sync_and_as_new_as_the_tested_one() -> None:
     cluster = NATS["config"]["cluster"]
     assert (cluster["enabled"], cluster["replicas"]) == (True, 3)
     assert NATS["config"]["jetstream"]["merge"] == {"sync_interval": "always"}
+    spread = NATS["podTemplate"]["topologySpreadConstraints"]
+    assert spread.keys() == {"topology.kubernetes.io/zone", "kubernetes.io/hostname"}
+    for each in spread.values():
+        assert (each["whenUnsatisfiable"], each["maxSkew"], each["minDomains"]) == ("DoNotSchedule", 1, 3)
+    budget = NATS["podDisruptionBudget"]
+    assert (budget["enabled"], budget["merge"]["spec"]) == (True, {"maxUnavailable": 1})
     local = container(only(LOCAL, "StatefulSet", "nats"))["image"]
     assert local == f"nats:{NATS['container']['image']['tag']}"
     (locked,) = re.findall(

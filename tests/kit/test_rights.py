@@ -138,3 +138,28 @@ def test_a_database_that_the_service_owned_changes_hands_while_it_is_in_use(
         databases.drop_database(postgres.admin_url, name)
         for role in (service, owner):  # as the session's other databases know them
             databases.ensure_role(postgres.admin_url, role, password="service-of-tests")
+
+
+def test_a_migration_takes_from_all_roles_what_a_new_database_gives_them(postgres: PostgresServer) -> None:
+    """An operator of Kubernetes makes databases with PostgreSQL's own rights: CONNECT and TEMPORARY for PUBLIC."""
+    name, password = "catalog_as_made", "service-of-tests"
+    roles = ("catalog", databases.owner_of("catalog"), "merchants")
+    for role in roles:
+        databases.ensure_role(postgres.admin_url, role, password=password)
+    databases.create_database(postgres.admin_url, name, owner=databases.owner_of("catalog"))
+    with closing(psycopg2.connect(postgres.admin_url)) as connection:
+        connection.autocommit = True
+        with connection.cursor() as cursor:
+            cursor.execute(f"GRANT CONNECT, TEMPORARY ON DATABASE {name} TO PUBLIC")
+    own, owners, others = (postgres.url(name, user=role, password=password) for role in roles)
+    try:
+        execute(own, "CREATE TEMPORARY TABLE mine ()")
+        execute(others, "SELECT 1")
+        migrate.upgrade("catalog", owners, role="catalog")
+        execute(own, "SELECT count(*) FROM currencies")
+        with pytest.raises(psycopg2.errors.InsufficientPrivilege):
+            execute(own, "CREATE TEMPORARY TABLE mine ()")
+        with pytest.raises(psycopg2.OperationalError, match="permission denied for database"):
+            execute(others, "SELECT 1")
+    finally:
+        databases.drop_database(postgres.admin_url, name)
