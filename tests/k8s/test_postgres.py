@@ -9,7 +9,7 @@ import re
 from pathlib import Path
 from typing import Any, Final
 
-import jsonschema
+import jsonschema_rs
 import promql_parser
 import pytest
 import yaml
@@ -60,15 +60,15 @@ def documents(file: Path) -> list[Manifest]:
 
 OBJECTS: Final = [each for file in COMPONENT["resources"] for each in documents(FOLDER / file)]
 (CLUSTER,) = [each for each in OBJECTS if each["kind"] == "Cluster"]
-SPEC: Final[Manifest] = CLUSTER["spec"]
-ROLES: Final = {each["name"]: each for each in SPEC["managed"]["roles"]}
+CLUSTER_SPEC: Final[Manifest] = CLUSTER["spec"]
+ROLES: Final = {each["name"]: each for each in CLUSTER_SPEC["managed"]["roles"]}
 
 
 def wrong_with(manifest: Manifest) -> list[str]:
     """What CloudNativePG's definition of the kind does not allow; an unknown kind is a KeyError."""
     known = SCHEMAS[manifest["kind"]]
     found = [] if manifest["apiVersion"] == known["apiVersion"] else [manifest["apiVersion"]]
-    validator = jsonschema.Draft202012Validator(known["spec"])
+    validator = jsonschema_rs.Draft202012Validator(known["spec"])
     return found + [error.message for error in validator.iter_errors(manifest["spec"])]
 
 
@@ -97,47 +97,47 @@ def test_it_is_what_the_operator_knows() -> None:
     ],
 )
 def test_a_wrong_field_is_noticed(change: dict[str, Any]) -> None:
-    assert len(wrong_with({**CLUSTER, "spec": {**SPEC, **change}})) == 1
+    assert len(wrong_with({**CLUSTER, "spec": {**CLUSTER_SPEC, **change}})) == 1
 
 
 # -- what survives
 
 
 def test_a_commit_is_on_two_of_three_instances_in_three_zones() -> None:
-    assert SPEC["instances"] == 3
-    assert SPEC["postgresql"]["synchronous"] == {
+    assert CLUSTER_SPEC["instances"] == 3
+    assert CLUSTER_SPEC["postgresql"]["synchronous"] == {
         "method": "any",
         "number": 1,
         "dataDurability": "required",
         "failoverQuorum": True,
     }
-    affinity = SPEC["affinity"]
+    affinity = CLUSTER_SPEC["affinity"]
     assert (affinity["enablePodAntiAffinity"], affinity["podAntiAffinityType"]) == (True, "required")
     assert affinity["topologyKey"] in NODE_LABELS
-    assert SPEC["enablePDB"] is True
-    assert "synchronous_commit" not in SPEC["postgresql"]["parameters"], (
+    assert CLUSTER_SPEC["enablePDB"] is True
+    assert "synchronous_commit" not in CLUSTER_SPEC["postgresql"]["parameters"], (
         "the default, on, waits for the other"
     )
 
 
 def test_an_instance_that_stops_ends_its_connections_at_once() -> None:
     """A smart shutdown would keep those of the services and refuse new ones."""
-    assert SPEC["smartShutdownTimeout"] == 0
-    assert SPEC["switchoverDelay"] <= SPEC["stopDelay"] <= 120
+    assert CLUSTER_SPEC["smartShutdownTimeout"] == 0
+    assert CLUSTER_SPEC["switchoverDelay"] <= CLUSTER_SPEC["stopDelay"] <= 120
 
 
 def test_wal_and_a_base_backup_of_each_night_leave_the_cluster() -> None:
     (store,) = [each for each in OBJECTS if each["kind"] == "ObjectStore"]
     (schedule,) = [each["spec"] for each in OBJECTS if each["kind"] == "ScheduledBackup"]
-    (plugin,) = SPEC["plugins"]
+    (plugin,) = CLUSTER_SPEC["plugins"]
     assert plugin["isWALArchiver"] is True
     assert plugin["parameters"]["barmanObjectName"] == name(store)
     assert plugin["name"] == schedule["pluginConfiguration"]["name"]
     assert (schedule["method"], schedule["cluster"]["name"]) == ("plugin", name(CLUSTER))
     assert len(schedule["schedule"].split()) == 6, "seconds come first"
     assert store["spec"]["retentionPolicy"] == "30d"
-    assert SPEC["postgresql"]["parameters"]["archive_timeout"] == "60s"
-    assert set(SPEC["walStorage"]) == {"size"}, "WAL that piles up must not fill the disk of the data"
+    assert CLUSTER_SPEC["postgresql"]["parameters"]["archive_timeout"] == "60s"
+    assert set(CLUSTER_SPEC["walStorage"]) == {"size"}, "WAL that piles up must not fill the disk of the data"
 
 
 @needs_kubectl
@@ -169,13 +169,13 @@ def test_a_restore_takes_the_backup_and_never_writes_into_its_folder(tmp_path: P
     (source,) = spec["externalClusters"]
     before, after = source["plugin"]["parameters"], spec["plugins"][0]["parameters"]
     assert source["name"] == "backup"
-    assert before == SPEC["plugins"][0]["parameters"], "where the cluster has written until now"
+    assert before == CLUSTER_SPEC["plugins"][0]["parameters"], "where the cluster has written until now"
     assert after["barmanObjectName"] == before["barmanObjectName"]
     assert after["serverName"] != before["serverName"]
     same = {
         key: value for key, value in spec.items() if key not in ("bootstrap", "externalClusters", "plugins")
     }
-    assert same == {key: value for key, value in SPEC.items() if key not in ("bootstrap", "plugins")}
+    assert same == {key: value for key, value in CLUSTER_SPEC.items() if key not in ("bootstrap", "plugins")}
 
 
 # -- roles and databases
@@ -203,11 +203,11 @@ def test_each_role_has_enough_connections_and_some_stay_for_people() -> None:
         assert ROLES[service]["connectionLimit"] >= int(most), "docs/operations.md: what all its pods open"
         assert ROLES[owner_of(service)]["connectionLimit"] == CONNECTIONS_OF_AN_OWNER
     limits = sum(role["connectionLimit"] for role in ROLES.values())
-    assert limits < int(SPEC["postgresql"]["parameters"]["max_connections"]) - 10
+    assert limits < int(CLUSTER_SPEC["postgresql"]["parameters"]["max_connections"]) - 10
 
 
 def test_each_role_reaches_its_own_database_over_tls_and_no_other() -> None:
-    rules = [rule.split() for rule in SPEC["postgresql"]["pg_hba"]]
+    rules = [rule.split() for rule in CLUSTER_SPEC["postgresql"]["pg_hba"]]
     assert rules[-1] == ["host", "all", "all", "all", "reject"], "the operator's last rule would let all in"
     own, *owners = rules[:-1]
     assert (own[:2], set(own[2].split(",")), own[3:]) == (
