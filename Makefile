@@ -9,7 +9,7 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; 
 	"$$p" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo "$$p" && break; done)
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo cli test bench faults rolling cluster lint types verify protos docs lock browser clean runs develops port
+.PHONY: help run demo cli test bench faults rolling failover cluster lint types verify protos docs lock browser clean runs develops nodes port
 
 help: ## what there is
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /make \1\t/' | expand -t 14
@@ -35,6 +35,9 @@ faults: develops ## kill, stop and cut off processes under load, read the books:
 rolling: develops ## replace every process under 200 requests a second, as Kubernetes does: ARGS="--rounds 3"
 	@exec $(BIN)/python -m tests.rolling $(ARGS)
 
+failover: nodes ## three PostgreSQL nodes that lose their primary under load: ARGS="both frozen"
+	@exec $(BIN)/python -m tests.failover $(ARGS)
+
 cluster: develops ## the same and killed databases on the cluster of kubectl: ARGS="registry.example.com/fiatgate:1"
 	@exec $(BIN)/python -m tests.cluster $(ARGS)
 
@@ -57,10 +60,11 @@ docs: develops ## write what comes from elsewhere: parts of docs/, alert rules, 
 	$(BIN)/python tools/rules.py
 	$(BIN)/python tools/manifests.py
 
-lock: develops ## choose versions anew: of the image, of make run, of make test
-	$(COMPILE) --output-file requirements.lock
-	$(COMPILE) --extra local --constraint requirements.lock --output-file requirements-local.lock
-	$(COMPILE) --extra local --extra dev --constraint requirements-local.lock --output-file requirements-dev.lock
+lock: develops ## choose versions anew: of the image, of make run, of make test, of make failover
+	$(COMPILE) pyproject.toml --output-file requirements.lock
+	$(COMPILE) pyproject.toml --extra local --constraint requirements.lock --output-file requirements-local.lock
+	$(COMPILE) pyproject.toml --extra local --extra dev --constraint requirements-local.lock --output-file requirements-dev.lock
+	$(COMPILE) --group failover --constraint requirements-dev.lock --output-file requirements-failover.lock
 
 browser: ## a browser for the tests of the customer's page, unless one is here
 	@command -v chromium >/dev/null || command -v google-chrome >/dev/null || sh tools/install-browser.sh
@@ -69,11 +73,11 @@ clean: ## remove .venv and caches; .fiatgate/ (your data) stays
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis build *.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-COMPILE = $(BIN)/uv pip compile pyproject.toml --upgrade --universal --python-version 3.11 --generate-hashes \
+COMPILE = $(BIN)/uv pip compile --upgrade --universal --python-version 3.11 --generate-hashes \
 	--custom-compile-command 'make lock' --no-emit-index-url --no-annotate --quiet
 
 # Both print nothing when all is there. An environment of another Python or folder, or half of one, is made anew.
-runs develops:
+runs develops nodes:
 	@test -n "$(PYTHON)" || { echo 'Fiatgate needs Python 3.11 or newer: make PYTHON=/path/to/python3'; exit 1; }
 	@$(PYTHON) tools/environment.py $@
 

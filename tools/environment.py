@@ -2,6 +2,7 @@
 
 python3 tools/environment.py runs        what `make run` runs on (requirements-local.lock)
 python3 tools/environment.py develops    what its tests need besides (requirements-dev.lock)
+python3 tools/environment.py nodes       what `make failover` needs besides (requirements-failover.lock)
 
 An environment of another Python or another folder does not work, and neither does half of one, nor one that has lost
 files of a package. It is removed and made anew. When all is installed it prints nothing.
@@ -34,8 +35,14 @@ LEAST_PYTHON: Final = (3, 11)
 LOCKS: Final = {
     "runs": ("requirements-local.lock",),
     "develops": ("requirements-local.lock", "requirements-dev.lock"),
+    "nodes": ("requirements-local.lock", "requirements-dev.lock", "requirements-failover.lock"),
 }
-PURPOSES: Final = {"runs": "what Fiatgate runs on", "develops": "what its tests need"}
+"""The locks of each purpose, the last one its own. In this order: each purpose needs what those before it need."""
+PURPOSES: Final = {
+    "runs": "what Fiatgate runs on",
+    "develops": "what its tests need",
+    "nodes": "what `make failover` needs",
+}
 
 _PINNED: Final = re.compile(r"([A-Za-z0-9._-]+)==").match
 _COLLECTING: Final = re.compile(r"Collecting ([^\s(]+)").match
@@ -72,10 +79,10 @@ def prepare(purpose: str) -> None:
         _tell(f"Removing .venv: {fault}.")
         shutil.rmtree(FOLDER)
         _make()
-    if not is_installed("runs"):
-        _install("runs", "requirements-local.lock", editable=True)
-    if purpose != "runs" and not is_installed(purpose):
-        _install(purpose, "requirements-dev.lock")
+    purposes = list(LOCKS)
+    for each in purposes[: purposes.index(purpose) + 1]:
+        if not is_installed(each):
+            _install(each, LOCKS[each][-1], editable=each == "runs")
 
 
 def _fault() -> str | None:
@@ -188,7 +195,9 @@ def _install(purpose: str, lock: str, *, editable: bool = False) -> None:
     BEGUN.touch()
     with LOG.open("w") as log:
         # All packages are downloaded before the first is installed, so a failed download leaves nothing half done.
-        _pip(["--require-hashes", "--no-deps", "-r", lock], count, log)
+        # Some have no wheel: they are built with our setuptools, in place of one that pip would fetch unpinned.
+        built = ["--no-build-isolation"] if purpose == "nodes" else []
+        _pip(["--require-hashes", "--no-deps", *built, "-r", lock], count, log)
         if editable:
             _pip(["--no-build-isolation", "--no-deps", "--editable", "."], 1, log)
     (FOLDER / f".{purpose}").write_text(_wanted(purpose))

@@ -59,8 +59,8 @@ class Postgres:
             _give_to_account(fresh.parent)
             result = subprocess.run(
                 [
-                    *_account(),
-                    str(_binary("initdb")),
+                    *account(),
+                    str(binary("initdb")),
                     *_initdb_options(fresh, password_file, durable=self.durable),
                 ],
                 capture_output=True,
@@ -73,10 +73,10 @@ class Postgres:
 
     def command(self) -> list[str]:
         """Returns the command of the server in the foreground; it stops at once when its parent dies (SIGINT)."""
-        server = [str(_binary("postgres")), "-D", str(self.data)]
-        for name, value in self._settings().items():
+        server = [str(binary("postgres")), "-D", str(self.data)]
+        for name, value in self.settings().items():
             server += ["-c", f"{name}={value}"]
-        return [*_account(), *child.command(*server, signal_name="INT")]
+        return [*account(), *child.command(*server, signal_name="INT")]
 
     def supervised_command(self) -> list[str]:
         """Returns `command` after `clear_stale_lock`, for a supervisor that restarts it after any death."""
@@ -98,7 +98,8 @@ class Postgres:
         connection.close()
         return True
 
-    def _settings(self) -> dict[str, str]:
+    def settings(self) -> dict[str, str]:
+        """Returns the server's settings by name, as they are written in postgresql.conf."""
         on_off = "on" if self.durable else "off"
         return {
             "port": str(self.port),
@@ -167,7 +168,8 @@ def _initdb_options(data: Path, password_file: Path, *, durable: bool) -> list[s
 
 
 @functools.cache
-def _binary(name: str) -> Path:
+def binary(name: str) -> Path:
+    """Returns the path of a program of the wheel; CannotStart when the wheel is not installed."""
     spec = importlib.util.find_spec(_PACKAGE)  # found, not imported: an import would load its wrappers
     if spec is None or not spec.submodule_search_locations:
         raise CannotStart(f"the package {_PACKAGE} is missing: run `make run`, which installs it")
@@ -175,7 +177,7 @@ def _binary(name: str) -> Path:
 
 
 @functools.cache
-def _account() -> list[str]:
+def account() -> list[str]:
     """Returns the prefix of a PostgreSQL command that makes root run it as another account; empty for other
     accounts.
     """
@@ -205,7 +207,7 @@ _AS_NOBODY = [
 
 
 def _give_to_account(folder: Path) -> None:
-    if _account() is _AS_NOBODY:
+    if account() is _AS_NOBODY:
         os.chown(folder, _NOBODY, _NOBODY)
 
 

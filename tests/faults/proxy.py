@@ -93,6 +93,7 @@ class Link(portforward.ProxyFactory):
         self._socket = socket.create_server(("127.0.0.1", self.near_port))  # nobody takes it meanwhile
         self._socket.setblocking(False)
         self._held: list[Callable[[], None]] | None = None
+        self._listening: Any = None
 
     def listen(self) -> None:
         self._listening = reactor.adoptStreamPort(self._socket.fileno(), socket.AF_INET, self)
@@ -100,7 +101,17 @@ class Link(portforward.ProxyFactory):
 
     def end(self) -> Any:
         self.cut()
-        return self._listening.stopListening()
+        return self.refuse()
+
+    def refuse(self) -> Any:
+        """Refuse new connections, as a machine does whose server does not run; those that are open stay so."""
+        listening, self._listening = self._listening, None
+        return listening and listening.stopListening()
+
+    def welcome(self) -> None:
+        """Take new connections again."""
+        if self._listening is None:
+            self._listening = reactor.listenTCP(self.near_port, self, interface="127.0.0.1")
 
     def cut(self) -> None:
         """Reset every connection; new ones are welcome."""
@@ -166,6 +177,12 @@ class Proxies:
 
     def flow(self, name: str) -> None:
         blockingCallFromThread(reactor, self._links[name].flow)
+
+    def refuse(self, name: str) -> None:
+        blockingCallFromThread(reactor, self._links[name].refuse)
+
+    def welcome(self, name: str) -> None:
+        blockingCallFromThread(reactor, self._links[name].welcome)
 
     def lose_answers(self, name: str) -> None:
         blockingCallFromThread(reactor, self._links[name].lose_answers)

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import psycopg2
 
@@ -22,6 +22,7 @@ from tests.faults.journal import Journal, MoodyReceiver, lines, received_body
 from tests.faults.people import signed_in
 from tests.faults.plan import Fault, Kind, plan
 from tests.faults.shoppers import STEP_SECONDS, Shoppers
+from tests.support.stack import Stack
 
 SHOPS: Final = 2
 SHOPPERS: Final = 4
@@ -50,6 +51,15 @@ class Figures:
     seen: checker.Evidence = field(repr=False)
 
 
+class Standing(Protocol):
+    """A stack whose books can be read past all that is between."""
+
+    @property
+    def stack(self) -> Stack: ...
+
+    def admin_url(self, database: str) -> str: ...
+
+
 def run_round(
     arena: Arena, folder: Path, *, seed: int, seconds: float, tell: Callable[[str], None]
 ) -> Figures:
@@ -64,10 +74,10 @@ def run_round(
         signed_in(arena.stack) as people,
     ):
         healed = _under_faults(arena, shoppers, faults, seed=seed, tell=tell)
-        not_settled = _settle(arena, merchants)
+        not_settled = settle(arena, merchants)
         settled_seconds = monotonic_seconds() - healed
         if not not_settled:
-            not_settled = _after(arena, shoppers, shops, clients.path, seed=seed)
+            not_settled = after(arena, shoppers, shops, clients.path, seed=seed)
         people.stop()
         refused = people.violations()
     clients.close()
@@ -108,7 +118,7 @@ def _under_faults(
     return healed
 
 
-def _settle(arena: Arena, merchants: Sequence[str]) -> str:
+def settle(arena: Standing, merchants: Sequence[str]) -> str:
     """What has not arrived in time; empty when all has."""
     left = "PostgreSQL did not answer"
 
@@ -128,7 +138,7 @@ def _settle(arena: Arena, merchants: Sequence[str]) -> str:
     return ""
 
 
-def _after(arena: Arena, shoppers: Shoppers, shops: Sequence[Shop], clients: Path, *, seed: int) -> str:
+def after(arena: Standing, shoppers: Shoppers, shops: Sequence[Shop], clients: Path, *, seed: int) -> str:
     """Everything that was created is read once more, and business goes on; not one failure is allowed."""
     shoppers.phase = "after"
     by_id = {shop.merchant_id: shop for shop in shops}
@@ -144,7 +154,7 @@ def _after(arena: Arena, shoppers: Shoppers, shops: Sequence[Shop], clients: Pat
     stop.set()  # one purchase each
     for thread in threads:
         thread.join(3 * STEP_SECONDS)
-    return _settle(arena, list(by_id))
+    return settle(arena, list(by_id))
 
 
 def _figures(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import random
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from typing import Any, Final, Self, TypeVar
@@ -56,8 +56,24 @@ class Shoppers:
     """Threads that buy until the block ends, each from its own part of the seed. Use as a context manager."""
 
     def __init__(
-        self, shops: Sequence[Shop], *, services: dict[str, str], callback: str, journal: Journal
+        self,
+        shops: Sequence[Shop],
+        *,
+        services: dict[str, str],
+        callback: str,
+        journal: Journal,
+        steps: Journal | None = None,
+        again_seconds: float = AGAIN_SECONDS,
+        stories: Mapping[str, int] = STORIES,
     ) -> None:
+        """`stories` are those of STORIES with their weights.
+
+        `steps` gets a line for each call of customer or operator: `what`, `phase`, `id`, `began`, `ended`, and `refused`,
+        the reason or null.
+        """
+        self._steps = steps
+        self._again_seconds = again_seconds
+        self._stories = stories
         self._shops = shops
         self._callback = callback
         self._journal = journal
@@ -82,12 +98,7 @@ class Shoppers:
 
         def shop(chance: random.Random) -> None:
             while not stop.is_set():
-                try:
-                    self.purchase(chance)
-                except GaveUp:
-                    self._journal.note(what="gave up")
-                except Exception as error:  # noqa: BLE001  the checker tells of it
-                    self._journal.note(what="broke", error=repr(error))
+                self.noted_purchase(chance)
                 stop.wait(chance.uniform(0, 2 * PAUSE_SECONDS))
 
         threads = [
@@ -98,10 +109,19 @@ class Shoppers:
             thread.start()
         return threads
 
+    def noted_purchase(self, chance: random.Random) -> None:
+        """One purchase; what should not have been is in the journal."""
+        try:
+            self.purchase(chance)
+        except GaveUp:
+            self._journal.note(what="gave up")
+        except Exception as error:  # noqa: BLE001  the checker tells of it
+            self._journal.note(what="broke", error=repr(error))
+
     def purchase(self, chance: random.Random) -> str:
         """One purchase from its creation to wherever its story ends; the invoice's id."""
         shop = chance.choice(self._shops)
-        story = chance.choices(list(STORIES), list(STORIES.values()))[0]
+        story = chance.choices(list(self._stories), list(self._stories.values()))[0]
         invoice_id = self._create(shop, chance)
         self._tell(story, invoice_id, chance.choice(METHODS), chance)
         self.read(shop, invoice_id)
@@ -146,7 +166,13 @@ class Shoppers:
                     **sending,
                 )
             except requests.RequestException as error:
-                self._journal.note(**fields, http=None, error=type(error).__name__, began=began)
+                self._journal.note(
+                    **fields,
+                    http=None,
+                    error=type(error).__name__,
+                    began=began,
+                    ended=monotonic_seconds(),
+                )
             else:
                 self._journal.note(
                     **fields,
@@ -158,15 +184,16 @@ class Shoppers:
                 if answer.status_code < 500:
                     value: dict[str, Any] = answer.json()
                     return value
-            self._closing.wait(AGAIN_SECONDS)
+            self._closing.wait(self._again_seconds)
         raise GaveUp
 
     def _tell(self, story: str, invoice_id: str, method: str, chance: random.Random) -> None:
         checkout, desk = self._checkout, self._desk
+        canceling = pb.CancelCheckoutRequest(invoice_id=invoice_id)
         if story == "forget":
             return
         if story == "cancel":
-            self._step(lambda: checkout.CancelCheckout(pb.CancelCheckoutRequest(invoice_id=invoice_id)))
+            self._step("cancel", invoice_id, lambda: checkout.CancelCheckout(canceling))
             return
         deal_id = self._choose(invoice_id, method)
         if story == "another method, confirm":
@@ -175,48 +202,66 @@ class Shoppers:
         if not deal_id:
             return  # expired before anybody could choose
         if story == "cancel a deal":
-            self._step(lambda: checkout.CancelCheckout(pb.CancelCheckoutRequest(invoice_id=invoice_id)))
+            self._step("cancel", invoice_id, lambda: checkout.CancelCheckout(canceling))
             return
-        self._step(lambda: checkout.MarkPaid(pb.MarkPaidRequest(invoice_id=invoice_id)))
+        marking = pb.MarkPaidRequest(invoice_id=invoice_id)
+        self._step("mark", invoice_id, lambda: checkout.MarkPaid(marking))
         confirm, reject = pb.ConfirmDealRequest(deal_id=deal_id), pb.RejectDealRequest(deal_id=deal_id)
         if story == "reject":
-            self._step(lambda: desk.RejectDeal(reject))
+            self._step("reject", deal_id, lambda: desk.RejectDeal(reject))
         elif story == "confirm and reject at once":
             _at_once(
-                lambda: self._step(lambda: desk.ConfirmDeal(confirm)),
-                lambda: self._step(lambda: desk.RejectDeal(reject)),
+                lambda: self._step("confirm", deal_id, lambda: desk.ConfirmDeal(confirm)),
+                lambda: self._step("reject", deal_id, lambda: desk.RejectDeal(reject)),
             )
         elif story.startswith("appeal"):
-            self._step(lambda: desk.OpenAppeal(pb.OpenAppealRequest(deal_id=deal_id)))
+            appealing = pb.OpenAppealRequest(deal_id=deal_id)
+            self._step("appeal", deal_id, lambda: desk.OpenAppeal(appealing))
             outcomes: dict[str, dict[str, Any]] = {
                 "appeal, paid": {"paid": True},
                 "appeal, less": {"adjusted_amount": f"{chance.randint(1, 99)}.50"},
                 "appeal, rejected": {"rejected": True},
             }
             request = pb.ResolveAppealRequest(deal_id=deal_id, **outcomes[story])
-            self._step(lambda: self._by_two(lambda: desk.ResolveAppeal(request)))
+            self._step("resolve", deal_id, lambda: self._by_two(lambda: desk.ResolveAppeal(request)))
         else:
-            self._step(lambda: desk.ConfirmDeal(confirm))
+            self._step("confirm", deal_id, lambda: desk.ConfirmDeal(confirm))
 
     def _choose(self, invoice_id: str, method: str) -> str:
         """The open deal's id; empty when it was too late for one."""
         request = pb.SelectPaymentMethodRequest(invoice_id=invoice_id, method_code=method)
-        chosen = self._step(lambda: self._checkout.SelectPaymentMethod(request))
+        chosen = self._step("choose", invoice_id, lambda: self._checkout.SelectPaymentMethod(request))
         return "" if chosen is None else chosen.invoice.deal.deal_id
 
-    def _step(self, call: Callable[[], T]) -> T | None:
+    def _step(self, what: str, id: str, call: Callable[[], T]) -> T | None:
         """Its answer; None when it was overtaken."""
         until = monotonic_seconds() + STEP_SECONDS
         while monotonic_seconds() < until and not self._closing.is_set():
+            began = monotonic_seconds()
             try:
-                return call()
+                answer = call()
             except Refused as refused:
+                self._note(what, id, began, refused.reason)
                 if refused.reason in OVERTAKEN:
                     return None
                 if refused.reason not in LATER:
                     raise
-            self._closing.wait(AGAIN_SECONDS)
+            else:
+                self._note(what, id, began, None)
+                return answer
+            self._closing.wait(self._again_seconds)
         raise GaveUp
+
+    def _note(self, what: str, id: str, began: float, refused: str | None) -> None:
+        if self._steps is not None:
+            self._steps.note(
+                what=what,
+                phase=self.phase,
+                id=id,
+                began=began,
+                ended=monotonic_seconds(),
+                refused=refused,
+            )
 
 
 def _at_once(*calls: Callable[[], T]) -> list[T]:

@@ -47,6 +47,7 @@ def folder(tmp_path: Path) -> Path:
     (made / "pyproject.toml").write_text(PROJECT)
     (made / "requirements-local.lock").write_text("")
     (made / "requirements-dev.lock").write_text("")
+    (made / "requirements-failover.lock").write_text("")
     return made
 
 
@@ -69,6 +70,8 @@ def test_an_environment_is_made_once_and_made_anew_when_it_cannot_work(folder: P
     assert first.stdout.startswith("Installing what Fiatgate runs on: 0 packages, once.\n")
     assert prepare(folder).stdout == "", "nothing is to do"
     assert "what its tests need" in prepare(folder, "develops").stdout
+    assert prepare(folder, "nodes").stdout.startswith("Installing what `make failover` needs: 0 packages")
+    assert prepare(folder, "nodes").stdout == ""
 
     (folder / ".venv" / ".begun").touch()  # as an interrupted installation leaves it
     activated = prepare(folder, python=str(folder / ".venv" / "bin" / "python3"))

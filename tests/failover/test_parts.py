@@ -1,0 +1,101 @@
+"""The harness itself: what it counts, and that its verdict can be a bad one."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from tests.failover.events import EVENTS
+from tests.failover.figures import calls, failing_seconds, longest_gap_seconds, lost_deals, lost_invoices
+from tests.failover.witness import told
+from tests.faults.checker import Evidence
+
+EMPTY = Evidence(
+    invoices={},
+    deals=[],
+    transitions=[],
+    outbox=[],
+    transfers=[],
+    accounts=[],
+    events=[],
+    parked=[],
+    answers=[],
+    received=[],
+    secrets={},
+)
+
+
+def created(*, ended: float, http: int | None = 201, phase: str = "faults") -> dict[str, Any]:
+    body = json.dumps({"invoice_id": "invoice"})
+    return {
+        "what": "create",
+        "phase": phase,
+        "began": ended - 0.5,
+        "ended": ended,
+        "http": http,
+        "body": body,
+    }
+
+
+def step(what: str, id: str, *, ended: float = 1, refused: str | None = None) -> dict[str, Any]:
+    return {
+        "what": what,
+        "phase": "faults",
+        "id": id,
+        "began": ended - 0.5,
+        "ended": ended,
+        "refused": refused,
+    }
+
+
+def test_a_gap_is_between_two_that_were_done_and_ends_after_the_event() -> None:
+    answers = [created(ended=ended) for ended in (10, 30, 31, 38, 39)] + [created(ended=33, http=503)]
+    made = calls(answers, [step("mark", "invoice", ended=45)])
+    assert longest_gap_seconds(made, "create", since_seconds=30.5) == 7, "the gap of 20 was before"
+    assert longest_gap_seconds(made, "create", since_seconds=29) == 20, "the event fell into it"
+    assert longest_gap_seconds(made, "confirm", since_seconds=0) == 0
+
+
+def test_calls_fail_until_the_last_one_that_was_to_be_asked_again() -> None:
+    answers = [created(ended=12, http=503), created(ended=14, http=None), created(ended=15)]
+    overtaken = step("confirm", "deal", ended=50, refused="DEAL_STATE_CONFLICT")
+    assert failing_seconds(calls(answers, [overtaken]), since_seconds=10) == 4
+    late = step("confirm", "deal", ended=21, refused="DB_UNAVAILABLE")
+    assert failing_seconds(calls(answers, [late]), since_seconds=10) == 11
+    assert failing_seconds(calls([created(ended=15)], []), since_seconds=10) == 0
+
+
+def test_what_was_answered_and_is_not_in_the_books_is_lost() -> None:
+    seen = replace(EMPTY, answers=[created(ended=1)])
+    assert lost_invoices(seen) == ["invoice"]
+    assert lost_invoices(replace(seen, invoices={"invoice": {}})) == []
+
+    done = [step("mark", "invoice"), step("confirm", "deal")]
+    assert len(lost_deals(EMPTY, done)) == 2
+    marked = {"deal_id": "deal", "status": "pending", "sub_status": "awaiting_confirmation"}
+    books = replace(EMPTY, deals=[{"id": "deal", "invoice_id": "invoice"}], transitions=[marked])
+    assert lost_deals(books, done) == ["deal deal was answered as confirmed and is not"]
+    confirmed = {"deal_id": "deal", "status": "completed", "sub_status": "completed"}
+    assert lost_deals(replace(books, transitions=[marked, confirmed]), done) == []
+    unknown = [step("confirm", "deal", refused="DB_UNAVAILABLE")]
+    assert lost_deals(EMPTY, unknown) == [], "nobody was told that it was done"
+
+
+def test_a_node_that_was_cut_off_and_accepts_a_row_breaks_the_round() -> None:
+    assert told([5, 6], [], {1, 2}, waiting=False) == []
+    assert told([5, 6], [6], {1, 2}, waiting=False) == [
+        "the node that was cut off accepted 1 rows, of which 1 are lost"
+    ]
+    assert told([5, 6], [], {1, 2, 5}, waiting=False) == [
+        "1 rows are there that only the node that was cut off was asked to accept"
+    ]
+    assert told([], [], set(), waiting=False), "a witness that asked nothing proves nothing"
+    assert told([5], [], set(), waiting=True)
+
+
+def test_every_event_has_a_line_in_the_documentation() -> None:
+    """docs/reliability.md: a round that no table shows is a promise that nobody reads."""
+    text = (Path(__file__).resolve().parents[2] / "docs" / "reliability.md").read_text()
+    assert all(f"| `{event}` |" in text for event in EVENTS)
