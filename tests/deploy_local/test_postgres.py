@@ -82,7 +82,7 @@ def test_one_services_role_leaves_connections_to_the_others(postgres: PostgresSe
 
 def test_the_roles_of_a_stack_together_leave_some_connections(tmp_path: Path) -> None:
     limit = databases.CONNECTIONS_OF_A_SERVICE + databases.CONNECTIONS_OF_AN_OWNER
-    of_the_server = Postgres(data=tmp_path, port=1, password="")._settings()["max_connections"]
+    of_the_server = Postgres(data=tmp_path, port=1, password="").settings()["max_connections"]
     assert len(SERVICES) * limit < int(of_the_server) - 10
 
 

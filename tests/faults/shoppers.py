@@ -68,8 +68,8 @@ class Shoppers:
     ) -> None:
         """`stories` are those of STORIES with their weights.
 
-        `steps` gets a line for each call of customer or operator: `what`, `phase`, `id`, `began`, `ended`, and `refused`,
-        the reason or null.
+        `steps` gets a line for each call of customer or operator: `what`, `phase`, `id`, `began`, `ended`, and
+        `refused`, the reason or null.
         """
         self._steps = steps
         self._again_seconds = again_seconds
