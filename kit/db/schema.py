@@ -162,4 +162,9 @@ def _revision(db: Database) -> str | None:
     except exc.ProgrammingError as error:
         if isinstance(error.orig, psycopg2.errors.UndefinedTable):
             return None
+        if isinstance(error.orig, psycopg2.errors.InsufficientPrivilege):
+            # `migrate` grants rights after its last migration; before that the owner alone may read the table.
+            raise SchemaBehind(
+                "this role has no rights in its database yet: run migrate as its owner"
+            ) from error
         raise

@@ -46,7 +46,7 @@ POSTGRESQL, STATUS, METRICS = 5432, 8000, 9187
 KNOWN_METRICS: Final = {
     "cnpg_collector_up",
     "cnpg_collector_pg_wal_archive_status",
-    "cnpg_pg_replication_streaming_replicas",
+    "cnpg_pg_replication_is_wal_receiver_up",
     "cnpg_pg_replication_lag",
     "cnpg_pg_stat_archiver_last_failed_time",
     "cnpg_pg_stat_archiver_last_archived_time",

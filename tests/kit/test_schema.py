@@ -6,14 +6,18 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
+import psycopg2
 import pytest
 from sqlalchemy import text
 
+from deploy.local import databases
 from deploy.local.ports import free_ports
 from kit.db import migrate, schema
 from kit.db.database import Database
+from tests.support.servers import PostgresServer
 from tests.support.signing import PUBLIC_KEYS
 
 ROOT = Path(__file__).parents[2]
@@ -51,6 +55,29 @@ def test_a_database_must_have_what_this_version_needs_and_may_have_more(empty_ur
     with db.transaction() as tx:
         tx.execute(text("UPDATE alembic_version SET version_num = '9999'"))
     assert schema.waits_for("webhooks", db) == ""
+
+
+def test_a_process_waits_for_the_rights_that_come_after_the_last_migration(postgres: PostgresServer) -> None:
+    """On Kubernetes it starts beside the migration, and its first query may fall between the two."""
+    name, owner = "catalog_without_rights", databases.owner_of("catalog")
+    for role in ("catalog", owner):
+        databases.ensure_role(postgres.admin_url, role, password="service-of-tests")
+    databases.create_database(postgres.admin_url, name, owner=owner)
+    url, owners_url = (
+        postgres.url(name, user=role, password="service-of-tests") for role in ("catalog", owner)
+    )
+    try:
+        migrate.upgrade("catalog", owners_url, role="catalog")
+        with closing(psycopg2.connect(owners_url)) as connection, connection, connection.cursor() as cursor:
+            cursor.execute("REVOKE ALL ON ALL TABLES IN SCHEMA public FROM catalog")
+        db = Database(url, name="tests", pool_size=1)
+        with pytest.raises(schema.SchemaBehind, match="run migrate as its owner"):
+            schema.waits_for("catalog", db)
+        migrate.upgrade("catalog", owners_url, role="catalog")
+        assert schema.waits_for("catalog", db) == ""
+        db.dispose()
+    finally:
+        databases.drop_database(postgres.admin_url, name)
 
 
 def test_what_has_no_migrations_waits_for_none(db: Database) -> None:
