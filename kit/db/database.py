@@ -44,6 +44,7 @@ from kit.db import connections
 from kit.db.connections import POOLED_IDLE_SECONDS, PREPARED_IDLE_SECONDS
 from kit.db.driver import PoolConnection
 from kit.db.prepared import Prepared, PreparedConnections
+from kit.db.servers import Servers
 from kit.db.watchdog import WatchedConnection
 from kit.observe import metrics, tracing
 from kit.work.worker import Outage
@@ -153,22 +154,21 @@ class Database:
             statement_timeout_seconds=statement_timeout_seconds,
             lock_timeout_seconds=lock_timeout_seconds,
         )
-        address = make_url(url).set(drivername="postgresql+psycopg2")
+        servers = Servers(make_url(url).set(drivername="postgresql").render_as_string(hide_password=False))
         self._engine = create_engine(
-            address,
+            "postgresql+psycopg2://",
+            creator=partial(servers.connect, **arguments(PoolConnection, idle_seconds=idle_seconds)),
             pool_size=pool_size,
             max_overflow=0,
             pool_timeout=pool_timeout_seconds,
             pool_use_lifo=True,
             hide_parameters=True,  # a failed statement's text goes to the log, its values must not
             use_native_hstore=False,  # saves a query on each new connection
-            connect_args=arguments(PoolConnection, idle_seconds=idle_seconds),
         )
         connections.replace_unusable(self._engine, idle_seconds)
-        target = address.set(drivername="postgresql").render_as_string(hide_password=False)
-        own = arguments(WatchedConnection, idle_seconds=prepared_idle_seconds)
         self._prepared = PreparedConnections(
-            lambda: psycopg2.connect(target, **own), idle_seconds=prepared_idle_seconds
+            partial(servers.connect, **arguments(WatchedConnection, idle_seconds=prepared_idle_seconds)),
+            idle_seconds=prepared_idle_seconds,
         )
 
     @contextmanager

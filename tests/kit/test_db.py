@@ -9,7 +9,6 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
-from urllib.parse import urlsplit
 
 import pytest
 from sqlalchemy import exc, func, insert, literal, select, text
@@ -249,35 +248,6 @@ def test_a_database_that_is_away_is_unavailable() -> None:
     away = Database(f"postgresql://kit@127.0.0.1:{free_ports(1)[0]}/none", name="tests", pool_size=1)
     with pytest.raises(DatabaseUnavailable):
         away.ping()
-
-
-def test_of_several_servers_the_one_that_answers_is_used(url: str) -> None:
-    """By both ways to connect: SQLAlchemy's and, for hot statements, libpq's own."""
-    server = urlsplit(url)
-    away = free_ports(1)[0]
-    several = Database(
-        f"postgresql://{server.username}:{server.password}@{server.path}?host=127.0.0.1,127.0.0.1&port={away},{server.port}"
-        "&target_session_attrs=read-write",
-        name="tests",
-        pool_size=1,
-    )
-    several.ping()
-    assert several.one_or_none(Prepared("one", "SELECT 1", {}, int), {}) == 1
-    several.dispose()
-
-
-def test_of_several_servers_that_are_away_each_is_named() -> None:
-    first, second = free_ports(2)
-    away = Database(
-        f"postgresql://kit@/none?host=127.0.0.1,127.0.0.1&port={first},{second}&target_session_attrs=read-write",
-        name="tests",
-        pool_size=1,
-    )
-    each_is_named = rf"port {first} failed.*port {second} failed"
-    with pytest.raises(DatabaseUnavailable, match=each_is_named):
-        away.ping()
-    with pytest.raises(DatabaseUnavailable, match=each_is_named):
-        away.one_or_none(Prepared("one", "SELECT 1", {}, int), {})
 
 
 def test_a_connection_lost_in_mid_transaction_is_unavailable_and_the_next_one_works(

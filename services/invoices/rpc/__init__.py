@@ -109,6 +109,21 @@ SLOTS: Final = (
     Slots(name="pages", methods=frozenset({"CheckoutService/GetCheckout"}), threads=3, waiting=64),
     Slots(name="choices", methods=frozenset({"CheckoutService/SelectPaymentMethod"}), threads=3, waiting=64),
     lists("InvoicesService/ListInvoices"),
+    # A program may decide for operators, as many deals as are paid, and those of an outage come all at once: they wait
+    # neither for lists nor behind a bound that a second of them fills.
+    Slots(
+        name="decisions",
+        methods=frozenset(
+            {
+                "DealDeskService/ConfirmDeal",
+                "DealDeskService/OpenAppeal",
+                "DealDeskService/RejectDeal",
+                "DealDeskService/ResolveAppeal",
+            }
+        ),
+        threads=2,
+        waiting=128,
+    ),
     Slots(
         name="desk",
         methods=frozenset(
@@ -117,7 +132,6 @@ SLOTS: Final = (
                 "DealDeskService/AddRequisites",
                 "DealDeskService/CheckAdjustment",
                 "DealDeskService/CheckRequisites",
-                "DealDeskService/ConfirmDeal",
                 "DealDeskService/DisableRequisite",
                 "DealDeskService/EnableRequisite",
                 "DealDeskService/GetCase",
@@ -134,9 +148,6 @@ SLOTS: Final = (
                 "DealDeskService/ListMethodPlaces",
                 "DealDeskService/ListRequisiteDeals",
                 "DealDeskService/ListRequisites",
-                "DealDeskService/OpenAppeal",
-                "DealDeskService/RejectDeal",
-                "DealDeskService/ResolveAppeal",
                 "DealDeskService/ResolveCase",
                 "DealDeskService/SetDealsSystem",
                 "InvoicesService/CancelInvoice",
