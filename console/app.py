@@ -15,9 +15,11 @@ from console.dashboard import routes as dashboard
 from console.deals import routes as deals
 from console.desk import routes as desk
 from console.exchange import Exchange, Request
+from console.finding import routes as finding
 from console.invoices import routes as invoices
 from console.merchants import routes as merchants
 from console.page import App
+from console.parked import routes as parked
 from console.people import routes as people
 from console.prices import routes as prices
 from console.refusals import Refusals, broken_http
@@ -25,6 +27,7 @@ from console.reports import routes as reports
 from console.requisites import routes as requisites
 from console.signin import routes as signin
 from console.signin.access import Access
+from console.statements import routes as statements
 from console.surfaces import Surface, surface_of
 from console.ui.pages import Link
 from console.webhooks import routes as webhooks
@@ -55,16 +58,20 @@ ROOMS: Final = {
         withdrawals,
         approvals,
         invoices,
+        finding,
         reports,
         merchants,
         requisites,
         prices,
         webhooks,
+        parked,
+        statements,
         people,
         audit,
     ),
     "dashboard": (
         dashboard,
+        invoices,
         people,
         audit,
     ),

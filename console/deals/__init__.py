@@ -1,1 +1,1 @@
-"""The desk's deals: the queue, the evidence of each deal, its decision, and the pictures that customers sent."""
+"""The desk's deals: the queue, the evidence of each, its decision, pictures of customers, the switch of new deals."""

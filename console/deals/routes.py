@@ -1,4 +1,4 @@
-"""The addresses of deals, and their entry of the navigation."""
+"""The addresses of deals and of their switch, and their entries of the navigation."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -9,6 +9,7 @@ from console.deals.pictures import PicturePage
 from console.deals.queue import DealsPage
 from console.deals.several import SeveralPage
 from console.deals.states import StatesPage
+from console.deals.switch import DealsSystemPage
 from console.page import App, Page
 from console.ui.pages import Link, reads
 from console.wiring import Deps
@@ -23,6 +24,7 @@ LINKS: Final = (
         group="work",
         count="deals_marked",
     ),
+    Link("/deals-system", "New deals", "whether new payments are accepted", reads(*READERS), group="setup"),
 )
 
 
@@ -41,3 +43,4 @@ def add_to(app: App, deps: Deps) -> None:
     for step in ("confirm", "reject", "appeal", "resolve"):
         app.add_route(f"/deals/{{deal_id}}/{step}", one, suffix=step)
     app.add_route("/deals/{deal_id}/pictures/{kind}", PicturePage(deps))
+    app.add_route("/deals-system", DealsSystemPage(deps))

@@ -1,1 +1,1 @@
-"""Invoices: the list, the timeline of one, the search over all things, and the switch of new deals."""
+"""Invoices on both surfaces: the list, and the timeline of one; `desk` has what only operators get."""

@@ -1,4 +1,4 @@
-"""One invoice: its fields, its timeline from all services, and its cancellation."""
+"""One invoice: its fields, and its timeline from all services. The services leave out what a member may not see."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import falcon.asgi
 
 from console.calls import or_none
 from console.exchange import Request
-from console.page import Page, leave_for
+from console.page import Page
 from console.ui.csv import csv_line
 from console.ui.pages import exports, require_exporter
 from console.words.moments import Moment
@@ -20,12 +20,10 @@ from fiatgate.invoices.v1 import invoices_pb2 as pb
 from fiatgate.merchants.v1 import merchants_pb2
 from fiatgate.webhooks.v1 import webhooks_pb2
 from fiatgate.withdrawals.v1 import withdrawals_pb2
-from kit.rpc.errors import Refused, database_unavailable
+from kit.rpc.errors import database_unavailable
 
-PROBLEMS: Final = {"INVOICE_FINISHED": "invoice_finished", "DEAL_STATE_CONFLICT": "invoice_marked_paid"}
-"""The sentence for each refusal of a cancellation."""
-
-
+LEDGER_READERS: Final = ("finance", "viewer")
+"""The roles of members that see credits and balances, beside the owner; a developer sees neither."""
 TIMELINE_SECONDS: Final = 4.0
 """The time of the calls for a timeline; what is left of the request's is for names."""
 
@@ -44,12 +42,12 @@ class Whole:
 
 
 class InvoicePage(Page):
-    """/invoices/{invoice_id}, its timeline as CSV, and its cancellation."""
+    """/invoices/{invoice_id}, and its timeline as CSV."""
 
     link = "/invoices"
 
     async def on_get(self, req: Request, resp: falcon.asgi.Response, invoice_id: str) -> None:
-        whole = await self._whole(invoice_id)
+        whole = await self._whole(req, invoice_id)
         invoice = whole.story.invoice
         self.show(
             req,
@@ -60,7 +58,7 @@ class InvoicePage(Page):
             moments=whole.moments,
             merchant_name=whole.merchant_name,
             away=whole.away,
-            link_to=link_to,
+            link_to=lambda thing: self._link_to(req, thing),
             exports=exports(req),
             may_be_canceled=invoice.status == pb.INVOICE_STATUS_PENDING
             and not invoice.deal.HasField("mark_paid_at"),
@@ -71,7 +69,7 @@ class InvoicePage(Page):
     async def on_get_csv(self, req: Request, resp: falcon.asgi.Response, invoice_id: str) -> None:
         """Sends the timeline. A file with a part missing would look complete, so it needs all services."""
         require_exporter(req, self.deps.pages.opened_by(self.link))
-        whole = await self._whole(invoice_id, whole_only=True)
+        whole = await self._whole(req, invoice_id, whole_only=True)
         resp.content_type = "text/csv; charset=utf-8"
         resp.set_headers(
             {
@@ -82,33 +80,28 @@ class InvoicePage(Page):
         )
         resp.data = b"".join([csv_line(COLUMNS), *(csv_line(cells(each)) for each in whole.moments)])
 
-    async def on_post_cancel(self, req: Request, resp: falcon.asgi.Response, invoice_id: str) -> None:
-        await self.form(req)
-        path, call = f"/invoices/{invoice_id}", pb.CancelInvoiceRequest(invoice_id=invoice_id)
-        try:
-            await self.deps.invoices.CancelInvoice(call)
-        except Refused as refused:
-            if refused.reason not in PROBLEMS:
-                raise
-            leave_for(resp, path, problem=PROBLEMS[refused.reason])
-        else:
-            leave_for(resp, path, notice="invoice-canceled")
-
-    async def _whole(self, invoice_id: str, *, whole_only: bool = False) -> Whole:
+    async def _whole(self, req: Request, invoice_id: str, *, whole_only: bool = False) -> Whole:
         """Returns the invoice with its timeline, by five calls. With `whole_only` it raises DB_UNAVAILABLE when a
-        service is away.
+        service is away. A member's calls name the session's merchant; acts, which name operators, are for the desk.
         """
+        own = req.exchange.signed_in.merchant_id
         story, transfers, webhooks = await asyncio.gather(
             self.deps.deals.GetInvoiceStory(pb.GetInvoiceStoryRequest(invoice_id=invoice_id)),
             or_none(
                 self.deps.withdrawals.ListTransfers(
-                    withdrawals_pb2.ListTransfersRequest(invoice_id=invoice_id, with_balances=True)
+                    withdrawals_pb2.ListTransfersRequest(
+                        merchant_id=own, invoice_id=invoice_id, with_balances=True
+                    )
                 ),
                 seconds=TIMELINE_SECONDS,
-            ),
+            )
+            if self._may_read_ledger(req)
+            else _no_transfers(),
             or_none(
                 self.deps.webhooks.ListInvoiceEvents(
-                    webhooks_pb2.ListInvoiceEventsRequest(invoice_id=invoice_id, with_acts=True)
+                    webhooks_pb2.ListInvoiceEventsRequest(
+                        merchant_id=own, invoice_id=invoice_id, with_acts=not own
+                    )
                 ),
                 seconds=TIMELINE_SECONDS,
             ),
@@ -120,9 +113,7 @@ class InvoicePage(Page):
         merchant_id = story.invoice.merchant_id
         names, keys = await asyncio.gather(
             self.names(merchant_id),
-            or_none(
-                self.deps.merchants.ListApiKeys(merchants_pb2.ListApiKeysRequest(merchant_id=merchant_id))
-            ),
+            self._keys(req, merchant_id),
         )
         moments = timeline(
             story,
@@ -132,6 +123,29 @@ class InvoicePage(Page):
         )
         return Whole(story, moments, names.get(merchant_id, ""), away)
 
+    def _link_to(self, req: Request, thing: str) -> str:
+        """Returns the address of the page of a moment's thing; empty for one without a page on this surface."""
+        kind, _, id = thing.partition(":")
+        path = _PATHS[kind].format(id) if kind in _PATHS else ""
+        if kind == "proof":
+            deal_id, _, use = id.partition("/")
+            path = f"/deals/{deal_id}/pictures/{use}"
+        return path if path and self.deps.pages.opens(req, f"/{path.split('/')[1]}") else ""
+
+    def _may_read_ledger(self, req: Request) -> bool:
+        return not req.exchange.signed_in.merchant_id or self.may(req, *LEDGER_READERS)
+
+    async def _keys(self, req: Request, merchant_id: str) -> merchants_pb2.ListApiKeysResponse | None:
+        """Returns the keys with their names; None for members who may not read them."""
+        if req.exchange.signed_in.merchant_id and not self.may(req, "developer"):
+            return None
+        request = merchants_pb2.ListApiKeysRequest(merchant_id=merchant_id)
+        return await or_none(self.deps.merchants.ListApiKeys(request))
+
+
+async def _no_transfers() -> withdrawals_pb2.ListTransfersResponse:
+    return withdrawals_pb2.ListTransfersResponse()
+
 
 def _key_name(keys: merchants_pb2.ListApiKeysResponse | None, key_id: str) -> str:
     """Returns the name of the key and the first characters of its secret; empty for an unknown one."""
@@ -140,12 +154,3 @@ def _key_name(keys: merchants_pb2.ListApiKeysResponse | None, key_id: str) -> st
 
 
 _PATHS: Final = {"deal": "/deals/{}", "case": "/cases/{}", "webhook": "/webhooks/{}"}
-
-
-def link_to(thing: str) -> str:
-    """Returns the address of the page of a moment's thing; empty for one without a page."""
-    kind, _, id = thing.partition(":")
-    if kind == "proof":
-        deal_id, _, use = id.partition("/")
-        return f"/deals/{deal_id}/pictures/{use}"
-    return _PATHS[kind].format(id) if kind in _PATHS else ""

@@ -1,16 +1,14 @@
-"""The list of the invoices of all merchants."""
+"""The list of invoices: of all merchants at the desk, of the session's merchant at the dashboard."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from console.exchange import Request
 from console.list_page import Asked, Found, ListPage
-from console.ui.choices import catalog_choices
-from console.ui.filters import DAYS, SINCE, UNTIL, Amount, Choice, Merchant, Text
+from console.ui.filters import DAYS, SINCE, UNTIL, Amount, Choice, Filter, Merchant, Text
 from console.ui.values import iso, word
-from fiatgate.catalog.v1 import catalog_pb2
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 from kit.base.proto import timestamp_from
 
@@ -22,6 +20,21 @@ STATUSES: Final = {
     "expired": "Expired",
     "canceled": "Canceled",
 }
+
+
+def filters_of(currency: Filter, method: Filter) -> Sequence[Filter]:
+    """Returns the filters of the list, with these two in their place."""
+    return (
+        Choice("status", "Status", STATUSES),
+        Merchant(),
+        Text("order", "Order", of="external_id"),
+        Text("customer", "Customer", of="customer_id"),
+        Amount("amount_from", "Amount from"),
+        Amount("amount_to", "Amount to"),
+        currency,
+        method,
+        *DAYS,
+    )
 
 
 class InvoicesPage(ListPage):
@@ -36,16 +49,9 @@ class InvoicesPage(ListPage):
         *("payment_method_code", "amount_fiat", "conversion_rate", "merchant_usdt", "reference"),
         "sender_name",
     )
-    filters = (
-        Choice("status", "Status", STATUSES),
-        Merchant(),
-        Text("order", "Order", of="external_id"),
-        Text("customer", "Customer", of="customer_id"),
-        Amount("amount_from", "Amount from"),
-        Amount("amount_to", "Amount to"),
-        Choice("currency", "Currency", of="currency_code"),
-        Choice("method", "Method", of="payment_method_code"),
-        *DAYS,
+    filters = filters_of(
+        Text("currency", "Currency", hint="as EUR", of="currency_code"),
+        Text("method", "Method", hint="its code", of="payment_method_code"),
     )
 
     async def rows(self, req: Request, asked: Asked) -> Found:
@@ -80,6 +86,3 @@ class InvoicesPage(ListPage):
             *(deal.deal_id, deal.sub_status, deal.payment_method_code, deal.amount_fiat),
             *(deal.conversion_rate, deal.merchant_usdt, deal.reference, deal.sender_name),
         )
-
-    async def choices(self, req: Request) -> Mapping[str, Mapping[str, str]]:
-        return await catalog_choices(self.deps.catalog.GetCatalog(catalog_pb2.GetCatalogRequest()))

@@ -60,6 +60,11 @@ def reads(*roles: str) -> frozenset[str]:
     return frozenset({*roles, "admin", "auditor"})
 
 
+def members_read(*roles: str) -> frozenset[str]:
+    """Returns the roles of a merchant's members that may read what these may: `owner` reads everything."""
+    return frozenset({*roles, "owner"})
+
+
 @dataclass
 class _Group:
     name: str

@@ -1,1 +1,1 @@
-"""Webhooks of all merchants with their attempts, and parked events of all services."""
+"""Webhooks on both surfaces: the events, each attempt in words, the resend."""

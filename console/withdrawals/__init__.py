@@ -1,1 +1,1 @@
-"""Payouts to merchants, from the request to the transaction; their methods; the statement of a merchant's ledger."""
+"""Payouts to merchants, from the request to the transaction, and their methods."""

@@ -1,4 +1,4 @@
-"""The addresses of withdrawals, their methods and statements, and their entries of the navigation."""
+"""The addresses of withdrawals and their methods, and their entries of the navigation."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -10,7 +10,6 @@ from console.withdrawals.lists import SeveralPage, WithdrawalsPage
 from console.withdrawals.methods import MethodPage, MethodsPage
 from console.withdrawals.one import NewWithdrawalPage, WithdrawalPage
 from console.withdrawals.payouts import payout_of
-from console.withdrawals.statement import StatementPage
 from kit.rpc.permissions import READERS
 
 LINKS: Final = (
@@ -48,4 +47,3 @@ def add_to(app: App, deps: Deps) -> None:
     MethodsPage(deps).add_to(app, "/withdrawal-methods")
     app.add_route("/withdrawal-methods/new", method, suffix="new")
     app.add_route("/withdrawal-methods/{code}", method)
-    StatementPage(deps).add_to(app, "/merchants/{merchant_id}/statement")

@@ -96,9 +96,9 @@ def done(act: pb.Act, named: str) -> str:
 
 
 def author_of(act: pb.Act) -> str:
-    """Returns the author for people: an e-mail address, cli:USER@HOST, api."""
+    """Returns the author for people: an e-mail address, cli:USER@HOST, api; for members of merchants "the operator"."""
     actor = act.actor
-    if actor.kind == "person":
+    if actor.kind in ("person", "operator"):
         return actor.name
     named = f"{actor.kind}:{actor.name}" if actor.name else actor.kind
     return f"{named} for {actor.on_behalf_of}" if actor.on_behalf_of else named

@@ -60,7 +60,9 @@ CALLERS: Final[Callers] = {
     "console-desk": _OF_DESK
     | _ENDS_LEASES
     | {audit.LIST, status.GET, "MerchantsService/GetLogo", "MerchantsService/GetMerchant"},
-    "console-dashboard": frozenset({audit.LIST, "MerchantsService/NameMerchants"}),
+    "console-dashboard": frozenset(
+        {audit.LIST, "MerchantsService/ListApiKeys", "MerchantsService/NameMerchants"}
+    ),
     "gateway": frozenset({"MerchantsService/Authenticate", "MerchantsService/GetLogo"}),
     "invoices": frozenset({"MerchantsService/GetMerchant"}),
     "webhooks": frozenset({"MerchantsService/GetSigningSecrets"}),

@@ -53,7 +53,7 @@ CALLERS: Final[Callers] = {
             "WebhooksService/ResendLatest",
         }
     ),
-    "console-dashboard": frozenset({audit.LIST}),
+    "console-dashboard": frozenset({audit.LIST, "WebhooksService/ListInvoiceEvents"}),
     "gateway": frozenset({"WebhooksService/ListInvoiceEvents", "WebhooksService/ResendLatest"}),
 }
 

@@ -14,7 +14,7 @@ from uuid import uuid4
 import pytest
 import requests
 
-from console.invoices.finding import path_of
+from console.finding.pages import path_of
 from deploy.local.waiting import wait_until
 from fiatgate.find.v1 import find_pb2
 from fiatgate.invoices.v1 import invoices_pb2

@@ -42,6 +42,7 @@ class Other:
     merchant_id: str
     owner: Person
     key_id: str
+    invoice_id: str
     event_id: int
     withdraw_uuid: str
     person_id: str
@@ -49,6 +50,7 @@ class Other:
 
 
 FOREIGN: Final[dict[str, Callable[[Other], dict[str, Any]]]] = {
+    "DealDeskService/GetInvoiceStory": lambda other: {"invoice_id": other.invoice_id},
     "MerchantsService/DeactivateApiKey": lambda other: {"key_id": other.key_id},
     "PeopleService/GetPerson": lambda other: {"person": other.person_id},
     "PeopleService/WithdrawInvitation": lambda other: {"invitation_id": other.invitation_id},
@@ -123,6 +125,7 @@ def other(stack: Stack, house: House, operator: Operator) -> Iterator[Other]:
         merchant_id=theirs.merchant_id,
         owner=owner,
         key_id=key["key_id"],
+        invoice_id=invoice.id,
         event_id=event_id,
         withdraw_uuid=withdrawal["withdraw_uuid"],
         person_id=next(each.person_id for each in listed if each.email == owner.email),

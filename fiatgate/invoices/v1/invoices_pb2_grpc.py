@@ -685,7 +685,8 @@ class CheckoutService:
 
 
 class DealDeskServiceStub:
-    """The operator's desk: deals, requisites and the switch behind DEALS_SYSTEM_DISABLED.
+    """The operator's desk: deals, requisites and the switch behind DEALS_SYSTEM_DISABLED. Members of merchants call the first
+    two, and get neither accounts, pictures, sources of rates, names of senders, nor the operators' names and notes.
     """
 
     def __init__(self, channel):
@@ -827,11 +828,13 @@ class DealDeskServiceStub:
 
 
 class DealDeskServiceServicer:
-    """The operator's desk: deals, requisites and the switch behind DEALS_SYSTEM_DISABLED.
+    """The operator's desk: deals, requisites and the switch behind DEALS_SYSTEM_DISABLED. Members of merchants call the first
+    two, and get neither accounts, pictures, sources of rates, names of senders, nor the operators' names and notes.
     """
 
     def ListAllInvoices(self, request, context):
-        """The invoices of all merchants, newest first, each with its newest deal. A call reads a bounded number of invoices.
+        """The invoices of all merchants, or of one, newest first, each with its newest deal. A call reads a bounded number of
+        invoices.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -1162,7 +1165,8 @@ def add_DealDeskServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class DealDeskService:
-    """The operator's desk: deals, requisites and the switch behind DEALS_SYSTEM_DISABLED.
+    """The operator's desk: deals, requisites and the switch behind DEALS_SYSTEM_DISABLED. Members of merchants call the first
+    two, and get neither accounts, pictures, sources of rates, names of senders, nor the operators' names and notes.
     """
 
     @staticmethod

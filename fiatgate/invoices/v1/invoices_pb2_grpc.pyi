@@ -308,14 +308,18 @@ class CheckoutServiceServicer(metaclass=_abc_1.ABCMeta):
 def add_CheckoutServiceServicer_to_server(servicer: CheckoutServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...
 
 class DealDeskServiceStub:
-    """The operator's desk: deals, requisites and the switch behind DEALS_SYSTEM_DISABLED."""
+    """The operator's desk: deals, requisites and the switch behind DEALS_SYSTEM_DISABLED. Members of merchants call the first
+    two, and get neither accounts, pictures, sources of rates, names of senders, nor the operators' names and notes.
+    """
 
     @_typing.overload
     def __new__(cls, channel: _grpc.Channel) -> _Self: ...
     @_typing.overload
     def __new__(cls, channel: _aio.Channel) -> DealDeskServiceAsyncStub: ...
     ListAllInvoices: _grpc.UnaryUnaryMultiCallable[_invoices_pb2.ListAllInvoicesRequest, _invoices_pb2.ListAllInvoicesResponse]
-    """The invoices of all merchants, newest first, each with its newest deal. A call reads a bounded number of invoices."""
+    """The invoices of all merchants, or of one, newest first, each with its newest deal. A call reads a bounded number of
+    invoices.
+    """
     GetInvoiceStory: _grpc.UnaryUnaryMultiCallable[_invoices_pb2.GetInvoiceStoryRequest, _invoices_pb2.GetInvoiceStoryResponse]
     """Everything that this service knows of one invoice, whichever merchant's. Reason: INVOICE_NOT_FOUND."""
     ListDeals: _grpc.UnaryUnaryMultiCallable[_invoices_pb2.ListDealsRequest, _invoices_pb2.ListDealsResponse]
@@ -384,11 +388,15 @@ class DealDeskServiceStub:
 
 @_typing.type_check_only
 class DealDeskServiceAsyncStub(DealDeskServiceStub):
-    """The operator's desk: deals, requisites and the switch behind DEALS_SYSTEM_DISABLED."""
+    """The operator's desk: deals, requisites and the switch behind DEALS_SYSTEM_DISABLED. Members of merchants call the first
+    two, and get neither accounts, pictures, sources of rates, names of senders, nor the operators' names and notes.
+    """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     ListAllInvoices: _aio.UnaryUnaryMultiCallable[_invoices_pb2.ListAllInvoicesRequest, _invoices_pb2.ListAllInvoicesResponse]  # type: ignore[assignment]
-    """The invoices of all merchants, newest first, each with its newest deal. A call reads a bounded number of invoices."""
+    """The invoices of all merchants, or of one, newest first, each with its newest deal. A call reads a bounded number of
+    invoices.
+    """
     GetInvoiceStory: _aio.UnaryUnaryMultiCallable[_invoices_pb2.GetInvoiceStoryRequest, _invoices_pb2.GetInvoiceStoryResponse]  # type: ignore[assignment]
     """Everything that this service knows of one invoice, whichever merchant's. Reason: INVOICE_NOT_FOUND."""
     ListDeals: _aio.UnaryUnaryMultiCallable[_invoices_pb2.ListDealsRequest, _invoices_pb2.ListDealsResponse]  # type: ignore[assignment]
@@ -456,7 +464,9 @@ class DealDeskServiceAsyncStub(DealDeskServiceStub):
     """Off: no new invoice and no new deal; open deals go on."""
 
 class DealDeskServiceServicer(metaclass=_abc_1.ABCMeta):
-    """The operator's desk: deals, requisites and the switch behind DEALS_SYSTEM_DISABLED."""
+    """The operator's desk: deals, requisites and the switch behind DEALS_SYSTEM_DISABLED. Members of merchants call the first
+    two, and get neither accounts, pictures, sources of rates, names of senders, nor the operators' names and notes.
+    """
 
     @_abc_1.abstractmethod
     def ListAllInvoices(
@@ -464,7 +474,9 @@ class DealDeskServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _invoices_pb2.ListAllInvoicesRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_invoices_pb2.ListAllInvoicesResponse, _abc.Awaitable[_invoices_pb2.ListAllInvoicesResponse]]:
-        """The invoices of all merchants, newest first, each with its newest deal. A call reads a bounded number of invoices."""
+        """The invoices of all merchants, or of one, newest first, each with its newest deal. A call reads a bounded number of
+        invoices.
+        """
 
     @_abc_1.abstractmethod
     def GetInvoiceStory(

@@ -5,9 +5,11 @@ from datetime import datetime
 from decimal import Decimal
 
 from fiatgate.invoices.v1 import invoices_pb2 as pb
+from kit.base import actors
 from kit.base.ids import parse_id
 from kit.base.proto import most_of
 from kit.rpc import values
+from kit.rpc.actors import require_merchant
 from services.invoices import errors
 from services.invoices.domain.states import InvoiceStatus
 from services.invoices.operations import fields
@@ -75,10 +77,10 @@ def list_all_invoices(
     created_before: datetime | None = None,
     after_invoice_id: str = "",
 ) -> InvoiceList:
-    """Returns the operator's list over all merchants, newest first. An empty filter matches all; `amount` is both
-    bounds.
+    """Returns the list over all merchants, newest first. An empty filter matches all; `amount` is both bounds.
 
-    Raises VALIDATION_ERROR, and INVOICE_NOT_FOUND for an unknown `after_invoice_id`.
+    Raises VALIDATION_ERROR, and INVOICE_NOT_FOUND for an `after_invoice_id` that is unknown, or of another merchant
+    than the member's.
     """
 
     def decimal(field: str, text: str) -> Decimal | None:
@@ -100,7 +102,8 @@ def list_all_invoices(
     after = fields.invoice_id(after_invoice_id) if after_invoice_id else None
     with deps.db.autocommit() as connection:
         if after is not None:
-            place = invoice_lists.place_of_invoice(connection, after)
+            of_merchant = wanted.merchant_id if actors.current().surface == "dashboard" else None
+            place = invoice_lists.place_of_invoice(connection, after, of_merchant)
             if place is None:
                 raise errors.invoice_not_found()
             wanted = replace(wanted, after=place)
@@ -112,9 +115,12 @@ def _most(field: str) -> int:
 
 
 def get_invoice_story(deps: Deps, *, invoice_id: str) -> InvoiceStory:
-    """Returns everything that is stored about the invoice. Raises INVOICE_NOT_FOUND."""
+    """Returns everything that is stored about the invoice. Raises INVOICE_NOT_FOUND, also for a member of another
+    merchant.
+    """
     with deps.db.autocommit() as connection:
         story = stories.invoice_story(connection, fields.invoice_id(invoice_id))
     if story is None:
         raise errors.invoice_not_found()
+    require_merchant(story.invoice.merchant_id, errors.invoice_not_found)
     return story

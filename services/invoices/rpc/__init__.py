@@ -4,6 +4,7 @@
 - `customers`: the payment page
 - `desk`: the operator's desk, with `requisites`
 - `reports`: what the business earned
+- `as_seen`: answers without what members of merchants may not see
 - `converters`: rows and values to messages, and back
 """
 
@@ -17,7 +18,7 @@ from kit.audit import approval_lists
 from kit.rpc import approvals, audit, books, find, queues, status
 from kit.rpc.approvals import Approvable
 from kit.rpc.callers import ALL, Callers
-from kit.rpc.permissions import READERS, Permissions, machine, members, staff
+from kit.rpc.permissions import OF_OBJECT, READERS, Permissions, machine, members, staff
 from kit.rpc.slots import Slots, lists, proofs
 from services.invoices.operations.desk import ADJUST, adjust_approved, adjust_terms
 from services.invoices.operations.verification import ACCEPT, accept_approved, accept_terms
@@ -68,7 +69,9 @@ CALLERS: Final[Callers] = {
             "ReportsService/GetReport",
         }
     ),
-    "console-dashboard": frozenset({audit.LIST}),
+    "console-dashboard": frozenset(
+        {audit.LIST, "DealDeskService/GetInvoiceStory", "DealDeskService/ListAllInvoices"}
+    ),
     "gateway": frozenset(
         {
             "InvoicesService/CreateInvoice",
@@ -198,8 +201,9 @@ PERMISSIONS: Final[Permissions] = {
     "CheckoutService/CancelCheckout": _CUSTOMER,
     "CheckoutService/OpenCustomerAppeal": _CUSTOMER,
     "CheckoutService/OpenCase": _CUSTOMER,
-    "DealDeskService/ListAllInvoices": _READ,
-    "DealDeskService/GetInvoiceStory": _READ,
+    "DealDeskService/ListAllInvoices": _READ | members("developer", "finance", "viewer"),
+    "DealDeskService/GetInvoiceStory": _READ
+    | members("developer", "finance", "viewer", merchant_field=OF_OBJECT),
     "DealDeskService/ListDeals": _READ,
     "DealDeskService/ListDealStates": _READ,
     "DealDeskService/GetDeal": _READ,

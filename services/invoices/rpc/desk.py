@@ -8,6 +8,7 @@ from kit.base.money import fiat_text, usdt_text
 from kit.base.proto import optional, optional_datetime, timestamp_from
 from kit.rpc import values
 from services.invoices.operations import cases, desk, merchant_methods, reading
+from services.invoices.rpc.as_seen import invoice_as_seen, story_as_seen
 from services.invoices.rpc.converters import (
     case_to_message,
     deal_context_to_message,
@@ -55,7 +56,7 @@ class DealDeskServicer(RequisiteCalls, pb_grpc.DealDeskServiceServicer):
         )
         reached_at, reached_id = found.reached or (None, "")
         return pb.ListAllInvoicesResponse(
-            invoices=[invoice_to_message(each) for each in found.invoices],
+            invoices=[invoice_as_seen(invoice_to_message(each)) for each in found.invoices],
             reached_invoice_id=str(reached_id),
             reached_at=timestamp_from(reached_at),
         )
@@ -64,7 +65,7 @@ class DealDeskServicer(RequisiteCalls, pb_grpc.DealDeskServiceServicer):
         self, request: pb.GetInvoiceStoryRequest, context: Context
     ) -> pb.GetInvoiceStoryResponse:
         story = reading.get_invoice_story(self._deps, invoice_id=request.invoice_id)
-        return story_to_message(story, self._deps.settings.service)
+        return story_as_seen(story_to_message(story, self._deps.settings.service))
 
     def ListDeals(self, request: pb.ListDealsRequest, context: Context) -> pb.ListDealsResponse:
         found = desk.list_deals(

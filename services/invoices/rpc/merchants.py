@@ -6,6 +6,7 @@ from fiatgate.invoices.v1 import invoices_pb2 as pb
 from fiatgate.invoices.v1 import invoices_pb2_grpc as pb_grpc
 from kit.base.proto import optional
 from services.invoices.operations import creating, desk, reading, verification
+from services.invoices.rpc.as_seen import invoice_as_seen
 from services.invoices.rpc.converters import (
     finished_to_message,
     invoice_status_from_message,
@@ -42,7 +43,7 @@ class InvoicesServicer(pb_grpc.InvoicesServiceServicer):
         view = reading.get_invoice(
             self._deps, merchant_id=request.merchant_id, invoice_ref=request.invoice_ref
         )
-        return pb.GetInvoiceResponse(invoice=invoice_to_message(view))
+        return pb.GetInvoiceResponse(invoice=invoice_as_seen(invoice_to_message(view)))
 
     def ListInvoices(self, request: pb.ListInvoicesRequest, context: Context) -> pb.ListInvoicesResponse:
         page = reading.list_invoices(
@@ -55,7 +56,7 @@ class InvoicesServicer(pb_grpc.InvoicesServiceServicer):
             ascending=request.order == pb.SORT_ORDER_ASC,
         )
         return pb.ListInvoicesResponse(
-            invoices=[invoice_to_message(view) for view in page.invoices], total=page.total
+            invoices=[invoice_as_seen(invoice_to_message(view)) for view in page.invoices], total=page.total
         )
 
     def CancelInvoice(self, request: pb.CancelInvoiceRequest, context: Context) -> pb.CancelInvoiceResponse:

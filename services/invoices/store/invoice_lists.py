@@ -164,9 +164,13 @@ def _filters(wanted: InvoiceFilter, read: Any) -> Iterator[ColumnElement[bool]]:
         yield exists(newest)
 
 
-def place_of_invoice(connection: Connection, invoice_id: UUID) -> Place | None:
-    """Returns the place of the invoice in a list, for `InvoiceFilter.after`."""
+def place_of_invoice(
+    connection: Connection, invoice_id: UUID, merchant_id: UUID | None = None
+) -> Place | None:
+    """Returns the place of the invoice in a list, for `InvoiceFilter.after`. With a merchant, only of its own."""
     query = select(Invoice.created_at, Invoice.id).where(Invoice.id == invoice_id)
+    if merchant_id is not None:
+        query = query.where(Invoice.merchant_id == merchant_id)
     row = connection.execute(query).one_or_none()
     return None if row is None else (row.created_at, row.id)
 

@@ -50,7 +50,7 @@ CALLERS: Final[Callers] = {
             "WithdrawalsService/SetWithdrawalMethod",
         }
     ),
-    "console-dashboard": frozenset({audit.LIST}),
+    "console-dashboard": frozenset({audit.LIST, "WithdrawalsService/ListTransfers"}),
     "gateway": frozenset({"WithdrawalsService/GetWithdrawal", "WithdrawalsService/ListWithdrawals"}),
 }
 
@@ -113,7 +113,7 @@ PERMISSIONS: Final[Permissions] = {
     | members("finance", "viewer", merchant_field=OF_NONE),
     "WithdrawalsService/GetBalance": staff(*READERS) | members("finance", "viewer"),
     "WithdrawalsService/GetWithdrawalStory": staff(*READERS),
-    "WithdrawalsService/ListTransfers": staff(*READERS),
+    "WithdrawalsService/ListTransfers": staff(*READERS) | members("finance", "viewer"),
     "WithdrawalsService/GetStatement": staff(*READERS),
     "WithdrawalsService/SetWithdrawalMethod": staff("treasury", changes=True, steps_up=True),
     "WithdrawalsService/CreateWithdrawal": staff("treasury", changes=True, steps_up=True)

@@ -58,7 +58,7 @@ class StatementPage(ListPage):
     """/merchants/{merchant_id}/statement and its CSV: oldest first, as a bank writes it."""
 
     link = "/withdrawals"
-    template = "statement"
+    template = "statements"
     csv_name = "statement"
     columns = (
         "transfer_id",

@@ -53,7 +53,7 @@ class ParkedPage(FilePage):
         self.show(
             req,
             resp,
-            "webhooks-parked",
+            "parked",
             refused=refused,
             rows=rows,
             total=total,

@@ -82,7 +82,7 @@ class FindPage(FilePage):
         if one := _only(hits.things, hits.away):
             leave_for(resp, one.path)
             return
-        self.show(req, resp, "find", text=text, found=hits, csv=self.file(req, q=text))
+        self.show(req, resp, "finding", text=text, found=hits, csv=self.file(req, q=text))
 
     on_head = on_get
 

@@ -1,0 +1,1 @@
+"""The desk's search over all things of all services."""

@@ -1,0 +1,1 @@
+"""Parked events: what the services could not handle, for operators."""

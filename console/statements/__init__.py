@@ -1,0 +1,1 @@
+"""Statements of merchants: every transfer of the ledger in a month, with the balance after each."""

@@ -1,0 +1,66 @@
+"""Answers as members of the merchant see them: without what only operators may see.
+
+Left out are the account that a customer pays to, where a rate came from, the name on the customer's account, pictures,
+the operators' names and notes, and their acts but for two: the author of a cancellation and the amount that came.
+"""
+
+from typing import Final
+
+from fiatgate.audit.v1 import audit_pb2
+from fiatgate.invoices.v1 import invoices_pb2 as pb
+from kit.base import actors
+from kit.base.actors import THE_OPERATOR
+
+ACTS: Final = frozenset({"invoice.cancel", "deal.adjust"})
+_AUTHORS: Final = frozenset({"", "customer", "time"})
+"""The authors of steps that are no operators."""
+
+
+def invoice_as_seen(invoice: pb.Invoice) -> pb.Invoice:
+    """Returns the invoice as the author of this call may see it."""
+    if _by_member() and invoice.HasField("deal"):
+        _strip_deal(invoice.deal)
+    return invoice
+
+
+def story_as_seen(story: pb.GetInvoiceStoryResponse) -> pb.GetInvoiceStoryResponse:
+    """Returns the story as the author of this call may see it."""
+    if not _by_member():
+        return story
+    invoice_as_seen(story.invoice)
+    for each in story.deals:
+        _strip_deal(each.deal)
+        for name in ("requisite", "proofs", "rate_basis"):
+            each.ClearField(name)
+        for step in each.history:
+            if step.actor not in _AUTHORS:
+                step.actor, step.note = THE_OPERATOR, ""
+    if story.case.actor:
+        story.case.actor = THE_OPERATOR
+    acts = [each for each in story.acts if each.act in ACTS and not each.refused]
+    story.ClearField("acts")
+    story.acts.extend(map(_act, acts))
+    return story
+
+
+def _by_member() -> bool:
+    return actors.current().surface == "dashboard"
+
+
+def _strip_deal(deal: pb.Deal) -> None:
+    deal.ClearField("requisite_id")
+    deal.ClearField("sender_name")
+
+
+def _act(act: audit_pb2.Act) -> audit_pb2.Act:
+    """Returns the act with the fields that a timeline needs."""
+    shown = ("received_amount",)
+    return audit_pb2.Act(
+        act_id=act.act_id,
+        at=act.at,
+        act=act.act,
+        object=act.object,
+        service=act.service,
+        actor=audit_pb2.Actor(kind="operator", name=THE_OPERATOR),
+        changes=[each for each in act.changes if each.field in shown],
+    )
