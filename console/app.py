@@ -17,6 +17,7 @@ from console.desk import routes as desk
 from console.exchange import Exchange, Request
 from console.finding import routes as finding
 from console.invoices import routes as invoices
+from console.keys import routes as keys
 from console.merchants import routes as merchants
 from console.page import App
 from console.parked import routes as parked
@@ -61,6 +62,7 @@ ROOMS: Final = {
         finding,
         reports,
         merchants,
+        keys,
         requisites,
         prices,
         webhooks,
@@ -72,6 +74,9 @@ ROOMS: Final = {
     "dashboard": (
         dashboard,
         invoices,
+        statements,
+        webhooks,
+        keys,
         people,
         audit,
     ),

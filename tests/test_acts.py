@@ -68,6 +68,7 @@ ACT_OF: Final = {
     "WebhooksService/PruneAttempts": "attempts.prune",
     "WebhooksService/RescheduleStuckEvents": "event.reschedule",
     "WebhooksService/ResendLatest": "event.resend",
+    "WebhooksService/SendTest": "webhooks.test",
     "WithdrawalsService/CancelWithdrawal": "withdrawal.cancel",
     "WithdrawalsService/CompleteWithdrawal": "withdrawal.complete",
     "WithdrawalsService/CreateWithdrawal": "withdrawal.create",

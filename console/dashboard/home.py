@@ -1,7 +1,10 @@
 """The start page of the dashboard, and the choice of the merchant."""
 
+import asyncio
+
 import falcon.asgi
 
+from console.dashboard.numbers import numbers_of
 from console.exchange import Request
 from console.page import Page, leave_for
 from fiatgate.accounts.v1 import accounts_pb2 as pb
@@ -9,11 +12,13 @@ from kit.rpc.errors import Refused
 
 
 class HomePage(Page):
-    """/: the person, the merchant, the roles there, and what is missing."""
+    """/: what needs attention, the balance, today and thirty days; the person, the merchant and the roles there."""
 
     async def on_get(self, req: Request, resp: falcon.asgi.Response) -> None:
-        names = await self.names(req.exchange.signed_in.merchant_id)
-        self.show(req, resp, "dashboard-home", names=names)
+        names, numbers = await asyncio.gather(
+            self.names(req.exchange.signed_in.merchant_id), numbers_of(self, req)
+        )
+        self.show(req, resp, "dashboard-home", names=names, **numbers)
 
     on_head = on_get
 

@@ -3,6 +3,7 @@
 from typing import Final
 
 from console.dashboard.home import HomePage, MerchantPage
+from console.dashboard.testing import SendTestPage
 from console.page import App
 from console.ui.pages import Link
 from console.wiring import Deps
@@ -14,3 +15,4 @@ def add_to(app: App, deps: Deps) -> None:
     """Adds the addresses."""
     app.add_route("/", HomePage(deps))
     app.add_route("/merchant", MerchantPage(deps))
+    app.add_route("/webhooks/test", SendTestPage(deps))

@@ -1,4 +1,4 @@
-"""What only operators get: choices of the whole catalog as filters, and the cancellation of an invoice."""
+"""Parts for operators alone: choices of the whole catalog as filters, and the cancellation of an invoice."""
 
 from __future__ import annotations
 

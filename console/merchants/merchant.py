@@ -11,7 +11,6 @@ import falcon.asgi
 from console.calls import or_none
 from console.exchange import Request
 from console.file_page import FilePage
-from console.merchants.list import state_of
 from console.merchants.options import GROUPS, change_of, items_of, logo_of, typed_in, values_of, was_in
 from console.page import leave_for
 from console.ui.values import percent
@@ -43,7 +42,7 @@ class OneMerchant(FilePage):
     def show_merchant(
         self, req: Request, resp: falcon.asgi.Response, template: str, merchant: pb.Merchant, **values: Any
     ) -> None:
-        self.show(req, resp, template, merchant=merchant, state=state_of(merchant), **values)
+        self.show(req, resp, template, merchant=merchant, **values)
 
 
 class MerchantPage(OneMerchant):

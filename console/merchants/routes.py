@@ -4,7 +4,6 @@ from typing import Final
 
 from console.merchants.categories import CategoriesPage
 from console.merchants.creating import NewMerchantPage
-from console.merchants.keys import KeysPage
 from console.merchants.list import MerchantsPage
 from console.merchants.logo import LogoPage, LogoPicture
 from console.merchants.members import InviteMemberPage, MemberPage, MembersPage
@@ -35,9 +34,6 @@ def add_to(app: App, deps: Deps) -> None:
     app.add_route("/merchants/{merchant_id}", merchant)
     for word in ("settings", "activate", "ban", "unban"):
         app.add_route(f"/merchants/{{merchant_id}}/{word}", merchant, suffix=word)
-    keys = KeysPage(deps)
-    keys.add_to(app, "/merchants/{merchant_id}/keys")
-    app.add_route("/merchants/{merchant_id}/keys/{key_id}/deactivate", keys, suffix="deactivate")
     logo = LogoPage(deps)
     app.add_route("/merchants/{merchant_id}/logo", logo)
     app.add_route("/merchants/{merchant_id}/logo/use", logo, suffix="use")

@@ -55,7 +55,7 @@ MONTH: Final = Month("month", "Month", hint="2026-11")
 
 
 class StatementPage(ListPage):
-    """/merchants/{merchant_id}/statement and its CSV: oldest first, as a bank writes it."""
+    """/merchants/{merchant_id}/statement and its CSV at the desk: oldest first, as a bank writes it."""
 
     link = "/withdrawals"
     template = "statements"
@@ -74,7 +74,7 @@ class StatementPage(ListPage):
     per_page = 100
 
     async def rows(self, req: Request, asked: Asked) -> Found:
-        merchant_id = asked.params["merchant_id"]
+        merchant_id = asked.params.get("merchant_id") or req.exchange.signed_in.merchant_id
         if parse_id(merchant_id) is None:
             raise not_found("MERCHANT_NOT_FOUND", "No merchant has this id")
         start, end = MONTH.span(asked["month"])
@@ -121,7 +121,7 @@ class StatementPage(ListPage):
         sums, names, report = await asyncio.gather(
             self.deps.withdrawals.GetStatement(request),
             self.names(merchant_id),
-            self._report(merchant_id, start, end),
+            self.report(merchant_id, start, end),
         )
         is_over = end <= _CLOCK.now()
         return {
@@ -139,7 +139,7 @@ class StatementPage(ListPage):
             "report": report,
         }
 
-    async def _report(self, merchant_id: str, start: datetime, end: datetime) -> str:
+    async def report(self, merchant_id: str, start: datetime, end: datetime) -> str:
         """Returns what the report of these days says was credited; empty while invoices is away, or still sums."""
         request = invoices_pb2.GetReportRequest(
             first_day=f"{start:%Y-%m-%d}",
@@ -154,6 +154,16 @@ class StatementPage(ListPage):
                 raise
             return ""
         return report.all.credited_usdt if report.complete else ""
+
+
+class BalancePage(StatementPage):
+    """/balance and its CSV at the dashboard: the statement of the session's merchant."""
+
+    link = "/balance"
+
+    async def report(self, merchant_id: str, start: datetime, end: datetime) -> str:
+        """Returns nothing: the comparison with the report is for operators, who mend a difference."""
+        return ""
 
 
 def _credited(sums: pb.GetStatementResponse) -> str:

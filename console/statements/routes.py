@@ -1,15 +1,26 @@
-"""The address of a merchant's statement."""
+"""The address of a merchant's statement on each surface, and its entry of the dashboard's navigation."""
 
 from typing import Final
 
 from console.page import App
-from console.statements.pages import StatementPage
-from console.ui.pages import Link
+from console.statements.pages import BalancePage, StatementPage
+from console.ui.pages import Link, members_read
 from console.wiring import Deps
 
-LINKS: Final[tuple[Link, ...]] = ()
+LINKS: Final = (
+    Link(
+        "/balance",
+        "Balance",
+        "every credit and withdrawal, month by month",
+        members_read("finance", "viewer"),
+        surface="dashboard",
+    ),
+)
 
 
 def add_to(app: App, deps: Deps) -> None:
-    """Adds the addresses."""
-    StatementPage(deps).add_to(app, "/merchants/{merchant_id}/statement")
+    """Adds the address."""
+    if deps.surface.has_merchants:
+        BalancePage(deps).add_to(app, "/balance")
+    else:
+        StatementPage(deps).add_to(app, "/merchants/{merchant_id}/statement")

@@ -45,6 +45,8 @@ NOTICES: Final[Mapping[str, str]] = {
     # webhooks
     "webhook-delivered": "Delivered: the merchant's server has accepted it.",
     "webhook-refused": "Sent, and the merchant's server did not accept it. Its answer is below.",
+    "webhook-delivered-here": "Delivered: your server has accepted it.",
+    "webhook-refused-here": "Sent, and your server did not accept it. Its answer is below.",
     "parked-retried": "The events were handled again.",
     "parked-stayed": "Some events failed again and stay here, with the reason.",
     "parked-discarded": "The event is discarded.",

@@ -57,7 +57,7 @@ class Resent:
 
 
 class EventsPage(ListPage):
-    """/webhooks: events of all merchants, newest first."""
+    """/webhooks: events of all merchants, or of the session's, newest first."""
 
     link: ClassVar[str] = "/webhooks"
     template = "webhooks"
@@ -128,13 +128,18 @@ class EventsPage(ListPage):
             return
         ids = list(dict.fromkeys(ticked))
         outcomes = await each_of(
-            ids[:RESENT_MOST], self._resend, beside=REFUSALS, at_once=SENT_AT_ONCE, seconds=RESEND_SECONDS
+            ids[:RESENT_MOST],
+            lambda id: self._resend(req, id),
+            beside=REFUSALS,
+            at_once=SENT_AT_ONCE,
+            seconds=RESEND_SECONDS,
         )
         values = {"resent": [_resent(each) for each in outcomes], "left": len(ids) - len(outcomes)}
         await self.answer(req, resp, values=values)
 
-    async def _resend(self, invoice_id: str) -> pb.ResendLatestResponse:
-        request = pb.ResendLatestRequest(invoice_id=invoice_id)
+    async def _resend(self, req: Request, invoice_id: str) -> pb.ResendLatestResponse:
+        own = req.exchange.signed_in.merchant_id
+        request = pb.ResendLatestRequest(merchant_id=own, invoice_id=invoice_id)
         return await self.deps.webhooks.ResendLatest(request, timeout=RESEND_SECONDS)
 
 
@@ -160,7 +165,8 @@ class EventPage(Page):
     async def on_post_resend(self, req: Request, resp: falcon.asgi.Response, event_id: str) -> None:
         await self.form(req)
         event = await self._event(event_id)
-        request = pb.ResendLatestRequest(invoice_id=event.invoice_id)
+        own = req.exchange.signed_in.merchant_id
+        request = pb.ResendLatestRequest(merchant_id=own, invoice_id=event.invoice_id)
         allow(RESEND_SECONDS)
         try:
             answer = await self.deps.webhooks.ResendLatest(request, timeout=RESEND_SECONDS)
@@ -169,13 +175,15 @@ class EventPage(Page):
                 raise
             leave_for(resp, f"/webhooks/{event_id}", problem=refused.reason.lower())
         else:
-            notice = "webhook-delivered" if answer.ok else "webhook-refused"
+            outcome = "delivered" if answer.ok else "refused"
+            notice = f"webhook-{outcome}-here" if own else f"webhook-{outcome}"
             leave_for(resp, f"/webhooks/{event_id}", notice=notice)
 
     async def _show(self, req: Request, resp: falcon.asgi.Response, event_id: str) -> None:
         event = await self._event(event_id)
         names = await self.names(event.merchant_id)
-        attempts = [(each, explained(each)) for each in reversed(event.attempts)]
+        is_own = bool(req.exchange.signed_in.merchant_id)
+        attempts = [(each, explained(each, for_members=is_own)) for each in reversed(event.attempts)]
         payload = event.request_payload.decode(errors="replace")
         self.show(req, resp, "webhooks-event", event=event, names=names, attempts=attempts, payload=payload)
 

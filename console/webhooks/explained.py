@@ -1,4 +1,4 @@
-"""The result of an attempt in words, with the next step."""
+"""The result of an attempt in words, with the next step: for operators, or for the merchant's own people."""
 
 from __future__ import annotations
 
@@ -16,36 +16,67 @@ class Explanation:
     step: str = ""
 
 
+@dataclass(frozen=True)
+class Words:
+    """The sentences for one kind of readers.
+
+    server     the receiver, at the start of a sentence
+    by_status  the step after an answer of this status
+    """
+
+    server: str
+    by_status: dict[int, str]
+    no_answer: str
+    redirect: str
+    fails: str
+
+
 _PHRASES = {each.value: each.phrase for each in HTTPStatus}
-_BY_STATUS = {
-    400: "The merchant's server did not understand the body: the merchant compares it with the documents.",
-    401: "The merchant's server refuses the signature: the merchant checks the signing secret of its key.",
-    403: "The merchant's server or its firewall refuses us: the merchant permits our requests.",
-    404: "Nothing is at this address: the merchant corrects its callback address.",
-    405: "The address takes no POST: the merchant corrects its callback address.",
-    410: "The merchant has given this address up: the merchant sets a new callback address.",
-    429: "The merchant's server receives too many requests. It is tried again later.",
-}
+_FOR_OPERATORS = Words(
+    server="The merchant's server",
+    by_status={
+        400: "The merchant's server did not understand the body: the merchant compares it with the documents.",
+        401: "The merchant's server refuses the signature: the merchant checks the signing secret of its key.",
+        403: "The merchant's server or its firewall refuses us: the merchant permits our requests.",
+        404: "Nothing is at this address: the merchant corrects its callback address.",
+        405: "The address takes no POST: the merchant corrects its callback address.",
+        410: "The merchant has given this address up: the merchant sets a new callback address.",
+        429: "The merchant's server receives too many requests. It is tried again later.",
+    },
+    no_answer="The merchant checks that its server runs and is reachable from the internet, and its certificate.",
+    redirect="Redirects are not followed: the merchant sets the address that it leads to.",
+    fails="It fails on the merchant's side: resend when the merchant has mended it.",
+)
+_FOR_MEMBERS = Words(
+    server="Your server",
+    by_status={
+        400: "Your server did not understand the body: compare the body below with the documents of the API.",
+        401: "Your server refuses the signature: check its signing secret, and that it signs the raw body.",
+        403: "Your server or its firewall refuses us: permit our requests.",
+        404: "Nothing is at this address: correct the callback address.",
+        405: "The address takes no POST: correct the callback address, or take POST there.",
+        410: "Your server says that this address is given up: set a new callback address.",
+        429: "Your server limits our requests. It is tried again later.",
+    },
+    no_answer="Check that your server runs and is reachable from the internet, and its certificate.",
+    redirect="Redirects are not followed: set the address that it leads to.",
+    fails="It fails on your server: look into its log at this time, mend it, then resend.",
+)
 
 
-def explained(attempt: pb.Attempt) -> Explanation:
+def explained(attempt: pb.Attempt, *, for_members: bool = False) -> Explanation:
     """Returns the words for one attempt."""
+    words = _FOR_MEMBERS if for_members else _FOR_OPERATORS
     if attempt.status == pb.ATTEMPT_STATUS_SUCCESS:
-        return Explanation("The merchant's server accepted it.")
+        return Explanation(f"{words.server} accepted it.")
     if not attempt.HasField("http_status"):
-        return Explanation(
-            "The merchant's server gave no answer.",
-            "The merchant checks that its server runs and is reachable from the internet, and its certificate.",
-        )
+        return Explanation(f"{words.server} gave no answer.", words.no_answer)
     status = attempt.http_status
-    name = _PHRASES.get(status, "an unknown status")
-    went = f"The merchant's server answered {status} ({name})."
-    if status in _BY_STATUS:
-        return Explanation(went, _BY_STATUS[status])
+    went = f"{words.server} answered {status} ({_PHRASES.get(status, 'an unknown status')})."
+    if status in words.by_status:
+        return Explanation(went, words.by_status[status])
     if 300 <= status < 400:
-        return Explanation(
-            went, "Redirects are not followed: the merchant sets the address that it leads to."
-        )
+        return Explanation(went, words.redirect)
     if status >= 500:
-        return Explanation(went, "It fails on the merchant's side: resend when the merchant has mended it.")
+        return Explanation(went, words.fails)
     return Explanation(went, "Only an answer of 200 to 299 counts as accepted.")

@@ -1,9 +1,9 @@
-"""The addresses of webhooks and parked events, and their entries of the navigation."""
+"""The addresses of webhooks, and their entry of the navigation on each surface."""
 
 from typing import Final
 
 from console.page import App
-from console.ui.pages import Link, reads
+from console.ui.pages import Link, members_read, reads
 from console.webhooks.events import EventPage, EventsPage
 from console.wiring import Deps
 from kit.rpc.permissions import READERS
@@ -16,6 +16,13 @@ LINKS: Final = (
         reads(*READERS),
         group="find",
         count="webhooks_dead",
+    ),
+    Link(
+        "/webhooks",
+        "Webhooks",
+        "what your server was told, each attempt, resend",
+        members_read("developer", "finance", "viewer"),
+        surface="dashboard",
     ),
 )
 

@@ -61,11 +61,18 @@ CALLERS: Final[Callers] = {
     | _ENDS_LEASES
     | {audit.LIST, status.GET, "MerchantsService/GetLogo", "MerchantsService/GetMerchant"},
     "console-dashboard": frozenset(
-        {audit.LIST, "MerchantsService/ListApiKeys", "MerchantsService/NameMerchants"}
+        {
+            audit.LIST,
+            "MerchantsService/CreateApiKey",
+            "MerchantsService/DeactivateApiKey",
+            "MerchantsService/GetMerchant",
+            "MerchantsService/ListApiKeys",
+            "MerchantsService/NameMerchants",
+        }
     ),
     "gateway": frozenset({"MerchantsService/Authenticate", "MerchantsService/GetLogo"}),
     "invoices": frozenset({"MerchantsService/GetMerchant"}),
-    "webhooks": frozenset({"MerchantsService/GetSigningSecrets"}),
+    "webhooks": frozenset({"MerchantsService/GetMerchant", "MerchantsService/GetSigningSecrets"}),
 }
 
 # Every merchant's request waits for Authenticate: many such calls must not stop the pages, nor the pages stop them.

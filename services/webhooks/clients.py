@@ -1,4 +1,4 @@
-"""The calls of webhooks to other services: signing secrets from merchants."""
+"""The calls of webhooks to other services: signing secrets and the default address from merchants."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -41,6 +41,11 @@ class MerchantsClient:
         Raises `Refused` (DB_UNAVAILABLE) when merchants doesn't answer.
         """
         return self.leased_secrets(keys).of_key
+
+    def callback_url(self, merchant_id: UUID) -> str:
+        """Returns the merchant's default address of webhooks; empty: it has none. Raises `Refused`."""
+        request = merchants_pb2.GetMerchantRequest(merchant_id=str(merchant_id))
+        return self._stub.GetMerchant(request, timeout=SECONDS_PER_CALL).merchant.callback_url
 
     def leased_secrets(self, keys: Iterable[SigningKey]) -> SigningSecrets:
         """Returns the same with the time for which they may be used."""

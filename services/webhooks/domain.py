@@ -20,7 +20,10 @@ class EventStatus(StrEnum):
     DEAD = "dead"
 
 
-HELD_BACK_ERROR = "not sent: held back by Fiatgate, whose operators are informed"
+NOT_SENT = "not sent: "
+"""The errors of attempts that made no request begin with it."""
+
+HELD_BACK_ERROR = f"{NOT_SENT}held back by Fiatgate, whose operators are informed"
 """The error of an attempt whose event has no right seal (delivery.seals), shown to merchants. Such attempts are no
 retries: once the event is sealed it has all its retries."""
 
@@ -73,7 +76,46 @@ class FinishedInvoice:
 
 def payload_of(invoice: FinishedInvoice) -> bytes:
     """Returns the exact bytes of every attempt's body: compact JSON in UTF-8, in the order of docs/api.md#payload."""
-    payload = {
+    return _json(_members_of(invoice))
+
+
+def payload_of_test(invoice: FinishedInvoice) -> bytes:
+    """Returns the body of a test event: as a real one, and a last member `test` that no real one has
+    (docs/api.md#test-events).
+    """
+    return _json(_members_of(invoice) | {"test": True})
+
+
+def invoice_of_test(*, event_id: UUID, invoice_id: UUID, merchant_id: UUID, at: datetime) -> FinishedInvoice:
+    """Returns an invoice that does not exist, for a test event: it expired, so a server that overlooks the mark ships
+    nothing.
+    """
+    return FinishedInvoice(
+        event_id=event_id,
+        event_type="invoice.expired",
+        invoice_id=invoice_id,
+        merchant_id=merchant_id,
+        key_id=UUID(int=0),
+        external_id=f"test-{invoice_id}",
+        status="expired",
+        sub_status=None,
+        finished_at=at,
+        expires_at=at,
+        amount="1.00",
+        currency="USD",
+        rate_usd=None,
+        callback_url=None,
+        success_url=None,
+        fail_url=None,
+        is_adjusted=False,
+        original_amount=None,
+        adjusted_amount=None,
+        reason="ttl_expired",
+    )
+
+
+def _members_of(invoice: FinishedInvoice) -> dict[str, object]:
+    return {
         "event_id": str(invoice.event_id),
         "order_id": str(invoice.invoice_id),
         "external_id": invoice.external_id,
@@ -91,7 +133,23 @@ def payload_of(invoice: FinishedInvoice) -> bytes:
         "adjusted_amount": invoice.adjusted_amount,
         "reason": invoice.reason,
     }
+
+
+def _json(payload: dict[str, object]) -> bytes:
     return json.dumps(payload, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+USER_AGENT = "Fiatgate-Webhooks/1"
+
+
+def headers_of(payload_event_id: UUID, at: datetime) -> dict[str, str]:
+    """Returns the headers of an attempt that began at this time, without its signature."""
+    return {
+        "Content-Type": "application/json",
+        "User-Agent": USER_AGENT,
+        "X-Idempotency-Key": str(payload_event_id),
+        "X-Signature-Timestamp": str(int(at.timestamp())),
+    }
 
 
 def signature(secret: str, timestamp: str, body: bytes) -> str:

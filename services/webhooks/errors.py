@@ -15,6 +15,19 @@ def resend_conflict() -> Refused:
     return conflict("WEBHOOK_RESEND_CONFLICT", "Another delivery attempt of this event is under way")
 
 
+def no_address() -> Refused:
+    return not_found("WEBHOOK_NOT_FOUND", "The merchant has no default address for webhooks")
+
+
+def no_key() -> Refused:
+    return not_found("API_KEY_NOT_FOUND", "The merchant has no active API key to sign with")
+
+
+def test_cooldown(retry_after_seconds: int) -> Refused:
+    message = f"A test event was sent a moment ago, retry in {retry_after_seconds} s"
+    return exhausted("WEBHOOK_RESEND_COOLDOWN", message, retry_after_seconds=str(retry_after_seconds))
+
+
 def resend_cooldown(retry_after_seconds: int) -> Refused:
     message = f"This event was resent a moment ago, retry in {retry_after_seconds} s"
     return exhausted("WEBHOOK_RESEND_COOLDOWN", message, retry_after_seconds=str(retry_after_seconds))

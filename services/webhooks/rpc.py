@@ -13,9 +13,9 @@ from kit.rpc.callers import ALL, Callers
 from kit.rpc.permissions import OF_OBJECT, READERS, Permissions, machine, members, staff
 from kit.rpc.slots import Slots, lists, proofs
 from services.webhooks import workers
-from services.webhooks.domain import AttemptStatus, EventStatus, Trigger
+from services.webhooks.domain import NOT_SENT, AttemptStatus, EventStatus, Trigger, headers_of
 from services.webhooks.events import finished_invoice_from_message
-from services.webhooks.operations import desk, pruning, reading, resending, verification
+from services.webhooks.operations import desk, pruning, reading, resending, testing, verification
 from services.webhooks.store import finding
 from services.webhooks.store.books import PARTS
 from services.webhooks.store.lists import EventFilter
@@ -53,15 +53,24 @@ CALLERS: Final[Callers] = {
             "WebhooksService/ResendLatest",
         }
     ),
-    "console-dashboard": frozenset({audit.LIST, "WebhooksService/ListInvoiceEvents"}),
+    "console-dashboard": frozenset(
+        {
+            audit.LIST,
+            "WebhooksService/GetEvent",
+            "WebhooksService/ListEvents",
+            "WebhooksService/ListInvoiceEvents",
+            "WebhooksService/ResendLatest",
+            "WebhooksService/SendTest",
+        }
+    ),
     "gateway": frozenset({"WebhooksService/ListInvoiceEvents", "WebhooksService/ResendLatest"}),
 }
 
 SLOTS: Final = (
-    # A resend waits for its receiver; `resending.resend_latest` bounds those of one merchant.
+    # A resend and a test wait for their receiver; `resending.resend_latest` bounds those of one merchant.
     Slots(
         name="resends",
-        methods=frozenset({"WebhooksService/ResendLatest"}),
+        methods=frozenset({"WebhooksService/ResendLatest", "WebhooksService/SendTest"}),
         waiting=16,
     ),
     lists("WebhooksService/ListInvoiceEvents", in_all=2),
@@ -103,7 +112,8 @@ PERMISSIONS: Final[Permissions] = {
     | members("developer"),
     "WebhooksService/GetEvent": staff(*READERS)
     | members("developer", "finance", "viewer", merchant_field=OF_OBJECT),
-    "WebhooksService/ListEvents": staff(*READERS),
+    "WebhooksService/SendTest": members("developer", changes=True),
+    "WebhooksService/ListEvents": staff(*READERS) | members("developer", "finance", "viewer"),
     "WebhooksService/ListStuckEvents": staff(*READERS),
     "WebhooksService/RescheduleStuckEvents": staff("desk", changes=True),
     "WebhooksService/CheckInvoices": staff("auditor"),
@@ -169,6 +179,21 @@ class WebhooksServicer(webhooks_pb2_grpc.WebhooksServiceServicer):
             http_status=resent.outcome.http_status,
             duration_ms=resent.outcome.duration_ms,
             attempt_id=resent.attempt_id,
+        )
+
+    def SendTest(self, request: pb.SendTestRequest, context: grpc.ServicerContext) -> pb.SendTestResponse:
+        tested = testing.send_test(self._deps, merchant_id=request.merchant_id, event_id=request.event_id)
+        answer = tested.answer
+        return pb.SendTestResponse(
+            ok=tested.ok,
+            url=tested.url,
+            request_headers=tested.headers,
+            request_body=tested.body,
+            http_status=None if answer is None else answer.http_status,
+            response_headers={} if answer is None else answer.headers,
+            response_body=None if answer is None else answer.body,
+            error_message=tested.error,
+            duration_ms=tested.duration_ms,
         )
 
     def CheckInvoices(
@@ -270,12 +295,14 @@ def event_to_message(event: EventView, attempts: Sequence[AttemptView] = ()) -> 
         request_payload=event.payload,
         created_at=timestamp_from(event.created_at),
         updated_at=timestamp_from(event.updated_at),
-        attempts=[attempt_to_message(each) for each in attempts],
+        attempts=[attempt_to_message(each, event) for each in attempts],
     )
 
 
-def attempt_to_message(attempt: AttemptView) -> pb.Attempt:
+def attempt_to_message(attempt: AttemptView, event: EventView) -> pb.Attempt:
+    was_sent = not (attempt.error_message or "").startswith(NOT_SENT)
     return pb.Attempt(
+        request_headers=headers_of(event.payload_event_id, attempt.created_at) if was_sent else {},
         attempt_id=attempt.id,
         try_number=attempt.try_number,
         trigger=_TRIGGERS[attempt.trigger],

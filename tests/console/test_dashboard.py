@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import csv
+import hmac
 import io
+import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from html import unescape
 from typing import Any, Final
 
@@ -16,12 +19,13 @@ import requests
 from console.surfaces import DASHBOARD
 from deploy.local.waiting import wait_until
 from fiatgate.invoices.v1 import invoices_pb2
+from fiatgate.merchants.v1 import merchants_pb2
 from kit.base.ids import new_id
 from tests.console.conftest import Open, with_cookies
 from tests.console.house import House, Person, title_of
 from tests.console.looks import looks_right
 from tests.gateway.desk import HTTP_SECONDS, SETTLE_SECONDS, Desk, Shop, unique
-from tests.support.receiver import Receiver
+from tests.support.receiver import Answer, Receiver
 from tests.support.stack import Stack
 
 ACCOUNT: Final = "4000 0025 0000 3155"
@@ -73,6 +77,12 @@ def titles(page: str) -> list[str]:
     ]
 
 
+def words_of(page: str, id: str) -> str:
+    """The text of a page without the id, and without what each answer has of its own: its reference."""
+    text = " ".join(unescape(re.sub("<[^>]+>", " ", page)).split())
+    return re.sub(r"[0-9a-f]{8}-[0-9a-f-]{27}|[0-9a-f]{16,}", "", text.replace(id, "").replace(id[:13], ""))
+
+
 def settled_timeline(person: Person, invoice_id: str, *wanted: str) -> str:
     """The page of the invoice once its timeline has these titles."""
     page = f"/invoices/{invoice_id}"
@@ -92,6 +102,9 @@ def ids_in(page: str, path: str) -> list[str]:
 OPENED: Final[dict[str, Sequence[str]]] = {
     "/": ROLES,
     "/invoices": ROLES,
+    "/balance": ("owner", "finance", "viewer"),
+    "/webhooks": ROLES,
+    "/keys": ("owner", "developer"),
     "/people": ("owner",),
     "/audit": ("owner",),
 }
@@ -175,22 +188,212 @@ def test_the_list_has_the_merchants_own_invoices_by_each_filter(market: Market) 
     assert market.theirs["invoice_id"] not in listed(merchant=market.other.merchant_id)
 
 
+# -- webhooks
+
+
+def event_of(person: Person, invoice_id: str) -> str:
+    """The number of the event of an invoice of the person's merchant."""
+    page = person.get("/webhooks", params={"state": "all", "invoice": invoice_id}).text
+    (number,) = ids_in(page, "webhooks")
+    return number
+
+
+NO_EVENT: Final = "999999999"
+
+
+def test_a_failed_webhook_is_explained_to_the_merchant_and_resent(
+    market: Market, house: House, open_page: Open
+) -> None:
+    developer = market.members["developer"]
+    market.receiver.answer(Answer(status=404, body=b"<b>gone fishing</b>"), path="broken")
+    created = market.shop.create(callback_url=market.receiver.url("broken"))
+    market.desk.checkout.CancelCheckout(invoices_pb2.CancelCheckoutRequest(invoice_id=created["invoice_id"]))
+    wait_until(
+        lambda: created["invoice_id"] in developer.get("/webhooks?state=retrying").text,
+        "the first attempt",
+        timeout_seconds=SETTLE_SECONDS,
+    )
+    number = event_of(developer, created["invoice_id"])
+    page = unescape(developer.get(f"/webhooks/{number}").text)
+    assert "Your server answered 404 (Not Found)." in page
+    assert "correct the callback address" in page
+    assert "<b>gone fishing</b>" in page
+    (sent,) = market.receiver.received("broken")
+    assert sent.headers["x-signature-timestamp"] in page
+    assert sent.headers["x-idempotency-key"] in page
+    home = unescape(market.members["viewer"].get("/").text)
+    assert "of the last hour failed" in home
+    browser = with_cookies(open_page(), developer)
+    for name, address in (("webhooks", "/webhooks?state=all"), ("webhook", f"/webhooks/{number}")):
+        browser.goto(house.dashboard + address)
+        looks_right(browser, f"dashboard-{name}")
+    assert "/resend" not in market.members["finance"].get(f"/webhooks/{number}").text
+    assert market.members["finance"].post(f"/webhooks/{number}/resend").status_code == 403
+    market.receiver.answer(Answer(status=200), path="broken")
+    assert "Delivered: your server has accepted it." in developer.post(f"/webhooks/{number}/resend").text
+
+
+def test_a_test_event_is_signed_and_marked_and_in_no_history(
+    market: Market, house: House, open_page: Open
+) -> None:
+    developer = market.members["developer"]
+    secret = market.desk.merchants.CreateApiKey(
+        merchants_pb2.CreateApiKeyRequest(merchant_id=market.shop.merchant_id, name="newest")
+    ).secret
+    number = event_of(developer, market.paid["invoice_id"])
+    before = developer.get("/webhooks.csv?state=all").text
+    market.receiver.answer(Answer(status=201, body=b"thanks <b>you</b>"))
+    browser = with_cookies(open_page(), developer)
+    browser.goto(f"{house.dashboard}/webhooks/{number}")
+    browser.get_by_role("link", name="Send a test event there").click()
+    browser.get_by_role("button", name="Send it now").click()
+    browser.get_by_role("heading", name="What came back").wait_for()
+    looks_right(browser, "dashboard-test")
+    page = unescape(browser.content())
+    assert "status 201" in page
+    assert "thanks <b>you</b>" in page
+    real, *_, sent = market.receiver.received()
+    body, usual = json.loads(sent.body), json.loads(real.body)
+    assert body.pop("test") is True
+    assert body.keys() == usual.keys(), "only the mark differs"
+    assert sent.headers["x-idempotency-key"] == body["event_id"]
+    assert sent.headers["x-signature-timestamp"] in page
+    signed = sent.headers["x-signature-timestamp"].encode() + b"." + sent.body
+    assert sent.headers["x-signature"] == hmac.digest(secret.encode(), signed, "sha256").hex()
+    assert developer.get("/webhooks.csv?state=all").text == before
+    again = developer.post("/webhooks/test", {"event": number})
+    assert (again.status_code, "Wait ten seconds." in again.text) == (422, True)
+    # The merchant's default address; the cooldown is the merchant's, whatever the address.
+    assert "https://shop.example" not in developer.get("/webhooks/test").text
+    for role in ("finance", "viewer"):
+        assert market.members[role].get("/webhooks/test").status_code == 403
+        assert market.members[role].post("/webhooks/test", {"event": number}).status_code == 403
+    assert "<strong>webhooks.test</strong>" in market.members["owner"].get("/audit").text
+
+
+# -- the start page and the balance
+
+
+def test_the_start_page_has_the_numbers_of_the_merchant(
+    market: Market, house: House, open_page: Open
+) -> None:
+    finance = market.members["finance"]
+    settled_timeline(finance, market.paid["invoice_id"], "Credited to the merchant")
+    page = unescape(finance.get("/").text)
+    assert "The last 30 days" in page
+    assert re.search(r"Today</dt><dd>.*?invoices, .*?1</span> paid", page), page
+    balance = re.search(r'<dt>Balance</dt><dd><a href="/balance"><span class="money">([0-9.]+)', page)
+    assert balance is not None
+    assert "<dt>Balance</dt>" not in market.members["developer"].get("/").text
+    browser = with_cookies(open_page(), finance)
+    browser.goto(house.dashboard)
+    looks_right(browser, "dashboard-numbers")
+    # The same balance is the end of the month's statement.
+    lines = list(csv.DictReader(io.StringIO(finance.get("/balance.csv").text)))
+    assert lines[-1]["available_after"] == balance[1]
+    assert market.paid["invoice_id"] in {line["invoice_id"] for line in lines}
+
+
+def first_transfer(person: Person) -> str:
+    lines = list(csv.DictReader(io.StringIO(person.get("/balance.csv").text)))
+    return lines[0]["transfer_id"]
+
+
+def test_opening_plus_transfers_is_closing(market: Market, house: House, open_page: Open) -> None:
+    finance = market.members["finance"]
+    settled_timeline(finance, market.paid["invoice_id"], "Credited to the merchant")
+    lines = list(csv.DictReader(io.StringIO(finance.get("/balance.csv").text)))
+    page = finance.get("/balance").text
+
+    def available(row: str) -> Decimal:
+        (amount,) = re.findall(
+            rf'<th scope="row">{row}.*?data-label="Available".*?class="money">([0-9.]+)', page
+        )
+        return Decimal(amount)
+
+    opening, closing = available("Before"), available("After")
+    assert opening + sum(Decimal(line["amount"]) for line in lines) == closing
+    assert available("credit") == closing - opening
+    assert "fiatgate verify" not in page, "the comparison is for operators"
+    assert finance.get("/balance?month=2026-13").status_code == 422
+    browser = with_cookies(open_page(), finance)
+    browser.goto(f"{house.dashboard}/balance")
+    looks_right(browser, "dashboard-balance")
+
+
+# -- keys
+
+
+def test_a_key_is_made_after_a_step_up_shown_once_and_deactivated(
+    market: Market, house: House, open_page: Open
+) -> None:
+    developer = market.members["developer"]
+    house.database(
+        "UPDATE sessions SET stepped_up_at = NULL WHERE person_id = (SELECT id FROM people WHERE email = %s)",
+        developer.email,
+    )
+    (newest,) = re.findall(r'name="newest_key_id" value="([^"]*)"', developer.get("/keys").text)
+    form = {"name": "till <3>", "newest_key_id": newest}
+    assert "Confirm that it is you" in developer.post("/keys", form).text
+    house.step_up(developer)
+    made = developer.post("/keys", form)
+    api_key, secret = re.findall(r'readonly value="([^"]+)"', made.text)
+    headers = {"X-Api-Key": api_key}
+    address = f"{market.shop.url}/api/v1/invoices"
+    assert requests.get(address, headers=headers, timeout=HTTP_SECONDS).status_code == 200
+    listed = developer.get("/keys").text
+    assert "till &lt;3&gt;" in listed
+    assert api_key not in listed and secret not in listed
+    assert "No key was made now" in developer.post("/keys", form).text
+    browser = with_cookies(open_page(), developer)
+    browser.goto(f"{house.dashboard}/keys")
+    looks_right(browser, "dashboard-keys")
+    (deactivate, *_) = re.findall(r'action="(/keys/[0-9a-f-]+/deactivate)"', listed)
+    theirs = re.findall(r'action="(/keys/[0-9a-f-]+/deactivate)"', market.stranger.get("/keys").text)[0]
+    nothing = f"/keys/{new_id()}/deactivate"
+    found, missing = developer.post(theirs), developer.post(nothing)
+    assert (found.status_code, words_of(found.text, "")) == (missing.status_code, words_of(missing.text, ""))
+    assert "The key is deactivated" in developer.post(deactivate).text
+    gone = requests.get(address, headers=headers, timeout=HTTP_SECONDS)
+    assert gone.status_code == 403
+    assert market.members["finance"].post("/keys", form).status_code == 403
+
+
 # -- another merchant
 
 
 def test_what_is_another_merchants_answers_as_what_does_not_exist(market: Market) -> None:
     owner = market.members["owner"]
     theirs, nothing = market.theirs["invoice_id"], str(new_id())
-    addresses = (
-        "/invoices/{}",
-        "/invoices/{}/timeline.csv",
-        "/invoices?after={}",
-        "/invoices.csv?after={}",
-    )
-    for address in addresses:
-        found, unknown = owner.get(address.format(theirs)), owner.get(address.format(nothing))
-        assert (found.status_code, title_of(found)) == (unknown.status_code, title_of(unknown)), address
+    event, transfer = event_of(market.stranger, theirs), first_transfer(market.stranger)
+    addresses = {
+        "/invoices/{}": (theirs, nothing),
+        "/invoices/{}/timeline.csv": (theirs, nothing),
+        "/invoices?after={}": (theirs, nothing),
+        "/invoices.csv?after={}": (theirs, nothing),
+        "/webhooks/{}": (event, NO_EVENT),
+        "/webhooks?state=all&after={}": (event, NO_EVENT),
+        "/webhooks?state=all&invoice={}": (theirs, nothing),
+        "/webhooks/test?event={}": (event, NO_EVENT),
+        "/balance?after={}": (transfer, nothing),
+    }
+    for address, (of_other, unknown) in addresses.items():
+        found, missing = owner.get(address.format(of_other)), owner.get(address.format(unknown))
+        assert (found.status_code, title_of(found)) == (missing.status_code, title_of(missing)), address
         assert market.theirs["external_id"] not in found.text, address
+    forms = {
+        "/webhooks/{}/resend": (event, NO_EVENT, ""),
+        "/webhooks/test": (event, NO_EVENT, "event"),
+        "/webhooks/resend": (theirs, nothing, "invoice_id"),
+    }
+    sent = len(market.receiver.received())
+    for form, (of_other, unknown, field) in forms.items():
+        found, missing = (
+            owner.post(form.format(id), {field: id} if field else {}) for id in (of_other, unknown)
+        )
+        assert (found.status_code, title_of(found)) == (missing.status_code, title_of(missing)), form
+        assert words_of(found.text, of_other) == words_of(missing.text, unknown), form
+    assert len(market.receiver.received()) == sent
     assert owner.get(f"/invoices/{theirs}").status_code == 404
     assert market.stranger.get(f"/invoices/{theirs}").status_code == 200
     for form in ("/invoices/{}/cancel", "/deals/{}/confirm", "/merchants/{}/keys"):

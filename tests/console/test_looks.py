@@ -121,6 +121,7 @@ IN_ROOMS: Final[dict[str, str]] = (
         "test_withdrawals.py",
     )
     | dict.fromkeys(("/webhooks", "/webhooks/{event_id}", "/parked"), "test_webhooks.py")
+    | dict.fromkeys(("/webhooks/test", "/balance", "/keys"), "test_dashboard.py")
     | dict.fromkeys(
         (
             "/currencies",

@@ -16,8 +16,8 @@ from cli.demonstrating import Receiver as DemoReceiver
 from kit.base.ids import new_id
 from services.webhooks.delivery import engine
 from services.webhooks.delivery.lanes import LANE, MERCHANT
-from services.webhooks.delivery.sender import BODY_MAX_BYTES, USER_AGENT
-from services.webhooks.domain import RETRY_DELAYS_SECONDS
+from services.webhooks.delivery.sender import BODY_MAX_BYTES
+from services.webhooks.domain import RETRY_DELAYS_SECONDS, USER_AGENT
 from services.webhooks.store import claims
 from services.webhooks.store.stages import Claimed, LaneKey, Outcome, Rooms, Shipment, lane_of
 from tests.support.clock import ManualClock

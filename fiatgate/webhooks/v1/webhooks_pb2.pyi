@@ -186,6 +186,26 @@ class Attempt(_message.Message):
         def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
         def WhichOneof(self, oneof_group: _Never) -> None: ...
 
+    @_typing.final
+    class RequestHeadersEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        value: _builtins.str
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: _builtins.str = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
     ATTEMPT_ID_FIELD_NUMBER: _builtins.int
     TRY_NUMBER_FIELD_NUMBER: _builtins.int
     TRIGGER_FIELD_NUMBER: _builtins.int
@@ -196,6 +216,7 @@ class Attempt(_message.Message):
     ERROR_MESSAGE_FIELD_NUMBER: _builtins.int
     DURATION_MS_FIELD_NUMBER: _builtins.int
     CREATED_AT_FIELD_NUMBER: _builtins.int
+    REQUEST_HEADERS_FIELD_NUMBER: _builtins.int
     attempt_id: _builtins.int
     try_number: _builtins.int
     """1, 2, 3 ... over both triggers."""
@@ -214,6 +235,10 @@ class Attempt(_message.Message):
 
     @_builtins.property
     def created_at(self) -> _timestamp_pb2.Timestamp: ...
+    @_builtins.property
+    def request_headers(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
+        """Those that we sent, but X-Signature, which is not kept. Empty when no request was made."""
+
     def __init__(
         self,
         *,
@@ -227,10 +252,11 @@ class Attempt(_message.Message):
         error_message: _builtins.str | None = ...,
         duration_ms: _builtins.int | None = ...,
         created_at: _timestamp_pb2.Timestamp | None = ...,
+        request_headers: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_duration_ms", b"_duration_ms", "_error_message", b"_error_message", "_http_status", b"_http_status", "_response_body", b"_response_body", "created_at", b"created_at", "duration_ms", b"duration_ms", "error_message", b"error_message", "http_status", b"http_status", "response_body", b"response_body"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_duration_ms", b"_duration_ms", "_error_message", b"_error_message", "_http_status", b"_http_status", "_response_body", b"_response_body", "attempt_id", b"attempt_id", "created_at", b"created_at", "duration_ms", b"duration_ms", "error_message", b"error_message", "http_status", b"http_status", "response_body", b"response_body", "response_headers", b"response_headers", "status", b"status", "trigger", b"trigger", "try_number", b"try_number"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_duration_ms", b"_duration_ms", "_error_message", b"_error_message", "_http_status", b"_http_status", "_response_body", b"_response_body", "attempt_id", b"attempt_id", "created_at", b"created_at", "duration_ms", b"duration_ms", "error_message", b"error_message", "http_status", b"http_status", "request_headers", b"request_headers", "response_body", b"response_body", "response_headers", b"response_headers", "status", b"status", "trigger", b"trigger", "try_number", b"try_number"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__duration_ms: _TypeAlias = _typing.Literal["duration_ms"]  # noqa: Y015
     _WhichOneofArgType__duration_ms: _TypeAlias = _typing.Literal["_duration_ms", b"_duration_ms"]  # noqa: Y015
@@ -400,6 +426,129 @@ class ResendLatestResponse(_message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType__http_status) -> _WhichOneofReturnType__http_status | None: ...
 
 Global___ResendLatestResponse: _TypeAlias = ResendLatestResponse  # noqa: Y015
+
+@_typing.final
+class SendTestRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    MERCHANT_ID_FIELD_NUMBER: _builtins.int
+    EVENT_ID_FIELD_NUMBER: _builtins.int
+    merchant_id: _builtins.str
+    event_id: _builtins.int
+    """To the address of this event of the merchant. 0: to the merchant's default address."""
+    def __init__(
+        self,
+        *,
+        merchant_id: _builtins.str = ...,
+        event_id: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["event_id", b"event_id", "merchant_id", b"merchant_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SendTestRequest: _TypeAlias = SendTestRequest  # noqa: Y015
+
+@_typing.final
+class SendTestResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    @_typing.final
+    class RequestHeadersEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        value: _builtins.str
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: _builtins.str = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+    @_typing.final
+    class ResponseHeadersEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        value: _builtins.str
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: _builtins.str = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+    OK_FIELD_NUMBER: _builtins.int
+    URL_FIELD_NUMBER: _builtins.int
+    REQUEST_HEADERS_FIELD_NUMBER: _builtins.int
+    REQUEST_BODY_FIELD_NUMBER: _builtins.int
+    HTTP_STATUS_FIELD_NUMBER: _builtins.int
+    RESPONSE_HEADERS_FIELD_NUMBER: _builtins.int
+    RESPONSE_BODY_FIELD_NUMBER: _builtins.int
+    ERROR_MESSAGE_FIELD_NUMBER: _builtins.int
+    DURATION_MS_FIELD_NUMBER: _builtins.int
+    ok: _builtins.bool
+    """Whether the receiver answered 2xx in time."""
+    url: _builtins.str
+    request_body: _builtins.bytes
+    http_status: _builtins.int
+    """Null when there was no answer; so are the body and the headers."""
+    response_body: _builtins.str
+    error_message: _builtins.str
+    duration_ms: _builtins.int
+    @_builtins.property
+    def request_headers(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
+        """Without X-Signature."""
+
+    @_builtins.property
+    def response_headers(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]: ...
+    def __init__(
+        self,
+        *,
+        ok: _builtins.bool = ...,
+        url: _builtins.str = ...,
+        request_headers: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
+        request_body: _builtins.bytes = ...,
+        http_status: _builtins.int | None = ...,
+        response_headers: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
+        response_body: _builtins.str | None = ...,
+        error_message: _builtins.str | None = ...,
+        duration_ms: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_error_message", b"_error_message", "_http_status", b"_http_status", "_response_body", b"_response_body", "error_message", b"error_message", "http_status", b"http_status", "response_body", b"response_body"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_error_message", b"_error_message", "_http_status", b"_http_status", "_response_body", b"_response_body", "duration_ms", b"duration_ms", "error_message", b"error_message", "http_status", b"http_status", "ok", b"ok", "request_body", b"request_body", "request_headers", b"request_headers", "response_body", b"response_body", "response_headers", b"response_headers", "url", b"url"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__error_message: _TypeAlias = _typing.Literal["error_message"]  # noqa: Y015
+    _WhichOneofArgType__error_message: _TypeAlias = _typing.Literal["_error_message", b"_error_message"]  # noqa: Y015
+    _WhichOneofReturnType__http_status: _TypeAlias = _typing.Literal["http_status"]  # noqa: Y015
+    _WhichOneofArgType__http_status: _TypeAlias = _typing.Literal["_http_status", b"_http_status"]  # noqa: Y015
+    _WhichOneofReturnType__response_body: _TypeAlias = _typing.Literal["response_body"]  # noqa: Y015
+    _WhichOneofArgType__response_body: _TypeAlias = _typing.Literal["_response_body", b"_response_body"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__error_message) -> _WhichOneofReturnType__error_message | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__http_status) -> _WhichOneofReturnType__http_status | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__response_body) -> _WhichOneofReturnType__response_body | None: ...
+
+Global___SendTestResponse: _TypeAlias = SendTestResponse  # noqa: Y015
 
 @_typing.final
 class CheckInvoicesRequest(_message.Message):

@@ -58,6 +58,11 @@ class WebhooksServiceStub:
                 request_serializer=fiatgate_dot_webhooks_dot_v1_dot_webhooks__pb2.ResendLatestRequest.SerializeToString,
                 response_deserializer=fiatgate_dot_webhooks_dot_v1_dot_webhooks__pb2.ResendLatestResponse.FromString,
                 _registered_method=True)
+        self.SendTest = channel.unary_unary(
+                '/fiatgate.webhooks.v1.WebhooksService/SendTest',
+                request_serializer=fiatgate_dot_webhooks_dot_v1_dot_webhooks__pb2.SendTestRequest.SerializeToString,
+                response_deserializer=fiatgate_dot_webhooks_dot_v1_dot_webhooks__pb2.SendTestResponse.FromString,
+                _registered_method=True)
         self.CheckInvoices = channel.unary_unary(
                 '/fiatgate.webhooks.v1.WebhooksService/CheckInvoices',
                 request_serializer=fiatgate_dot_webhooks_dot_v1_dot_webhooks__pb2.CheckInvoicesRequest.SerializeToString,
@@ -122,6 +127,15 @@ class WebhooksServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def SendTest(self, request, context):
+        """Sends a test event (docs/api.md#test-events) once, now, to an address of the merchant, and answers as ResendLatest does.
+        It is in no history. Reasons: WEBHOOK_EVENT_NOT_FOUND, WEBHOOK_NOT_FOUND (no default address), API_KEY_NOT_FOUND (no
+        active key to sign with), WEBHOOK_RESEND_COOLDOWN, RATE_LIMITED.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def CheckInvoices(self, request, context):
         """For verification: the number of events of each of these invoices, and their differences from the announced facts.
         """
@@ -181,6 +195,11 @@ def add_WebhooksServiceServicer_to_server(servicer, server):
                     servicer.ResendLatest,
                     request_deserializer=fiatgate_dot_webhooks_dot_v1_dot_webhooks__pb2.ResendLatestRequest.FromString,
                     response_serializer=fiatgate_dot_webhooks_dot_v1_dot_webhooks__pb2.ResendLatestResponse.SerializeToString,
+            ),
+            'SendTest': grpc.unary_unary_rpc_method_handler(
+                    servicer.SendTest,
+                    request_deserializer=fiatgate_dot_webhooks_dot_v1_dot_webhooks__pb2.SendTestRequest.FromString,
+                    response_serializer=fiatgate_dot_webhooks_dot_v1_dot_webhooks__pb2.SendTestResponse.SerializeToString,
             ),
             'CheckInvoices': grpc.unary_unary_rpc_method_handler(
                     servicer.CheckInvoices,
@@ -320,6 +339,33 @@ class WebhooksService:
             '/fiatgate.webhooks.v1.WebhooksService/ResendLatest',
             fiatgate_dot_webhooks_dot_v1_dot_webhooks__pb2.ResendLatestRequest.SerializeToString,
             fiatgate_dot_webhooks_dot_v1_dot_webhooks__pb2.ResendLatestResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def SendTest(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/fiatgate.webhooks.v1.WebhooksService/SendTest',
+            fiatgate_dot_webhooks_dot_v1_dot_webhooks__pb2.SendTestRequest.SerializeToString,
+            fiatgate_dot_webhooks_dot_v1_dot_webhooks__pb2.SendTestResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -48,6 +48,11 @@ class WebhooksServiceStub:
     so give this call a deadline of 20 s or more. Reasons: WEBHOOK_NOT_FOUND, WEBHOOK_RESEND_COOLDOWN,
     WEBHOOK_RESEND_CONFLICT, RATE_LIMITED.
     """
+    SendTest: _grpc.UnaryUnaryMultiCallable[_webhooks_pb2.SendTestRequest, _webhooks_pb2.SendTestResponse]
+    """Sends a test event (docs/api.md#test-events) once, now, to an address of the merchant, and answers as ResendLatest does.
+    It is in no history. Reasons: WEBHOOK_EVENT_NOT_FOUND, WEBHOOK_NOT_FOUND (no default address), API_KEY_NOT_FOUND (no
+    active key to sign with), WEBHOOK_RESEND_COOLDOWN, RATE_LIMITED.
+    """
     CheckInvoices: _grpc.UnaryUnaryMultiCallable[_webhooks_pb2.CheckInvoicesRequest, _webhooks_pb2.CheckInvoicesResponse]
     """For verification: the number of events of each of these invoices, and their differences from the announced facts."""
     ListEventInvoices: _grpc.UnaryUnaryMultiCallable[_webhooks_pb2.ListEventInvoicesRequest, _webhooks_pb2.ListEventInvoicesResponse]
@@ -82,6 +87,11 @@ class WebhooksServiceAsyncStub(WebhooksServiceStub):
     """Sends the latest event of the invoice once, now, and answers when the attempt has ended: up to the delivery timeout,
     so give this call a deadline of 20 s or more. Reasons: WEBHOOK_NOT_FOUND, WEBHOOK_RESEND_COOLDOWN,
     WEBHOOK_RESEND_CONFLICT, RATE_LIMITED.
+    """
+    SendTest: _aio.UnaryUnaryMultiCallable[_webhooks_pb2.SendTestRequest, _webhooks_pb2.SendTestResponse]  # type: ignore[assignment]
+    """Sends a test event (docs/api.md#test-events) once, now, to an address of the merchant, and answers as ResendLatest does.
+    It is in no history. Reasons: WEBHOOK_EVENT_NOT_FOUND, WEBHOOK_NOT_FOUND (no default address), API_KEY_NOT_FOUND (no
+    active key to sign with), WEBHOOK_RESEND_COOLDOWN, RATE_LIMITED.
     """
     CheckInvoices: _aio.UnaryUnaryMultiCallable[_webhooks_pb2.CheckInvoicesRequest, _webhooks_pb2.CheckInvoicesResponse]  # type: ignore[assignment]
     """For verification: the number of events of each of these invoices, and their differences from the announced facts."""
@@ -138,6 +148,17 @@ class WebhooksServiceServicer(metaclass=_abc_1.ABCMeta):
         """Sends the latest event of the invoice once, now, and answers when the attempt has ended: up to the delivery timeout,
         so give this call a deadline of 20 s or more. Reasons: WEBHOOK_NOT_FOUND, WEBHOOK_RESEND_COOLDOWN,
         WEBHOOK_RESEND_CONFLICT, RATE_LIMITED.
+        """
+
+    @_abc_1.abstractmethod
+    def SendTest(
+        self,
+        request: _webhooks_pb2.SendTestRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_webhooks_pb2.SendTestResponse, _abc.Awaitable[_webhooks_pb2.SendTestResponse]]:
+        """Sends a test event (docs/api.md#test-events) once, now, to an address of the merchant, and answers as ResendLatest does.
+        It is in no history. Reasons: WEBHOOK_EVENT_NOT_FOUND, WEBHOOK_NOT_FOUND (no default address), API_KEY_NOT_FOUND (no
+        active key to sign with), WEBHOOK_RESEND_COOLDOWN, RATE_LIMITED.
         """
 
     @_abc_1.abstractmethod

@@ -70,7 +70,12 @@ CALLERS: Final[Callers] = {
         }
     ),
     "console-dashboard": frozenset(
-        {audit.LIST, "DealDeskService/GetInvoiceStory", "DealDeskService/ListAllInvoices"}
+        {
+            audit.LIST,
+            "DealDeskService/GetInvoiceStory",
+            "DealDeskService/ListAllInvoices",
+            "ReportsService/GetReport",
+        }
     ),
     "gateway": frozenset(
         {
@@ -229,7 +234,7 @@ PERMISSIONS: Final[Permissions] = {
     "DealDeskService/DisableRequisite": _DESK,
     "DealDeskService/GetDealsSystem": _READ,
     "DealDeskService/SetDealsSystem": _DESK,
-    "ReportsService/GetReport": _READ,
+    "ReportsService/GetReport": _READ | members("developer", "finance", "viewer"),
 }
 
 

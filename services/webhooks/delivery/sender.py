@@ -1,8 +1,8 @@
 """One attempt: sign, send, and return the result as one value. Never raises because of a receiver."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from uuid import UUID
 
 from kit.base import request_id
 from kit.base.clock import Clock, monotonic_seconds
@@ -11,16 +11,22 @@ from kit.egress.client import Egress, EgressError
 from kit.observe.log import get_logger
 from services.webhooks.delivery import spans
 from services.webhooks.delivery.seals import UNSEALED, Seals
-from services.webhooks.domain import HELD_BACK_ERROR, destination_of, is_success, signature
+from services.webhooks.domain import (
+    HELD_BACK_ERROR,
+    NOT_SENT,
+    destination_of,
+    headers_of,
+    is_success,
+    signature,
+)
 from services.webhooks.store.stages import Answer, Claimed, Outcome, Shipment
 
 _log = get_logger()
 
-USER_AGENT = "Fiatgate-Webhooks/1"
 BODY_MAX_BYTES = 16 * 1024
 HEADERS_MAX_BYTES = 8 * 1024
 
-NO_KEY_ERROR = "not sent: the merchant has no active API key to sign with"
+NO_KEY_ERROR = f"{NOT_SENT}the merchant has no active API key to sign with"
 
 
 @dataclass(frozen=True)
@@ -47,7 +53,7 @@ class Sender:
                 ended_at=self.clock.now(),
                 duration_ms=elapsed_ms if answer is None else answer.duration_ms,
                 held_ms=elapsed_ms,
-                answer=None if answer is None else _kept(answer),
+                answer=None if answer is None else kept(answer),
                 error=error,
                 traceparent=span.traceparent,
             )
@@ -60,15 +66,13 @@ class Sender:
             return None, HELD_BACK_ERROR
         if shipment.secret is None:
             return None, NO_KEY_ERROR
-        timestamp = str(int(at.timestamp()))
-        headers = {
-            "Content-Type": "application/json",
-            "User-Agent": USER_AGENT,
-            "X-Idempotency-Key": str(claimed.terms.payload_event_id),
-            "X-Signature": signature(shipment.secret, timestamp, claimed.terms.payload),
-            "X-Signature-Timestamp": timestamp,
-        }
-        return await self._post(claimed.terms.callback_url, claimed.terms.payload, headers)
+        return await self.post(
+            claimed.terms.callback_url,
+            claimed.terms.payload,
+            claimed.terms.payload_event_id,
+            secret=shipment.secret,
+            at=at,
+        )
 
     def _may_be_sent(self, claimed: Claimed) -> bool:
         if claimed.seal is None:
@@ -84,9 +88,12 @@ class Sender:
             )
         return flaw is None
 
-    async def _post(
-        self, url: str, body: bytes, headers: Mapping[str, str]
+    async def post(
+        self, url: str, body: bytes, event_id: UUID, *, secret: str, at: datetime
     ) -> tuple[client.Answer | None, str | None]:
+        """Sends a signed body. Returns the answer and the error, one of the two or both."""
+        headers = headers_of(event_id, at)
+        headers["X-Signature"] = signature(secret, headers["X-Signature-Timestamp"], body)
         try:
             answer = await self.egress.call(
                 "POST",
@@ -102,11 +109,11 @@ class Sender:
             # Recorded like any failure: an event that breaks this code must reach its end too, not be tried for ever.
             # The URL is not logged: merchants keep secrets in theirs.
             _log.error("webhook_attempt_crashed", destination=destination_of(url), exc_info=failure)
-            return None, "not sent: internal error"
+            return None, f"{NOT_SENT}internal error"
         return answer, None if is_success(answer.status) else f"HTTP status {answer.status}"
 
 
-def _kept(answer: client.Answer) -> Answer:
+def kept(answer: client.Answer) -> Answer:
     """Returns the part of the answer that the history keeps: its body, and as many headers as fit, in bytes of
     UTF-8.
     """

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from kit.audit import acts
+from kit.base import actors
 from kit.db.database import after_commit, retry_conflicts
 from kit.rpc import values
 from services.webhooks import errors
@@ -38,11 +39,13 @@ class EventPage:
 def list_events(deps: Deps, wanted: EventFilter, *, after_event_id: int = 0, limit: int = 0) -> EventPage:
     """Returns events, newest first, without payload and attempts.
 
-    Raises WEBHOOK_EVENT_NOT_FOUND for an unknown `after_event_id`; 0 means from the start.
+    Raises WEBHOOK_EVENT_NOT_FOUND for an `after_event_id` that is unknown, or of another merchant than the member's; 0
+    means from the start.
     """
     limit = values.rows(limit)
     with deps.db.autocommit() as connection:
-        after = lists.place_of_event(connection, after_event_id) if after_event_id else None
+        of_merchant = wanted.merchant_id if actors.current().surface == "dashboard" else None
+        after = lists.place_of_event(connection, after_event_id, of_merchant) if after_event_id else None
         if after is None and after_event_id:
             raise errors.event_not_found()
         wanted = replace(wanted, after=after)

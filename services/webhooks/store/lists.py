@@ -66,9 +66,14 @@ def walk_end(connection: Connection, wanted: EventFilter) -> tuple[datetime, int
     return None if row is None else (row.created_at, row.id)
 
 
-def place_of_event(connection: Connection, event_id: int) -> tuple[datetime, int] | None:
-    """Returns the place of the event in a list, for `EventFilter.after`."""
-    row = connection.execute(select(Event.created_at, Event.id).where(Event.id == event_id)).one_or_none()
+def place_of_event(
+    connection: Connection, event_id: int, merchant_id: UUID | None = None
+) -> tuple[datetime, int] | None:
+    """Returns the place of the event in a list, for `EventFilter.after`. With a merchant, only of its own."""
+    query = select(Event.created_at, Event.id).where(Event.id == event_id)
+    if merchant_id is not None:
+        query = query.where(Event.merchant_id == merchant_id)
+    row = connection.execute(query).one_or_none()
     return None if row is None else (row.created_at, row.id)
 
 

@@ -63,13 +63,13 @@ def list_transfers(
     with deps.db.transaction() as tx:
         checks.begin_snapshot(tx)
         span = _span(created_from, created_before)
+        accounts = None if merchant is None else statements.accounts_of(tx, merchant)
         if after_id is not None:
-            span = Span(_place(tx, after_id), span.before)
+            span = Span(_place(tx, after_id, accounts), span.before)
         if references is not None:
             found = statements.of_references(tx, references, span, limit=limit)
             found = [each for each in found if merchant in (None, each.merchant_id)]
             return [Entry(each, _held_after(tx, each) if with_balances else None) for each in found]
-        accounts = None if merchant is None else statements.accounts_of(tx, merchant)
         if accounts is None:
             return []
         found = statements.of_merchant(tx, accounts, span, limit=limit)
@@ -116,8 +116,8 @@ def _span(created_from: datetime | None, created_before: datetime | None) -> Spa
     )
 
 
-def _place(tx: Session, transfer_id: UUID) -> Place:
-    place = statements.place_of(tx, transfer_id)
+def _place(tx: Session, transfer_id: UUID, accounts: MerchantAccounts | None) -> Place:
+    place = statements.place_of(tx, transfer_id, accounts)
     if place is None:
         raise values.invalid("after_transfer_id", "No transfer has this id")
     return place

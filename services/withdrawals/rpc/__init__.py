@@ -50,7 +50,14 @@ CALLERS: Final[Callers] = {
             "WithdrawalsService/SetWithdrawalMethod",
         }
     ),
-    "console-dashboard": frozenset({audit.LIST, "WithdrawalsService/ListTransfers"}),
+    "console-dashboard": frozenset(
+        {
+            audit.LIST,
+            "WithdrawalsService/GetBalance",
+            "WithdrawalsService/GetStatement",
+            "WithdrawalsService/ListTransfers",
+        }
+    ),
     "gateway": frozenset({"WithdrawalsService/GetWithdrawal", "WithdrawalsService/ListWithdrawals"}),
 }
 
@@ -114,7 +121,7 @@ PERMISSIONS: Final[Permissions] = {
     "WithdrawalsService/GetBalance": staff(*READERS) | members("finance", "viewer"),
     "WithdrawalsService/GetWithdrawalStory": staff(*READERS),
     "WithdrawalsService/ListTransfers": staff(*READERS) | members("finance", "viewer"),
-    "WithdrawalsService/GetStatement": staff(*READERS),
+    "WithdrawalsService/GetStatement": staff(*READERS) | members("finance", "viewer"),
     "WithdrawalsService/SetWithdrawalMethod": staff("treasury", changes=True, steps_up=True),
     "WithdrawalsService/CreateWithdrawal": staff("treasury", changes=True, steps_up=True)
     | members("finance"),

@@ -94,9 +94,13 @@ def accounts_of(tx: Session, merchant_id: UUID) -> MerchantAccounts | None:
     return MerchantAccounts(available[0], reserved[0], Held(available[1], reserved[1]))
 
 
-def place_of(tx: Session, transfer_id: UUID) -> Place | None:
-    """Returns the place of a transfer; None for an unknown one."""
-    at = tx.scalar(select(Transfer.created_at).where(Transfer.id == transfer_id))
+def place_of(tx: Session, transfer_id: UUID, accounts: MerchantAccounts | None = None) -> Place | None:
+    """Returns the place of a transfer; None for an unknown one, and with a merchant's accounts for one of another."""
+    query = select(Transfer.created_at).where(Transfer.id == transfer_id)
+    if accounts is not None:
+        own = (accounts.available, accounts.reserved)
+        query = query.where(Transfer.credit_account.in_(own) | Transfer.debit_account.in_(own))
+    at = tx.scalar(query)
     return None if at is None else Place(at, transfer_id)
 
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Sequence
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import falcon.asgi
 
 from console.exchange import Request
-from console.file_page import Lines
-from console.merchants.merchant import OneMerchant
+from console.file_page import FilePage, Lines
 from console.ui.values import iso
 from fiatgate.merchants.v1 import merchants_pb2 as pb
 from kit.rpc.errors import Refused
@@ -24,13 +23,20 @@ MADE_MEANWHILE: Final = (
 )
 
 
-class KeysPage(OneMerchant):
-    """/merchants/{merchant_id}/keys: active ones first."""
+class KeysPage(FilePage):
+    """/keys at the dashboard: those of the session's merchant, active ones first.
 
+    base   address of the page, with the merchant's id where it is in the address
+    frame  the template around the table: at the desk the keys are a part of the merchant's pages
+    """
+
+    link = "/keys"
+    base: ClassVar[str] = "/keys"
+    frame: ClassVar[str] = "keys-page"
     csv_name = "keys"
     columns = ("key_id", "name", "begins_with", "state", "created_at", "deactivated_at")
 
-    async def on_get(self, req: Request, resp: falcon.asgi.Response, merchant_id: str) -> None:
+    async def on_get(self, req: Request, resp: falcon.asgi.Response, merchant_id: str = "") -> None:
         await self._show(req, resp, merchant_id)
 
     on_head = on_get
@@ -41,19 +47,29 @@ class KeysPage(OneMerchant):
                 *(key.key_id, key.name, key.hint, "active" if key.active else "deactivated"),
                 *(iso(key.created_at), iso(key.deactivated_at)),
             )
-            for key in await self._keys(params["merchant_id"])
+            for key in await self._keys(self._merchant_id(req, params.get("merchant_id", "")))
         ]
+
+    def _merchant_id(self, req: Request, of_path: str) -> str:
+        """Returns the merchant of the session, or of the address."""
+        return req.exchange.signed_in.merchant_id or of_path
+
+    async def _merchant(self, merchant_id: str) -> pb.Merchant:
+        """Returns the merchant. Raises MERCHANT_NOT_FOUND."""
+        request = pb.GetMerchantRequest(merchant_id=merchant_id)
+        return (await self.deps.merchants.GetMerchant(request)).merchant
 
     async def _keys(self, merchant_id: str) -> Sequence[pb.ApiKey]:
         """Returns the keys, active ones first."""
         keys = (await self.deps.merchants.ListApiKeys(pb.ListApiKeysRequest(merchant_id=merchant_id))).keys
         return sorted(keys, key=lambda key: not key.active)
 
-    async def on_post(self, req: Request, resp: falcon.asgi.Response, merchant_id: str) -> None:
+    async def on_post(self, req: Request, resp: falcon.asgi.Response, merchant_id: str = "") -> None:
         """Makes a key. The answer to the form itself shows key and secret: no address has them.
 
         The form names the newest key that it was made beside, so a reload of the answer makes no second key.
         """
+        merchant_id = self._merchant_id(req, merchant_id)
         form = await self.form(req)
         name = form.line("name", most=NAME_MAX_CHARACTERS)
         newest = form.line("newest_key_id", most=64)
@@ -65,15 +81,24 @@ class KeysPage(OneMerchant):
                 raise
             await self._show(req, resp, merchant_id, refused=refused, name=name)
             return
-        merchant = await self.merchant(merchant_id)
-        self.show_merchant(req, resp, "merchant-key", merchant, made=made, name=name)
+        merchant = await self._merchant(merchant_id)
+        self.show(
+            req,
+            resp,
+            "keys-made",
+            frame=self.frame,
+            path=self.base.format(merchant_id=merchant_id),
+            merchant=merchant,
+            made=made,
+            name=name,
+        )
 
     async def on_post_deactivate(
-        self, req: Request, resp: falcon.asgi.Response, merchant_id: str, key_id: str
+        self, req: Request, resp: falcon.asgi.Response, key_id: str, merchant_id: str = ""
     ) -> None:
         await self.form(req)
         request = pb.DeactivateApiKeyRequest(key_id=key_id)
-        path = f"/merchants/{merchant_id}/keys"
+        path = self.base.format(merchant_id=merchant_id)
         change = self.deps.merchants.DeactivateApiKey(request)
         await self.leave_after(resp, change, path, notice="key-deactivated", mendable=("API_KEY_NOT_FOUND",))
 
@@ -86,16 +111,19 @@ class KeysPage(OneMerchant):
         refused: Refused | None = None,
         name: str = "",
     ) -> None:
-        merchant = await self.merchant(merchant_id)
+        merchant_id = self._merchant_id(req, merchant_id)
+        merchant = await self._merchant(merchant_id)
         keys = await self._keys(merchant_id)
         values: dict[str, Any] = {}
         if refused is not None and refused.reason == "EDIT_CONFLICT":
             values = {"problem": MADE_MEANWHILE, "errors": {}}
-        self.show_merchant(
+        self.show(
             req,
             resp,
-            "merchant-keys",
-            merchant,
+            "keys",
+            frame=self.frame,
+            path=self.base.format(merchant_id=merchant_id),
+            merchant=merchant,
             refused=refused,
             keys=keys,
             active=sum(key.active for key in keys),
@@ -104,3 +132,11 @@ class KeysPage(OneMerchant):
             csv=self.file(req),
             **values,
         )
+
+
+class DeskKeysPage(KeysPage):
+    """/merchants/{merchant_id}/keys at the desk."""
+
+    link = "/merchants"
+    base = "/merchants/{merchant_id}/keys"
+    frame = "merchant-page"

@@ -1,0 +1,74 @@
+"""A test event: sent to an address of the merchant, with what came back."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import falcon.asgi
+
+from console.exchange import Request
+from console.page import Page
+from console.ui.pages import only_for
+from fiatgate.merchants.v1 import merchants_pb2
+from fiatgate.webhooks.v1 import webhooks_pb2 as pb
+from kit.rpc.errors import Refused, not_found
+from kit.web.exchange import allow
+
+SEND_SECONDS: Final = 20.0
+"""The delivery's own 15, and the work around it."""
+ID_MOST_DIGITS: Final = 18
+REFUSALS: Final = {
+    "WEBHOOK_NOT_FOUND": "There is no default address to send to. Set one, or open a webhook and test its address.",
+    "API_KEY_NOT_FOUND": "There is no active API key, whose secret would sign it. Make a key first.",
+    "WEBHOOK_RESEND_COOLDOWN": "A test was sent a moment ago. Wait ten seconds.",
+    "RATE_LIMITED": "Two requests to your server are under way. Wait for their end.",
+}
+SENDERS: Final = frozenset({"owner", "developer"})
+
+
+class SendTestPage(Page):
+    """/webhooks/test: the address, and after the POST what came back."""
+
+    link = "/webhooks"
+
+    async def on_get(self, req: Request, resp: falcon.asgi.Response) -> None:
+        only_for(req, SENDERS)
+        await self._show(req, resp, req.get_param("event") or "")
+
+    on_head = on_get
+
+    async def on_post(self, req: Request, resp: falcon.asgi.Response) -> None:
+        event = (await self.form(req)).text("event")
+        request = pb.SendTestRequest(
+            merchant_id=req.exchange.signed_in.merchant_id, event_id=_number_of(event)
+        )
+        allow(SEND_SECONDS)
+        try:
+            tested = await self.deps.webhooks.SendTest(request, timeout=SEND_SECONDS)
+        except Refused as refused:
+            if refused.reason not in REFUSALS:
+                raise
+            await self._show(req, resp, event, status=422, problem=REFUSALS[refused.reason])
+        else:
+            await self._show(req, resp, event, tested=tested, body=tested.request_body.decode())
+
+    async def _show(self, req: Request, resp: falcon.asgi.Response, event: str, **values: Any) -> None:
+        url = await self._url_of(req, event)
+        self.show(req, resp, "dashboard-test", url=url, event=event, **{"tested": None, "body": ""} | values)
+
+    async def _url_of(self, req: Request, event: str) -> str:
+        """Returns the address of an event of the merchant, or the merchant's default one; empty: it has none."""
+        if event:
+            found = await self.deps.webhooks.GetEvent(pb.GetEventRequest(event_id=_number_of(event)))
+            return found.event.callback_url
+        request = merchants_pb2.GetMerchantRequest(merchant_id=req.exchange.signed_in.merchant_id)
+        return (await self.deps.merchants.GetMerchant(request)).merchant.callback_url
+
+
+def _number_of(text: str) -> int:
+    """Returns the number of an event, 0 for none. Raises NOT_FOUND for a text that is no number."""
+    if not text:
+        return 0
+    if not (text.isascii() and text.isdigit() and len(text) <= ID_MOST_DIGITS and int(text)):
+        raise not_found("NOT_FOUND", "There is no such webhook")
+    return int(text)

@@ -1,0 +1,1 @@
+"""API keys of a merchant on both surfaces: a new one with its secret is shown once."""

@@ -1,0 +1,106 @@
+"""A test event: the body of an invoice that does not exist, signed as a real one, sent once, now. Nothing is kept of it
+but the act of its author.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Final
+from uuid import UUID
+
+from kit.audit import acts
+from kit.audit.listing import newest_acts_on
+from kit.base.clock import monotonic_seconds
+from kit.base.ids import new_id
+from kit.egress import client
+from kit.rpc import values
+from kit.rpc.actors import require_merchant
+from services.webhooks import errors
+from services.webhooks.delivery.sender import Sender, kept
+from services.webhooks.domain import destination_of, headers_of, invoice_of_test, is_success, payload_of_test
+from services.webhooks.store import events
+from services.webhooks.store.stages import Answer
+from services.webhooks.wiring import Deps
+
+COOLDOWN: Final = timedelta(seconds=10)
+"""The shortest time between two tests of a merchant."""
+_NO_KEY: Final = UUID(int=0)
+"""No key has this id: the secret is that of the merchant's newest active key."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tested:
+    """A test event that was sent. Its headers are without the signature."""
+
+    url: str
+    headers: Mapping[str, str]
+    body: bytes
+    duration_ms: int
+    answer: Answer | None
+    error: str | None
+
+    @property
+    def ok(self) -> bool:
+        return self.answer is not None and is_success(self.answer.http_status)
+
+
+def send_test(deps: Deps, *, merchant_id: str, event_id: int) -> Tested:
+    """Sends a test event to the address of an event of the merchant; for event 0 to the merchant's default address.
+
+    So a member reaches no address that is not the merchant's. Raises WEBHOOK_EVENT_NOT_FOUND, WEBHOOK_NOT_FOUND (no
+    default address), API_KEY_NOT_FOUND, WEBHOOK_RESEND_COOLDOWN, RATE_LIMITED, and DB_UNAVAILABLE while merchants is
+    away.
+    """
+    merchant = values.uuid("merchant_id", merchant_id)
+    url = _url_of_event(deps, merchant, event_id) if event_id else deps.merchants.callback_url(merchant)
+    if not url:
+        raise errors.no_address()
+    secret = deps.merchants.signing_secrets([(merchant, _NO_KEY)]).get((merchant, _NO_KEY))
+    if secret is None:
+        raise errors.no_key()
+    with deps.resend_turns.turn(str(merchant)):
+        _record(deps, merchant, url)
+        return _sent(deps, merchant, url, secret)
+
+
+def _url_of_event(deps: Deps, merchant: UUID, event_id: int) -> str:
+    with deps.db.transaction() as tx:
+        history = events.event_history(tx, event_id)
+    if history is None or history.event.merchant_id != merchant:
+        raise errors.event_not_found()
+    require_merchant(history.event.merchant_id, errors.event_not_found)
+    return history.event.callback_url
+
+
+def _record(deps: Deps, merchant: UUID, url: str) -> None:
+    """Writes the act. The last one is the merchant's last test: a further one waits for the cooldown."""
+    now, tested = deps.clock.now(), f"merchant:{merchant}"
+    with deps.db.transaction() as tx:
+        last = newest_acts_on(tx.connection(), [tested], limit=1)
+        if last and last[0].at + COOLDOWN > now:
+            raise errors.test_cooldown(math.ceil((last[0].at + COOLDOWN - now).total_seconds()))
+        # The address itself is not written: merchants keep secrets in theirs.
+        acts.record(tx, "webhooks.test", tested, merchant_id=merchant, note=destination_of(url))
+
+
+def _sent(deps: Deps, merchant: UUID, url: str, secret: str) -> Tested:
+    at, event_id = deps.clock.now(), new_id()
+    body = payload_of_test(
+        invoice_of_test(event_id=event_id, invoice_id=new_id(), merchant_id=merchant, at=at)
+    )
+
+    async def send(sender: Sender) -> tuple[client.Answer | None, str | None]:
+        return await sender.post(url, body, event_id, secret=secret, at=at)
+
+    began_seconds = monotonic_seconds()
+    answer, error = deps.courier.submit(send).result()
+    elapsed_ms = round((monotonic_seconds() - began_seconds) * 1000)
+    return Tested(
+        url=url,
+        headers=headers_of(event_id, at),
+        body=body,
+        duration_ms=elapsed_ms if answer is None else answer.duration_ms,
+        answer=None if answer is None else kept(answer),
+        error=error,
+    )
