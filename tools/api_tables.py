@@ -297,7 +297,7 @@ OF_SETTINGS: Final[tuple[tuple[str, type[Settings], tuple[str, ...], str], ...]]
         ("webhook_resend_cooldown_seconds",),
         "{} seconds",
     ),
-    ("attempts of ended events are kept", WebhooksSettings, ("webhook_retention_days",), "{} days"),
+    ("attempts of ended events are kept", WebhooksSettings, ("webhook_retention_days",), "{} days at least"),
 )
 
 

@@ -11,10 +11,10 @@ import importlib
 import operator
 import sys
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, Final, NamedTuple
 
 import psycopg2.errors
 from alembic import command
@@ -154,7 +154,12 @@ def drift(url: str, metadata: MetaData) -> list[Difference]:
     """
     with _connection(url) as connection:
         context = MigrationContext.configure(
-            connection, opts={"compare_type": True, "compare_server_default": True}
+            connection,
+            opts={
+                "compare_type": True,
+                "compare_server_default": True,
+                "include_name": whole_tables(connection),
+            },
         )
         # The changes of one column come together, as a list.
         found = [
@@ -162,9 +167,9 @@ def drift(url: str, metadata: MetaData) -> list[Difference]:
             for together in compare_metadata(context, metadata)
             for each in (together if isinstance(together, list) else [together])
         ]
-        return [Difference(each[0], repr(each)) for each in found] + _check_constraint_drift(
-            connection, metadata
-        )
+        return [
+            Difference(each[0], repr(each)) for each in found if not _is_in_each_partition(connection, each)
+        ] + _check_constraint_drift(connection, metadata)
 
 
 def new_revision(service: str | Path, url: str, metadata: MetaData, message: str) -> None:
@@ -176,6 +181,32 @@ def new_revision(service: str | Path, url: str, metadata: MetaData, message: str
 
 def _current(connection: Connection) -> str | None:
     return MigrationContext.configure(connection).get_current_revision()
+
+
+_IS_PARTITION: Final = text("SELECT relispartition FROM pg_class WHERE oid = to_regclass(quote_ident(:name))")
+_PARTITIONS_OF: Final = text(
+    "SELECT relname FROM pg_inherits JOIN pg_class ON oid = inhrelid WHERE inhparent = to_regclass(quote_ident(:head))"
+)
+
+
+def whole_tables(connection: Connection) -> Callable[..., bool]:
+    """Returns Alembic's filter by name: all but partitions, which no model names."""
+    return lambda name, kind, _: kind != "table" or not connection.scalar(_IS_PARTITION, {"name": name})
+
+
+def _is_in_each_partition(connection: Connection, difference: Any) -> bool:
+    """Returns whether each partition has the unique constraint that the model has and the head lacks
+    (kit.db.migrations.months).
+    """
+    if difference[0] != "add_constraint":
+        return False
+    columns = [column.name for column in difference[1].columns]
+    partitions = connection.scalars(_PARTITIONS_OF, {"head": difference[1].table.name}).all()
+    inspector = inspect(connection)
+    return bool(partitions) and all(
+        columns in [unique["column_names"] for unique in inspector.get_unique_constraints(each)]
+        for each in partitions
+    )
 
 
 def _check_constraint_drift(connection: Connection, metadata: MetaData) -> list[Difference]:

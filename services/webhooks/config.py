@@ -69,7 +69,7 @@ class WebhooksSettings(FactSettings):
         default=90,
         ge=0,
         le=36_500,
-        description="days after which attempts of finished events are deleted; 0 keeps them for ever",
+        description="days for which attempts are kept at least; then the whole month is dropped; 0 keeps them for ever",
     )
     webhook_allow_private: bool = Field(
         default=False, description="allow http and non-public callback addresses; for local stacks only"

@@ -75,23 +75,32 @@ def engine(deps: Deps) -> Engine:
 
 
 class _Retention:
-    """Deletes old attempts in the small batches of `pruning.prune_attempts`, then pauses."""
+    """Turns the months of attempts, deletes old ones of other times in the small batches of `pruning.prune_attempts`,
+    then pauses.
+    """
 
     def __init__(self, deps: Deps) -> None:
         self._deps = deps
         self._after = 0
+        self._rows_until: datetime | None = None
         self._rests_until: datetime | None = None
 
     def step(self) -> bool:
         now = self._deps.clock.now()
-        days = self._deps.settings.webhook_retention_days
-        if days == 0 or (self._rests_until is not None and now < self._rests_until):
+        if self._rests_until is not None and now < self._rests_until:
             return False
-        pruned = pruning.prune_attempts(self._deps, older_than_days=days, after=self._after)
-        self._after = pruned.last_id
-        if not pruned.more:
+        days = self._deps.settings.webhook_retention_days
+        if self._after == 0:
+            self._rows_until = pruning.turn_months(self._deps, older_than_days=days)
+        more = False
+        if self._rows_until is not None:
+            pruned = pruning.prune_attempts(
+                self._deps, older_than_days=days, after=self._after, rows_until=self._rows_until
+            )
+            self._after, more = pruned.last_id, pruned.more
+        if not more:
             self._after, self._rests_until = 0, now + RETENTION_REST
-        return pruned.more
+        return more
 
 
 def retention(deps: Deps) -> Loop:
@@ -103,8 +112,13 @@ def workers(deps: Deps) -> Sequence[Worker]:
 
 
 def gauges(deps: Deps) -> Sequence[Gauge]:
-    """Returns the numbers that `fiatgate status` shows of the queue."""
-    backlog = desk.backlog(deps)
+    """Returns the numbers that `fiatgate status` shows of the queue and of the months of attempts."""
+    backlog, months = desk.backlog(deps), pruning.months_ahead(deps)
+    ahead = (
+        []
+        if months is None
+        else [Gauge("attempt_months_ahead", months, "Coming months that have a partition for their attempts")]
+    )
     return [
         Gauge("webhooks_due", backlog.due, "Webhooks with a due attempt"),
         Gauge(
@@ -122,4 +136,5 @@ def gauges(deps: Deps) -> Sequence[Gauge]:
             "webhooks_dead", backlog.dead, "Webhooks of the last 7 days that no further attempt is made for"
         ),
         Gauge("parked", backlog.parked, "Events that could not take effect and were parked"),
+        *ahead,
     ]

@@ -1,10 +1,16 @@
-"""Old attempts and their deletion."""
+"""Old attempts: whole months of them are dropped, others are deleted in small batches."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Final
 
-from sqlalchemy import text
+from sqlalchemy import Connection, text
 from sqlalchemy.orm import Session
+
+from kit.db.months import Months
+
+_MONTHS: Final = Months("attempts")
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +30,7 @@ WITH oldest AS MATERIALIZED (
 ), pruned AS (
     DELETE FROM attempts
     USING oldest, events
-    WHERE attempts.id = oldest.id AND oldest.created_at < :before
+    WHERE attempts.id = oldest.id AND attempts.created_at = oldest.created_at AND oldest.created_at < :before
       AND events.id = oldest.event_id AND events.status <> 'pending'
     RETURNING attempts.id
 )
@@ -46,3 +52,36 @@ def prune_attempts(tx: Session, *, before: datetime, after: int, limit: int) -> 
     """
     tx.execute(_UNHURRIED)
     return Pruned(*tx.execute(_PRUNE, {"before": before, "after": after, "limit": limit}).one())
+
+
+@dataclass(frozen=True, slots=True)
+class Turned:
+    """The change of months: partitions made for months to come, and those of old months that were dropped.
+
+    rows_until  attempts from before this time are deleted row by row; None: none are
+    """
+
+    made: int
+    dropped: Sequence[str]
+    rows_until: datetime | None
+
+
+def turn_months(connection: Connection, *, before: datetime | None) -> Turned:
+    """Makes the partitions of the next months, and drops those that ended before `before`; None drops none.
+
+    Attempts from before the table was divided are in one partition. Until that is old enough its old rows are deleted
+    one by one, and so are all on the schema of the version before.
+    """
+    if not _MONTHS.are_there(connection):
+        return Turned(0, (), before)
+    made = _MONTHS.add(connection)
+    if before is None:
+        return Turned(made, (), None)
+    dropped = _MONTHS.drop(connection, before=before)
+    end = _MONTHS.end_of_before(connection)
+    return Turned(made, dropped, None if end is None else min(before, end))
+
+
+def months_left(connection: Connection, *, now: datetime) -> int | None:
+    """Returns the number of months after this one that have a partition; None on the schema of the version before."""
+    return _MONTHS.left(connection, now=now) if _MONTHS.are_there(connection) else None

@@ -1,0 +1,204 @@
+"""Steps that divide a table of history by month (docs/decisions/0097).
+
+The table becomes the head of partitions: one for all rows from before (`…_before`), one for each month, and one for
+the rows of months that have none yet (`…_rest`), so that an insert never fails for want of a partition. Each has the
+keys, indexes and triggers of the table. Unique keys hold within a partition.
+
+The service's role may not change tables. It calls functions, which run with their owner's rights: `add_months` makes
+the partitions of the next months, `drop_old_months` drops the oldest ones. Neither waits longer than half a second for
+a lock, because whoever uses the table would wait behind it; they are called again later.
+"""
+
+from alembic import op
+
+from kit.db.migrations.guards import each_by_itself
+
+LEAST_AHEAD_DAYS = 7
+"""The first month with a partition of its own begins this late at least: until then rows go to the one from before."""
+
+# The triggers of `template` that fire once for each row belong to the head, which gives them to each partition.
+# Those that fire once for each statement do not, so each partition gets its own.
+_COPY_TRIGGERS = """
+CREATE OR REPLACE FUNCTION copy_triggers(template regclass, to_table regclass, by_row boolean) RETURNS void
+LANGUAGE plpgsql SET search_path = pg_catalog AS $$
+DECLARE
+  of_template record;
+BEGIN
+  FOR of_template IN
+    SELECT pg_get_triggerdef(oid) AS definition FROM pg_trigger
+    WHERE tgrelid = template AND NOT tgisinternal AND (tgtype & 1 = 1) = by_row
+  LOOP
+    EXECUTE replace(of_template.definition, format(' ON %s ', template), format(' ON %s ', to_table));
+  END LOOP;
+END $$
+"""
+
+# Partitions with their ends: none for the rest.
+_MONTHS_OF = """
+CREATE OR REPLACE FUNCTION months_of(head text) RETURNS TABLE (name text, until timestamptz) LANGUAGE sql STABLE
+SET search_path = pg_catalog, public SET timezone = 'UTC' AS $$
+  SELECT month.relname, CAST(substring(pg_get_expr(relpartbound, oid) FROM 'TO \\(''([^'']+)''\\)') AS timestamptz)
+  FROM pg_inherits JOIN pg_class AS month ON oid = inhrelid
+  WHERE inhparent = to_regclass(quote_ident(head)) AND relispartition
+$$
+"""
+
+# Rows that came to the rest meanwhile move, past the triggers that keep them: PostgreSQL refuses to attach a partition
+# whose rows are elsewhere.
+_ADD_MONTHS = """
+CREATE OR REPLACE FUNCTION add_months(head text, ahead integer) RETURNS integer LANGUAGE plpgsql
+SECURITY DEFINER SET search_path = public, pg_temp SET timezone = 'UTC' SET lock_timeout = '500ms' AS $$
+DECLARE
+  -- No caller can have a heap of tables made.
+  last_month CONSTANT timestamptz := date_trunc('month', now()) + least(ahead, 12) * interval '1 month';
+  rest CONSTANT text := head || '_rest';
+  month timestamptz := (SELECT max(until) FROM months_of(head));
+  by_time name;
+  new text;
+  in_rest boolean;
+  made integer := 0;
+BEGIN
+  SELECT attname INTO by_time FROM pg_partitioned_table
+  JOIN pg_attribute ON attrelid = partrelid AND attnum = partattrs[0]
+  WHERE partrelid = to_regclass(quote_ident(head));
+  WHILE month <= last_month LOOP
+    new := head || to_char(month, '_YYYY_MM');
+    EXECUTE format('LOCK TABLE %I IN ACCESS EXCLUSIVE MODE', rest);
+    EXECUTE format('CREATE TABLE %I (LIKE %I INCLUDING ALL EXCLUDING IDENTITY)', new, rest);
+    EXECUTE format('SELECT EXISTS (SELECT FROM %I WHERE %I >= %L AND %I < %L)',
+                   rest, by_time, month, by_time, month + interval '1 month') INTO in_rest;
+    IF in_rest THEN
+      EXECUTE format('ALTER TABLE %I DISABLE TRIGGER USER', rest);
+      EXECUTE format('WITH late AS (DELETE FROM %I WHERE %I >= %L AND %I < %L RETURNING *)
+                      INSERT INTO %I SELECT * FROM late',
+                     rest, by_time, month, by_time, month + interval '1 month', new);
+      EXECUTE format('ALTER TABLE %I ENABLE TRIGGER USER', rest);
+    END IF;
+    PERFORM copy_triggers(to_regclass(quote_ident(rest)), to_regclass(quote_ident(new)), false);
+    EXECUTE format('ALTER TABLE %I ATTACH PARTITION %I FOR VALUES FROM (%L) TO (%L)',
+                   head, new, month, month + interval '1 month');
+    month := month + interval '1 month';
+    made := made + 1;
+  END LOOP;
+  RETURN made;
+EXCEPTION WHEN lock_not_available THEN
+  RETURN 0;
+END $$
+"""
+
+# `in_use` finds a row of the partition %1$I, which ends at %2$L, that must stay.
+_DROP_OLD_MONTHS = """
+CREATE OR REPLACE FUNCTION drop_old_months_of_{head}(before timestamptz) RETURNS SETOF text LANGUAGE plpgsql
+SECURITY DEFINER SET search_path = public, pg_temp SET timezone = 'UTC' SET lock_timeout = '500ms' AS $$
+DECLARE
+  old record;
+  is_used boolean;
+BEGIN
+  FOR old IN
+    SELECT name, until FROM months_of('{head}')
+    WHERE until <= least(before, now() - interval '{youngest}') ORDER BY until
+  LOOP
+    EXECUTE format($query$ SELECT EXISTS ({in_use}) $query$, old.name, old.until) INTO is_used;
+    IF NOT is_used THEN
+      EXECUTE format('DROP TABLE %I', old.name);
+      RETURN NEXT old.name;
+    END IF;
+  END LOOP;
+EXCEPTION WHEN lock_not_available THEN
+  RETURN;
+END $$
+"""
+
+# The check lets PostgreSQL attach the partition without reading it. It is made without a look at the rows, then proved
+# beside the traffic.
+_BOUND = """
+DO $$
+DECLARE
+  bound CONSTANT timestamptz :=
+    date_trunc('month', now() + interval '{ahead} days', 'UTC') + interval '1 month';
+BEGIN
+  IF EXISTS (SELECT FROM pg_partitioned_table WHERE partrelid = '{table}'::regclass) THEN
+    RETURN;
+  END IF;
+  EXECUTE format('ALTER TABLE {table} DROP CONSTRAINT IF EXISTS before_months,
+                  ADD CONSTRAINT before_months CHECK ({column} < %L) NOT VALID', bound);
+END $$
+"""
+_PROVE_BOUND = """
+DO $$
+BEGIN
+  IF NOT EXISTS (SELECT FROM pg_partitioned_table WHERE partrelid = '{table}'::regclass) THEN
+    ALTER TABLE {table} VALIDATE CONSTRAINT before_months;
+  END IF;
+END $$
+"""
+
+# One transaction: nobody sees the table without its rows, its rights or its triggers.
+_DIVIDE = """
+DO $$
+DECLARE
+  bound text;
+  next_id bigint;
+  each record;
+BEGIN
+  IF EXISTS (SELECT FROM pg_partitioned_table WHERE partrelid = '{table}'::regclass) THEN
+    RETURN;
+  END IF;
+  SET LOCAL timezone = 'UTC';
+  LOCK TABLE {table} IN ACCESS EXCLUSIVE MODE;
+  SELECT substring(pg_get_constraintdef(oid) FROM '''([^'']+)''') INTO STRICT bound FROM pg_constraint
+  WHERE conrelid = '{table}'::regclass AND conname = 'before_months';
+  SELECT nextval(pg_get_serial_sequence('{table}', 'id')) INTO next_id;
+  ALTER TABLE {table} ALTER id DROP IDENTITY;
+  ALTER TABLE {table} RENAME TO {table}_before;
+  CREATE TABLE {table} (LIKE {table}_before INCLUDING DEFAULTS INCLUDING CONSTRAINTS INCLUDING STORAGE)
+    PARTITION BY RANGE ({column});
+  ALTER TABLE {table} DROP CONSTRAINT before_months;
+  EXECUTE format('ALTER TABLE {table} ALTER id ADD GENERATED ALWAYS AS IDENTITY (START WITH %s)', next_id);
+  FOR each IN
+    SELECT conname, pg_get_constraintdef(oid) AS definition FROM pg_constraint
+    WHERE conrelid = '{table}_before'::regclass AND contype = 'f'
+  LOOP
+    EXECUTE format('ALTER TABLE {table} ADD CONSTRAINT %I %s', each.conname, each.definition);
+  END LOOP;
+  -- The rights of the service's role, which `migrate` gives again at its end: inserts can't wait for that.
+  FOR each IN
+    SELECT privilege_type, grantee::regrole AS grantee, is_grantable FROM pg_class CROSS JOIN aclexplode(relacl)
+    WHERE pg_class.oid = '{table}_before'::regclass AND grantee <> relowner AND grantee <> 0
+  LOOP
+    EXECUTE format('GRANT %s ON {table} TO %s', each.privilege_type, each.grantee);
+    EXECUTE format('REVOKE %s ON {table}_before FROM %s', each.privilege_type, each.grantee);
+  END LOOP;
+  PERFORM copy_triggers('{table}_before', '{table}', false);
+  PERFORM copy_triggers('{table}_before', '{table}', true);
+  FOR each IN
+    SELECT tgname FROM pg_trigger WHERE tgrelid = '{table}_before'::regclass AND NOT tgisinternal AND tgtype & 1 = 1
+  LOOP
+    EXECUTE format('DROP TRIGGER %I ON {table}_before', each.tgname);
+  END LOOP;
+  EXECUTE format('ALTER TABLE {table} ATTACH PARTITION {table}_before FOR VALUES FROM (MINVALUE) TO (%L)', bound);
+  ALTER TABLE {table}_before DROP CONSTRAINT before_months;
+  CREATE TABLE {table}_rest (LIKE {table}_before INCLUDING ALL EXCLUDING IDENTITY);
+  PERFORM copy_triggers('{table}_before', '{table}_rest', false);
+  ALTER TABLE {table} ATTACH PARTITION {table}_rest DEFAULT;
+END $$
+"""
+
+
+def divide(table: str, column: str, *, in_use: str, youngest: str, ahead: int) -> None:
+    """Divides the table, which has an identity column `id`, by the month of `column`, however large it is.
+
+    It locks the table for the moments in which the catalog is changed; the one long step, in which all rows are read,
+    stops no reader and no writer. `drop_old_months_of_…` drops no partition in which `in_use` finds a row, and none
+    that ended within the interval `youngest`; `in_use` names the partition %1$I and its end %2$L.
+    """
+    # All rows until the bound belong to the partition from before, so it must not come during the step that reads them.
+    with each_by_itself():
+        op.execute(_COPY_TRIGGERS)
+        op.execute(_MONTHS_OF)
+        op.execute(_ADD_MONTHS)
+        op.execute(_DROP_OLD_MONTHS.format(head=table, in_use=in_use, youngest=youngest))
+        op.execute(_BOUND.format(table=table, column=column, ahead=LEAST_AHEAD_DAYS))
+        op.execute(_PROVE_BOUND.format(table=table))
+        op.execute(_DIVIDE.format(table=table, column=column))
+        op.execute(f"SELECT add_months('{table}', {ahead})")

@@ -1,0 +1,65 @@
+"""Tables of history that are divided by month (kit.db.migrations.months): the months ahead, and the old ones.
+
+A service has one `Months` for each such table. Its worker calls `add` and `drop` from time to time, unless the schema
+is that of the version before, where the table is whole (`are_there`).
+"""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Final
+from weakref import WeakSet
+
+from sqlalchemy import Connection, Engine, text
+
+AHEAD: Final = 3
+"""Months after this one that have a partition before they begin."""
+
+_IS_DIVIDED: Final = text("""
+SELECT EXISTS (SELECT FROM pg_partitioned_table WHERE partrelid = to_regclass('public.' || quote_ident(:head)))
+""")
+_ADD: Final = text("SELECT add_months(:head, :ahead)")
+_END_OF_BEFORE: Final = text("SELECT until FROM months_of(:head) WHERE name = :head || '_before'")
+_LEFT: Final = text("""
+SELECT greatest(0, floor(12 * extract(year FROM span) + extract(month FROM span)))
+FROM (SELECT age(max(until) AT TIME ZONE 'UTC', date_trunc('month', :now AT TIME ZONE 'UTC') + interval '1 month')
+      AS span FROM months_of(:head)) AS ahead
+""")
+
+
+class Months:
+    """The months of one table; `head` is its name."""
+
+    def __init__(self, head: str) -> None:
+        self._head = {"head": head}
+        self._drop = text(f"SELECT name FROM drop_old_months_of_{head}(:before) AS name")  # noqa: S608  a constant
+        self._divided: WeakSet[Engine] = WeakSet()
+
+    def are_there(self, connection: Connection) -> bool:
+        """Returns whether the table is divided. Once it is, no further query is made."""
+        if connection.engine in self._divided:
+            return True
+        divided = bool(connection.scalar(_IS_DIVIDED, self._head))
+        if divided:
+            self._divided.add(connection.engine)
+        return divided
+
+    def add(self, connection: Connection) -> int:
+        """Makes the partitions of the next months that have none; returns their number. 0 also while the table's locks
+        can't be had: call it again later.
+        """
+        return int(connection.scalar(_ADD, self._head | {"ahead": AHEAD}) or 0)
+
+    def drop(self, connection: Connection, *, before: datetime) -> Sequence[str]:
+        """Drops the partitions that ended before this time and may go; returns their names. As `add`, it gives up where
+        it would have to wait.
+        """
+        return connection.scalars(self._drop, {"before": before}).all()
+
+    def end_of_before(self, connection: Connection) -> datetime | None:
+        """Returns the time until which rows are in the partition from before; None once it is dropped."""
+        end: datetime | None = connection.scalar(_END_OF_BEFORE, self._head)
+        return end
+
+    def left(self, connection: Connection, *, now: datetime) -> int:
+        """Returns the number of whole months after this one that have a partition."""
+        return int(connection.scalar(_LEFT, self._head | {"now": now}) or 0)

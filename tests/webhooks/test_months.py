@@ -1,0 +1,259 @@
+"""Attempts by month: the table is divided beside its traffic, every partition has its guards, old months go at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from typing import Any, Final
+
+import psycopg2
+import psycopg2.errors
+import psycopg2.extensions
+import pytest
+
+from kit.db import migrate, months
+from kit.db.books import check_page
+from kit.db.database import Database
+from services.webhooks.store import books, retention
+from tests.support.clock import ManualClock
+from tests.support.databases import Databases, owner_url
+from tests.webhooks.house import House
+
+EVENT: Final = """
+INSERT INTO events (payload_event_id, invoice_id, merchant_id, key_id, event_type, status, callback_url, destination,
+    payload, auto_attempts, manual_attempts, next_retry_at, created_at, updated_at)
+VALUES (gen_random_uuid(), gen_random_uuid(), gen_random_uuid(), gen_random_uuid(), 'invoice.success', %(status)s,
+    'u', 'd', '', 1, 0, CASE WHEN %(status)s = 'pending' THEN now() END, now() - interval '1 year', now())
+RETURNING id
+"""
+ATTEMPT: Final = """
+INSERT INTO attempts (event_id, try_number, trigger, status, http_status, duration_ms, created_at)
+VALUES (%s, %s, 'auto', 'success', 200, 1, now() + CAST(%s AS interval)) RETURNING id, CAST(tableoid AS regclass)::text
+"""
+PARTITIONS: Final = "SELECT name FROM months_of('attempts') ORDER BY until NULLS LAST"
+THREE_AHEAD: Final = months.AHEAD
+
+
+class Tables:
+    """The database of webhooks, as its service and as its owner."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self.service = psycopg2.connect(url)
+        self.owner = psycopg2.connect(owner_url(url))
+        for each in (self.service, self.owner):
+            each.autocommit = True
+
+    def run(self, statement: str, *values: object, by: psycopg2.extensions.connection | None = None) -> Any:
+        with (by or self.service).cursor() as cursor:
+            cursor.execute(statement, values or None)
+            return cursor.fetchall() if cursor.description else None
+
+    def event(self, status: str = "success") -> int:
+        with self.service.cursor() as cursor:
+            cursor.execute(EVENT, {"status": status})
+            ((id,),) = cursor.fetchall()
+            return int(id)
+
+    def attempt(self, event: int, *, at: str = "0", number: int = 1) -> tuple[int, str]:
+        ((id, partition),) = self.run(ATTEMPT, event, number, at)
+        return id, partition
+
+    def partitions(self) -> list[str]:
+        return [name for (name,) in self.run(PARTITIONS)]
+
+    def month_of_the_past(self, months_ago: int) -> str:
+        """Makes the partition of a month that is over, in the place of the one from before."""
+        ((name, since, until),) = self.run(
+            "SELECT to_char(m, '\"attempts_\"YYYY_MM'), m::text, (m + interval '1 month')::text FROM (SELECT"
+            " date_trunc('month', now()) - %s * interval '1 month' AS m) AS month",
+            months_ago,
+        )
+        if "attempts_before" in self.partitions():
+            self.run("DROP TABLE attempts_before", by=self.owner)
+        self.run(f"CREATE TABLE {name} (LIKE attempts_rest INCLUDING ALL EXCLUDING IDENTITY)", by=self.owner)
+        self.run(
+            f"ALTER TABLE attempts ATTACH PARTITION {name} FOR VALUES FROM ('{since}') TO ('{until}')",
+            by=self.owner,
+        )
+        return str(name)
+
+    def close(self) -> None:
+        self.service.close()
+        self.owner.close()
+
+
+@pytest.fixture
+def make_tables(_databases: Databases) -> Iterator[Callable[[str], Tables]]:
+    made: list[Tables] = []
+
+    def make(revision: str) -> Tables:
+        made.append(Tables(_databases.fresh("webhooks", revision)))
+        return made[-1]
+
+    yield make
+    for each in made:
+        each.close()
+        _databases.drop(each.url)
+
+
+@pytest.fixture
+def tables(make_tables: Callable[[str], Tables]) -> Tables:
+    return make_tables("head")
+
+
+@pytest.fixture
+def db(tables: Tables) -> Iterator[Database]:
+    db = Database(tables.url, name="tests", pool_size=1)
+    yield db
+    db.dispose()
+
+
+def test_the_table_is_divided_under_processes_that_are_at_work(
+    make_tables: Callable[[str], Tables],
+) -> None:
+    tables = make_tables("0009")
+    event = tables.event()
+    first, _ = tables.attempt(event, at="-100 days")
+    tables.run(
+        "PREPARE record AS INSERT INTO attempts (event_id, try_number, trigger, status, http_status, duration_ms,"
+        " created_at) VALUES ($1, $2, 'auto', 'success', 200, 1, now()) RETURNING id"
+    )
+    ((second,),) = tables.run("EXECUTE record (%s, 2)", event)
+    migrate.upgrade("webhooks", owner_url(tables.url), "0010")  # grants nothing: the rights come over at once
+    ((third,),) = tables.run("EXECUTE record (%s, 3)", event)
+    assert first < second < third
+    assert tables.run("SELECT try_number FROM attempts ORDER BY id") == [(1,), (2,), (3,)]
+    tables.run("DELETE FROM attempts WHERE try_number = 1")
+    migrate.upgrade("webhooks", owner_url(tables.url), role="webhooks")
+    tables.attempt(event, number=4)
+
+
+def test_a_division_that_was_interrupted_goes_on(make_tables: Callable[[str], Tables]) -> None:
+    tables = make_tables("0009")
+    tables.attempt(tables.event())
+    for _ in range(2):
+        migrate.upgrade("webhooks", owner_url(tables.url), "0010", role="webhooks")
+        tables.run("UPDATE alembic_version SET version_num = '0009'", by=tables.owner)
+    assert tables.partitions()[0] == "attempts_before"
+    assert tables.run("SELECT count(*) FROM attempts") == [(1,)]
+
+
+def test_every_partition_has_the_guards_of_the_table(tables: Tables) -> None:
+    event = tables.event()
+    tables.month_of_the_past(3)
+    tables.run("SELECT add_months('attempts', 12)")
+    rows = [
+        tables.attempt(event, at=f"{months} months", number=months + 20) for months in (-3, *range(1, 13))
+    ]
+    tables.attempt(event, at="20 years", number=99)
+    reached = {partition for _, partition in rows} | {"attempts_rest"}
+    assert len(reached) > 12
+    assert reached <= set(tables.partitions())
+    for partition in tables.partitions():
+        with pytest.raises(psycopg2.errors.InsufficientPrivilege):
+            tables.run(f"SELECT FROM {partition}")
+        if partition in reached:
+            with pytest.raises(psycopg2.errors.InsufficientPrivilege, match="keep their value"):
+                tables.run(f"UPDATE {partition} SET duration_ms = 2", by=tables.owner)
+        keys = tables.run(
+            "SELECT contype::text FROM pg_constraint WHERE conrelid = %s::regclass AND contype IN ('p', 'u', 'f')"
+            " ORDER BY 1",
+            partition,
+        )
+        assert [each for (each,) in keys] == ["f", "p", "u"]
+    for id, _ in rows[1:]:
+        with pytest.raises(psycopg2.errors.InsufficientPrivilege, match="stay for a day"):
+            tables.run("DELETE FROM attempts WHERE id = %s", id)
+    tables.run("DELETE FROM attempts WHERE id = %s", rows[0][0])
+    with pytest.raises(psycopg2.errors.UniqueViolation):
+        tables.attempt(event, at="1 month", number=21)
+
+
+def test_an_attempt_of_a_month_without_partition_is_kept_and_moves_when_it_comes(tables: Tables) -> None:
+    event = tables.event()
+    id, partition = tables.attempt(event, at="6 months")
+    assert partition == "attempts_rest"
+    tables.run("SELECT add_months('attempts', 12)")
+    ((partition,),) = tables.run("SELECT CAST(tableoid AS regclass)::text FROM attempts WHERE id = %s", id)
+    assert partition not in ("attempts_rest", "attempts_before")
+    assert tables.run(
+        "SELECT DISTINCT tgenabled::text FROM pg_trigger WHERE tgrelid = 'attempts_rest'::regclass"
+    ) == [("O",)]
+
+
+def test_nobody_has_a_heap_of_tables_made(tables: Tables) -> None:
+    tables.run("SELECT add_months('attempts', 1000000)")
+    tables.run("SELECT add_months('events', 12), add_months('pg_class', 12), add_months('nothing', 12)")
+    assert len(tables.partitions()) <= 12 + 2
+
+
+def test_old_months_go_and_what_is_needed_stays(tables: Tables, db: Database) -> None:
+    done, pending = tables.event(), tables.event("pending")
+    oldest, older, newer = (tables.month_of_the_past(months) for months in (6, 5, 2))
+    for months_ago in (6, 5, 2):
+        tables.attempt(done, at=f"-{months_ago} months", number=months_ago)
+    tables.attempt(pending, at="-5 months")
+    tables.attempt(done, number=1)
+    with db.autocommit() as connection:
+        ((before,),) = tables.run("SELECT date_trunc('month', now()) - interval '3 months'")
+        turned = retention.turn_months(connection, before=before)
+        assert (turned.dropped, turned.rows_until) == ([oldest], None)
+        assert {older, newer} <= set(tables.partitions())
+        tables.run("UPDATE events SET status = 'dead', next_retry_at = NULL WHERE id = %s", pending)
+        assert retention.turn_months(connection, before=before).dropped == [older]
+    assert tables.run("SELECT try_number FROM attempts ORDER BY id") == [(2,), (1,)]
+
+
+def test_the_database_drops_no_month_that_ended_within_a_day(tables: Tables) -> None:
+    tables.attempt(tables.event())
+    there = tables.partitions()
+    assert tables.run("SELECT drop_old_months_of_attempts('infinity')") == []
+    assert tables.partitions() == there
+
+
+def test_who_uses_the_table_is_not_waited_for(tables: Tables) -> None:
+    old = tables.month_of_the_past(5)
+    with closing(psycopg2.connect(tables.url)) as reader, reader.cursor() as reading:
+        reading.execute("SELECT FROM attempts")
+        assert tables.run("SELECT add_months('attempts', 6)") == [(0,)]
+        assert tables.run("SELECT drop_old_months_of_attempts(now())") == []
+        reader.rollback()
+    assert tables.run("SELECT drop_old_months_of_attempts(now())") == [(old,)]
+    assert tables.run("SELECT add_months('attempts', 6)") != [(0,)]
+
+
+def test_months_that_are_left_are_counted(tables: Tables, db: Database) -> None:
+    ((now, in_three_months),) = tables.run("SELECT now(), now() + interval '3 months'")
+    with db.autocommit() as connection:
+        assert retention.months_left(connection, now=now) == THREE_AHEAD
+        assert retention.months_left(connection, now=in_three_months) == 0
+        for each in tables.partitions()[2:-1]:
+            tables.run(f"DROP TABLE {each}", by=tables.owner)
+        assert retention.months_left(connection, now=now) in (0, 1)
+        assert retention.turn_months(connection, before=None).made >= 2
+        assert retention.months_left(connection, now=now) == THREE_AHEAD
+
+
+def test_the_schema_of_the_version_before_has_no_months(make_tables: Callable[[str], Tables]) -> None:
+    db = Database(make_tables("0009").url, name="tests", pool_size=1)
+    with db.autocommit() as connection:
+        assert retention.months_left(connection, now=ManualClock().now()) is None
+        before = ManualClock().now()
+        assert retention.turn_months(connection, before=before) == retention.Turned(0, (), before)
+    db.dispose()
+
+
+def test_the_books_show_an_attempt_that_two_months_have(house: House) -> None:
+    """Within a month the database refuses it."""
+    invoice_id = house.queue("https://shop.example.com/")
+    url = house.deps.settings.database_url
+    with closing(psycopg2.connect(url)) as service, service, service.cursor() as cursor:
+        cursor.execute("SELECT id FROM events WHERE invoice_id = %s", (str(invoice_id),))
+        ((event,),) = cursor.fetchall()
+        cursor.execute("UPDATE events SET auto_attempts = 1 WHERE id = %s", (event,))
+        cursor.execute(ATTEMPT, (event, 1, "0"))
+        cursor.execute(ATTEMPT, (event, 1, "2 months"))
+    (part,) = books.PARTS
+    problems = check_page(house.deps.db, part, after="", limit=10).problems
+    assert [str(each) for each in problems if str(invoice_id) in str(each)]
