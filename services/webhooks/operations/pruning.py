@@ -30,7 +30,7 @@ def turn_months(deps: Deps, *, older_than_days: int) -> datetime | None:
     with deps.db.autocommit() as connection:
         turned = retention.turn_months(connection, before=before)
     if turned.made:
-        _log.info("webhook_months_made", months=turned.made)
+        _log.info("webhook_months_added", months=turned.made)
     if turned.dropped:
         _log.info("webhook_months_dropped", months=list(turned.dropped), older_than_days=older_than_days)
     return turned.rows_until
