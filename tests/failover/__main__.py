@@ -58,6 +58,7 @@ def main() -> int:
     act_as("failover@harness")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # stops everything on the way out, as Ctrl-C does
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
+    logging.getLogger("nats").setLevel(logging.CRITICAL)  # its client tells of each server that is away
     seed = given.seed if given.seed is not None else random.SystemRandom().randrange(1, 100_000)
     console = Console(highlight=False, width=None if sys.stdout.isatty() else 160)
     folder = given.keep or Path(tempfile.mkdtemp(prefix="fiatgate-failover-"))

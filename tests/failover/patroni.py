@@ -254,6 +254,8 @@ class Nodes:
                 "data_dir": str(node.data),
                 "bin_dir": str(postgres.binary("postgres").parent),
                 "pgpass": str(node.folder / "pgpass"),
+                # A node that lost its data copies the primary at once, not after a checkpoint spread over minutes.
+                "basebackup": [{"checkpoint": "fast"}],
                 "authentication": {
                     "superuser": {"username": SUPERUSER, "password": self._password},
                     "replication": {"username": REPLICATOR, "password": self._replicators_password},
