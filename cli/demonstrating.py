@@ -1,33 +1,31 @@
 """One whole purchase against a running stack, for `make demo`.
 
-The merchant talks HTTP with its key, the customer posts the page's forms, the operator uses gRPC, and a receiver on
-loopback verifies the webhook's signature. Every step is checked; the first one that is wrong ends the demo.
+The merchant talks HTTP with its key, the customer posts the page's forms, the operator uses gRPC, and a receiver takes
+the webhook, whose signature is verified. Every step is checked; the first one that is wrong ends the demo.
 """
 
-import hashlib
-import hmac
 import json
+import os
 import re
 import secrets
-import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, Self
+from typing import Any
 
 import requests
 from tenacity import RetryError, Retrying, retry_if_result, stop_after_delay, wait_fixed
 
-from cli import connection
+from cli import connection, stack
+from cli.first_steps import Prepared
+from cli.receiving import HTTP_SECONDS, WEBHOOK_SECONDS, Receiver
+from demo.webhooks import Delivery, is_signed
 from fiatgate.invoices.v1 import invoices_pb2
 from fiatgate.withdrawals.v1 import withdrawals_pb2
 from kit.base.codes import in_groups
 from kit.base.ids import new_id
 
-HTTP_SECONDS = 15
-WEBHOOK_SECONDS = 60
 ARRIVAL_SECONDS = 30
 AMOUNT = "100.50"
 CURRENCY = "EUR"
@@ -38,52 +36,6 @@ Report = Callable[[str, str], None]
 
 class DemoFailed(Exception):
     """A step had a wrong result; the message names the step and the result."""
-
-
-@dataclass(frozen=True)
-class Delivery:
-    headers: dict[str, str]
-    body: bytes
-
-
-@dataclass
-class Receiver:
-    """The merchant's webhook endpoint."""
-
-    _deliveries: list[Delivery] = field(default_factory=list)
-    _arrived: threading.Condition = field(default_factory=threading.Condition)
-
-    def __enter__(self) -> Self:
-        receiver = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                body = self.rfile.read(int(self.headers.get("Content-Length", "0")))
-                with receiver._arrived:
-                    receiver._deliveries.append(
-                        Delivery({name.lower(): value for name, value in self.headers.items()}, body)
-                    )
-                    receiver._arrived.notify_all()
-                self.send_response(204)
-                self.end_headers()
-
-            def log_message(self, format: str, *args: object) -> None:
-                pass
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
-        self.url = f"http://127.0.0.1:{self._server.server_port}/webhook"
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-
-    def wait(self, count: int) -> list[Delivery]:
-        """Returns the deliveries so far, once there are `count`; fewer when they don't come in time."""
-        with self._arrived:
-            self._arrived.wait_for(lambda: len(self._deliveries) >= count, WEBHOOK_SECONDS)
-            return list(self._deliveries)
 
 
 @dataclass(frozen=True)
@@ -105,6 +57,21 @@ class Shop:
         return value
 
 
+def is_local() -> bool:
+    """Returns whether the demo is meant for a local stack: one runs here, or no other installation is named."""
+    return stack.found() is not None or not os.environ.get("FIATGATE_MERCHANTS_ADDRESS")
+
+
+def shop_of(prepared: Prepared) -> Shop:
+    """Returns the demo merchant of an installation that is not local; the gateway by its address inside of it."""
+    return Shop(
+        url=connection.internal_gateway_url(),
+        merchant_id=prepared.merchant_id,
+        api_key=prepared.api_key,
+        secret=prepared.secret,
+    )
+
+
 def demo_shop() -> Shop:
     """Returns the demo merchant. Raises stack.NoAddress when no local stack was ever started here."""
     credentials = connection.demo_credentials()
@@ -116,20 +83,21 @@ def demo_shop() -> Shop:
     )
 
 
-def run(shop: Shop, report: Report) -> None:
+def run(shop: Shop, receiver: Receiver, report: Report) -> None:
     """Runs the purchase step by step and calls `report(step, detail)` after each. Raises DemoFailed."""
-    with Receiver() as receiver:
-        before = _balance(shop)
-        invoice = _create(shop, receiver.url, report)
-        deal = _pay(shop, invoice, report)
-        _confirm(shop, invoice, deal, report)
-        _webhook(shop, invoice, receiver, report)
-        _history_and_resend(shop, invoice, receiver, report)
-        _credit(shop, invoice, before, report)
-        _withdraw(shop, report)
+    before = _balance(shop)
+    invoice = _create(shop, receiver.url, report)
+    deal = _pay(shop, invoice, report)
+    _confirm(shop, invoice, deal, report)
+    _webhook(shop, invoice, receiver, report)
+    _history_and_resend(shop, invoice, receiver, report)
+    _credit(shop, invoice, before, report)
+    _withdraw(shop, report)
 
 
 def _create(shop: Shop, callback_url: str, report: Report) -> dict[str, Any]:
+    # A currency that was made a moment ago reaches the copies of the catalog a moment later.
+    _wait(lambda: CURRENCY in _offered(shop), f"a method for {CURRENCY} with a rate")
     order = f"demo-{secrets.token_hex(6)}"
     body = {
         "amount": AMOUNT,
@@ -145,6 +113,12 @@ def _create(shop: Shop, callback_url: str, report: Report) -> dict[str, Any]:
     _expect(invoice["status"] == "pending", f"a new invoice is {invoice['status']}")
     report("Merchant creates an invoice", f"{AMOUNT} {CURRENCY}, order {order}\n{invoice['payment_link']}")
     return invoice
+
+
+def _offered(shop: Shop) -> set[str]:
+    """Returns the currencies that have a method."""
+    methods = shop.call("GET", "/api/v1/payment-methods")["data"]
+    return {method["currency"]["code"] for method in methods}
 
 
 def _pay(shop: Shop, invoice: dict[str, Any], report: Report) -> dict[str, Any]:
@@ -204,11 +178,7 @@ def _webhook(shop: Shop, invoice: dict[str, Any], receiver: Receiver, report: Re
 
 def _verified(shop: Shop, delivery: Delivery) -> dict[str, Any]:
     """Returns the payload after checking its signature over the raw body (docs/api.md#signature)."""
-    signed = delivery.headers["x-signature-timestamp"].encode() + b"." + delivery.body
-    expected = hmac.new(shop.secret.encode(), signed, hashlib.sha256).hexdigest()
-    _expect(
-        hmac.compare_digest(expected, delivery.headers["x-signature"]), "the webhook's signature is wrong"
-    )
+    _expect(is_signed(delivery, [shop.secret]), "the webhook's signature is wrong")
     payload: dict[str, Any] = json.loads(delivery.body)
     _expect(
         delivery.headers["x-idempotency-key"] == payload["event_id"], "X-Idempotency-Key is not the event id"

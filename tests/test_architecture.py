@@ -40,13 +40,14 @@ ROOMS: Final[Mapping[str, tuple[str, frozenset[str]]]] = {
     "console": ("pages for people who sign in", frozenset({"console", "kit", "fiatgate"})),
     "cli": (
         "the fiatgate command, which has the words of the pages",
-        frozenset({"cli", "console", "kit", "fiatgate"}),
+        frozenset({"cli", "demo", "console", "kit", "fiatgate"}),
     ),
-    "deploy": ("the local stack, manifests", frozenset({"deploy", "kit", "fiatgate"})),
+    "demo": ("an invented world to try it with", frozenset({"demo", "kit", "fiatgate"})),
+    "deploy": ("the local stack, manifests", frozenset({"deploy", "demo", "kit", "fiatgate"})),
     "protos": ("hand-written contracts", frozenset()),
     "tools": (
         "what developers run",
-        frozenset({"tools", "deploy", "cli", "console", "gateway", "services", "kit", "fiatgate"}),
+        frozenset({"tools", "deploy", "demo", "cli", "console", "gateway", "services", "kit", "fiatgate"}),
     ),
     "benchmarks": (
         "measurements",
@@ -60,6 +61,7 @@ ROOMS: Final[Mapping[str, tuple[str, frozenset[str]]]] = {
                 "benchmarks",
                 "tools",
                 "deploy",
+                "demo",
                 "cli",
                 "console",
                 "gateway",

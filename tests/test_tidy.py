@@ -20,6 +20,7 @@ RUNNING: Final = (
     "console",
     "cli",
     "deploy",
+    "demo",
 )  # what runs in production or beside it
 MONEY: Final = ("services", "gateway", "console", "cli", "kit/base/money.py", "kit/base/proto.py")
 

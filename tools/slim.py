@@ -1,8 +1,9 @@
 """Removes from an environment what its programs don't read: `python tools/slim.py FOLDER`, in the build of the image.
 
 Compiled modules keep what the loader needs and lose the tables for debuggers. Babel keeps the languages of the
-customer's page; Pygments, which colours tracebacks, keeps Python. Sources of compiled modules, stubs for type checkers
-and the test suites of packages go. Needs `strip` (binutils) and, in the environment, this project.
+customer's page; Pygments, which colours tracebacks, keeps Python; stdnum keeps its tables of countries and of IBANs.
+Sources of compiled modules, stubs for type checkers and the test suites of packages go. Needs `strip` (binutils) and
+this project in the environment.
 """
 
 from __future__ import annotations
@@ -41,11 +42,11 @@ def main(folder: Path) -> None:
 def unread(packages: Path, *, languages: list[str]) -> Iterator[Path]:
     """Returns the files that no program reads."""
     yield from (path for path in packages.rglob("*") if path.suffix in NOT_READ)
+    yield from packages.rglob("test_*.py")
+    yield from (path for path in packages.glob("stdnum/*.dat") if path.name != "iban.dat")
     kept = {ALL_LANGUAGES, *languages}
     yield from (path for path in packages.glob("pygments/lexers/*.py") if path.stem not in KEPT_LEXERS)
-    yield from (
-        path for path in packages.glob("babel/locale-data/*.dat") if path.stem.partition("_")[0] not in kept
-    )
+    yield from (path for path in packages.glob("babel/locale-data/*.dat") if path.stem not in kept)
 
 
 def test_suites(packages: Path) -> list[Path]:

@@ -1,19 +1,31 @@
 """`fiatgate demo`: one whole purchase against the running stack."""
 
-from typing import Final
+from typing import Annotated, Final
 
 import typer
 from rich.markup import escape
 
-from cli import output
+from cli import output, stack
 from cli.output import Json
 
 EXAMPLE: Final = "fiatgate demo"
 
 
-def demo(*, as_json: Json = False) -> None:
-    """Run one whole purchase on the local stack (`make run`), from invoice to withdrawal, and print each step."""
-    from cli import demonstrating  # noqa: PLC0415  `fiatgate --help` imports this file, and needs no HTTP client
+def demo(
+    *,
+    anyway: Annotated[
+        bool, typer.Option("--anyway", help="Also beside merchants that the demo did not make.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Run one whole purchase, from invoice to withdrawal, and print each step. On the local stack (`make run`), or in a
+    cluster with the overlay `local`, where it makes its invented merchant, methods, accounts and people first.
+    """
+    # `fiatgate --help` imports this file, and needs no HTTP client.
+    import requests  # noqa: PLC0415
+
+    from cli import demonstrating, first_steps  # noqa: PLC0415
+    from cli.receiving import OwnReceiver  # noqa: PLC0415
 
     steps: list[dict[str, str]] = []
 
@@ -25,9 +37,23 @@ def demo(*, as_json: Json = False) -> None:
                 output.console.print(f"  [dim]{escape(line)}[/dim]", soft_wrap=True)
 
     try:
-        demonstrating.run(demonstrating.demo_shop(), report)
+        if demonstrating.is_local():
+            with OwnReceiver() as receiver:
+                demonstrating.run(demonstrating.demo_shop(), receiver, report)
+        else:
+            output.note("[yellow]Demo data: merchant, accounts and rates are invented.[/yellow]")
+            prepared = first_steps.prepare(report, anyway=anyway)
+            demonstrating.run(demonstrating.shop_of(prepared), prepared.receiver, report)
+            output.note(f"Another invoice: {escape(first_steps.another(prepared.api_key))}")
+    except first_steps.OthersThere as others:
+        output.refusal("OTHERS_THERE", str(others), {})
+        raise typer.Exit(1) from None
     except demonstrating.DemoFailed as failed:
         output.refusal("DEMO_FAILED", str(failed), {})
         raise typer.Exit(1) from None
+    except requests.RequestException as away:
+        raise stack.NoAddress(
+            f"{away.request.url if away.request else 'HTTP'}: {away}", code="SERVICE_DOWN"
+        ) from None
     if as_json:
         output.print_json(steps)

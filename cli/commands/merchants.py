@@ -90,6 +90,8 @@ def create(
     made = connection.merchants().CreateMerchant(request).merchant
     id = output.short(made.merchant_id)
     next_commands = [f"fiatgate keys create {id}"] if active else [f"fiatgate merchants activate {id}"]
+    if not made.HasField("category_commission"):
+        next_commands.insert(0, f"fiatgate merchants set {id} --category CODE")
     _show(
         made,
         f"Created: {made.name}, {made.merchant_id}.",
@@ -97,6 +99,7 @@ def create(
         everything=everything,
         as_json=as_json,
     )
+    _note_missing_category(made)
     if currencies or methods:
         _note_unknown_codes(made)
 
@@ -205,6 +208,7 @@ def configure(
     )
     changed = connection.merchants().ConfigureMerchant(request).merchant
     _show(changed, f"Changed: {changed.name}.", everything=everything, as_json=as_json)
+    _note_missing_category(changed)
     if currencies or methods:
         _note_unknown_codes(changed)
 
@@ -291,6 +295,21 @@ def _show(merchant: pb.Merchant, sentence: str, *next_commands: str, everything:
         for name in ("allowed_currencies", "allowed_methods"):
             values[name] = values[name] or "all"
     output.outcome(values, sentence, *next_commands, everything=everything, as_json=as_json)
+
+
+def _note_missing_category(merchant: pb.Merchant) -> None:
+    """Warns of a merchant whose invoices nobody can pay: without a category's commission no method is offered."""
+    if merchant.HasField("category_commission"):
+        return
+    what = (
+        f"category {escape(merchant.category_code)} does not exist"
+        if merchant.category_code
+        else "it has no category"
+    )
+    output.note(
+        f"[yellow]Its customers are offered no method, because {what}[/yellow] "
+        "[dim](fiatgate categories list; a new one: fiatgate categories set CODE --commission 0.05)[/dim]"
+    )
 
 
 def _note_unknown_codes(merchant: pb.Merchant) -> None:

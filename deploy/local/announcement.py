@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.console import Console
 from rich.text import Text
 
-from deploy.local import demo_invoice
+from demo import invoice as demo_invoice
 from deploy.local.home import write_private_json
 from deploy.local.plan import DASHBOARD, DESK, Plan
 

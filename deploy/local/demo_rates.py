@@ -6,13 +6,12 @@ these, in the same way as a real source. Standard library only, to start fast an
 
 from __future__ import annotations
 
-import json
 import sys
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+from demo import rates
 from deploy.local import child
-from deploy.local.demo_world import CURRENCIES
 
 
 def command(port: int) -> list[str]:
@@ -22,22 +21,14 @@ def command(port: int) -> list[str]:
 
 def sources(port: int) -> list[dict[str, Any]]:
     """Returns the catalog's setting that makes it read this server."""
-    return [
-        {
-            "name": "demo",
-            "url": f"http://127.0.0.1:{port}/",
-            "paths": {currency.code: f"rates.{currency.code}" for currency in CURRENCIES},
-        }
-    ]
+    return rates.sources(f"http://127.0.0.1:{port}/")
 
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def do_GET(self) -> None:
-        body = json.dumps(
-            {"base": "USDT", "rates": {currency.code: currency.rate for currency in CURRENCIES}}
-        ).encode()
+        body = rates.document()
         self.send_response(200)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(body)))

@@ -16,7 +16,8 @@ from pathlib import Path
 from rich.console import Console
 from rich.status import Status
 
-from deploy.local import announcement, child, demo_invoice, schema_stamp
+from demo import invoice as demo_invoice
+from deploy.local import announcement, child, schema_stamp
 from deploy.local.errors import CannotStart
 from deploy.local.home import Home, LockHeld, write_private_json
 from deploy.local.plan import Plan, make_plan

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from deploy.local.demo_world import METHODS
+from demo.world import METHODS
 from kit.base.codes import in_groups, parse_code
 from kit.base.ids import new_id
 from tests.cli.command_line import Fiatgate, run

@@ -18,7 +18,7 @@ import psycopg2
 import pytest
 import requests
 
-from deploy.local.demo_invoice import curl_line
+from demo.invoice import curl_line
 from deploy.local.supervision import ROOT
 from deploy.local.waiting import wait_until
 from kit.audit.heads import KEEPER

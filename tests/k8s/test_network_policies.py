@@ -266,3 +266,28 @@ def test_everybody_may_look_up_names(workload: Manifest) -> None:
 def test_policies_are_there_before_the_pods(policy: Manifest) -> None:
     """An install applies `setup` and `migrate` first."""
     assert policy["metadata"]["labels"]["app.kubernetes.io/component"] == "setup"
+
+
+# -- the demo pod of the overlay `local`
+
+
+def test_the_demo_pod_is_reached_by_those_that_call_it_and_calls_no_other() -> None:
+    documents = list(yaml.safe_load_all((K8S / "overlays" / "local" / "demo.yaml").read_text()))
+    (pod,) = [each for each in documents if each["kind"] == "Deployment"]
+    own = [each for each in documents if each["kind"] == "NetworkPolicy"]
+    labels = pod["spec"]["template"]["metadata"]["labels"]
+    assert kustomization()["labels"][0]["pairs"].items() <= labels.items(), "so the deny selects it"
+    POLICIES.extend(own)
+    try:
+        callers = {
+            name(each)
+            for each in of_kind("Deployment", "Job")
+            if may(labels_of(each), "egress", labels, HTTP) and may(labels, "ingress", labels_of(each), HTTP)
+        }
+        called = [
+            each for each in WORKLOADS for port in PORTS if may(labels, "egress", labels_of(each), port)
+        ]
+    finally:
+        del POLICIES[-len(own) :]
+    assert callers == {"catalog", "catalog-work", "webhooks", "webhooks-work", "cli"}
+    assert not called

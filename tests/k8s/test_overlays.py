@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 import re
 from collections.abc import Iterator
 from ipaddress import ip_network
@@ -12,6 +13,7 @@ import kubernetes_validate
 import pytest
 import yaml
 
+from demo import rates
 from kit.web.config import FOR_EXAMPLES
 from tests.k8s.manifests import (
     BASE,
@@ -137,6 +139,18 @@ def test_locally_every_secret_has_the_keys_that_are_referred_to() -> None:
             reference = variable.get("valueFrom", {}).get("secretKeyRef")
             if reference is not None and not reference.get("optional"):
                 assert reference["key"] in only(LOCAL, "Secret", reference["name"])["data"], variable["name"]
+
+
+def test_locally_the_demo_pod_is_this_version_and_the_source_of_rates() -> None:
+    settings = only(LOCAL, "ConfigMap", "fiatgate-settings")["data"]
+    (port,) = only(LOCAL, "Service", "demo")["spec"]["ports"]
+    url = f"http://demo:{port['port']}"
+    assert {"name": "FIATGATE_DEMO_URL", "value": url} in container(only(LOCAL, "Deployment", "cli"))["env"]
+    assert json.loads(settings["FIATGATE_RATE_SOURCES"]) == rates.sources(f"{url}/rates")
+    images = {container(each)["image"] for each in workloads(LOCAL) if each["kind"] == "Deployment"}
+    assert images == {f"fiatgate:{VERSION}"}
+    for setting in ("FIATGATE_DEMO_URL", "ALLOW_PRIVATE", "demo:8080"):
+        assert setting not in str(rendered(PRODUCTION)), "for trials only"
 
 
 def test_locally_each_service_has_the_role_that_its_address_names() -> None:

@@ -30,6 +30,13 @@ for code in NAMES:
     moment = page.moment(datetime(2026, 1, 31, 12, tzinfo=UTC))
     print(page.money("1234567.5", "EUR"), page.minutes(90, form="long"), moment)
 """
+CHECKED: Final = """
+import stdnum
+from stdnum import iban
+print(stdnum.__file__)
+for account in "DE89370400440532013000", "BE71096123456769", "ES9121000418450200051332", "TR330006100519786457841326":
+    print(iban.validate(account))
+"""
 TRACED: Final = """
 import io, pygments
 from rich.console import Console
@@ -45,10 +52,10 @@ print(console.file.getvalue())
 
 @pytest.fixture(scope="module")
 def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Babel and Pygments as they are in the image."""
+    """Babel, Pygments and stdnum as they are in the image."""
     folder = tmp_path_factory.mktemp("packages")
     installed = Path(babel.__file__).parents[1]
-    for package in ("babel", "pygments"):
+    for package in ("babel", "pygments", "stdnum"):
         shutil.copytree(installed / package, folder / package, ignore=shutil.ignore_patterns("__pycache__"))
     for path in [*slim.unread(folder, languages=[*NAMES])]:
         path.unlink()
@@ -83,6 +90,13 @@ def test_a_traceback_has_its_colours_without_the_other_lexers(packages: Path) ->
     assert not (packages / "pygments" / "lexers" / "c_cpp.py").exists()
 
 
+def test_accounts_are_checked_without_the_other_tables(packages: Path) -> None:
+    file, *shown = lines(CHECKED, str(packages))
+    assert file.startswith(str(packages))
+    assert shown == lines(CHECKED, "")[1:]
+    assert not (packages / "stdnum" / "oui.dat").exists()
+
+
 def test_the_packages_of_the_image_are_few_and_small() -> None:
     locked = re.findall(
         r"^([A-Za-z0-9._-]+)==[^\s;]+ \\$", (ROOT / "requirements.lock").read_text(), re.MULTILINE
@@ -102,5 +116,5 @@ def installed_bytes(name: str) -> int:
 
 def is_read(path: Path) -> bool:
     if path.parent.name == "locale-data" and path.suffix == ".dat":
-        return path.stem.partition("_")[0] in {slim.ALL_LANGUAGES, *NAMES}
+        return path.stem in {slim.ALL_LANGUAGES, *NAMES}
     return path.suffix not in slim.NOT_READ and not slim.TEST_SUITES & set(path.parts)

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import text
 
-from cli.demonstrating import Receiver as DemoReceiver
+from cli.receiving import OwnReceiver as DemoReceiver
 from kit.base.ids import new_id
 from services.webhooks.delivery import engine
 from services.webhooks.delivery.lanes import LANE, MERCHANT

@@ -84,6 +84,11 @@ class CliSettings(CallerSettings):
         default="",
         description="address at which `fiatgate status` reaches the desk; empty: the DESK_URL",
     )
+    demo_url: BaseUrlOrNone = Field(
+        default="",
+        description="address of the demo pod (`python -m demo`), for `fiatgate demo`; empty: this installation is not "
+        "for trials",
+    )
 
 
 class Settings(CallerSettings):
