@@ -122,12 +122,14 @@ def check_ledger(findings: Findings, advance: Advance) -> None:
     advance(1)
 
 
-def check_credits(findings: Findings, advance: Advance, *, settled_before: datetime) -> None:
-    """Checks that each successful invoice is credited exactly once with the right amount, and nothing else is."""
+def check_credits(findings: Findings, advance: Advance, *, settled_before: datetime, after: str = "") -> None:
+    """Checks that each successful invoice after this id is credited exactly once with the right amount, and nothing
+    else is.
+    """
     # Two lists in the same order, read in parallel.
-    credits = _credits()
+    credits = _credits(after)
     credit = next(credits, None)
-    for invoice in _finished_invoices():
+    for invoice in _finished_invoices(after):
         advance(1)
         findings.count("finished invoices")
         _check_fact(findings, invoice)
@@ -197,23 +199,24 @@ def _orphan(findings: Findings, credit: withdrawals_pb2.Credit) -> None:
     except Refused as refused:
         if refused.reason != "INVOICE_NOT_FOUND":
             raise
-        findings.wrong(
-            "credits", f"credit of {credit.amount} USDT for an unknown invoice {credit.invoice_id}"
-        )
+        text = f"credit of {credit.amount} USDT for an unknown invoice {credit.invoice_id}"
+        findings.wrong("credits", f"{text}{_told(credit.invoice_id)}")
         return
     if invoice.status != invoices_pb2.INVOICE_STATUS_SUCCESS:
         text = f"invoice {credit.invoice_id}: {credit.amount} USDT credited although it is no success"
         findings.wrong("credits", text)
 
 
-def check_webhooks(findings: Findings, advance: Advance, *, settled_before: datetime) -> None:
-    """Checks that each finished invoice with a callback URL has exactly one event with its data, and no other
-    has one.
+def check_webhooks(
+    findings: Findings, advance: Advance, *, settled_before: datetime, after: str = ""
+) -> None:
+    """Checks that each finished invoice after this id with a callback URL has exactly one event with its data, and no
+    other has one.
     """
     # Two lists in the same order, read in parallel.
-    with_event = _invoices_with_event()
+    with_event = _invoices_with_event(after)
     next_event = next(with_event, None)
-    for page in _finished_pages():
+    for page in _finished_pages(after):
         request = webhooks_pb2.CheckInvoicesRequest(
             invoice_ids=[invoice.invoice_id for invoice in page], facts=[invoice.fact for invoice in page]
         )
@@ -266,7 +269,18 @@ def _orphan_event(findings: Findings, invoice_id: str) -> None:
     request = invoices_pb2.ListFinishedInvoicesRequest(after_invoice_id=just_before, limit=1)
     found = connection.invoices().ListFinishedInvoices(request, timeout=CALL_SECONDS).invoices
     if [each.invoice_id for each in found] != [invoice_id]:
-        findings.wrong("webhooks", f"event of invoice {invoice_id}, which is unknown or not finished")
+        text = f"event of invoice {invoice_id}, which is unknown or not finished"
+        findings.wrong("webhooks", f"{text}{_told(invoice_id)}")
+
+
+def _told(invoice_id: str) -> str:
+    """Returns what the merchant was told of an invoice, as the end of a sentence; empty when there is no event."""
+    request = webhooks_pb2.ListEventsRequest(invoice_id=invoice_id, limit=1)
+    for event in connection.webhooks().ListEvents(request, timeout=CALL_SECONDS).events:
+        delivered = event.status == webhooks_pb2.EVENT_STATUS_SUCCESS
+        place = "was delivered to" if delivered else "waits for"
+        return f": {event.event_type} {place} merchant {event.merchant_id}"
+    return ""
 
 
 def check_stuck_events(findings: Findings, advance: Advance) -> None:
@@ -296,11 +310,13 @@ class Repairs:
 
     done       the repairs, as sentences
     refused    the invoices that were not announced, because they are not proven
+    unlike     the pending invoices that can't end as their signed facts say
     requested  the ids of requests to accept such invoices, which another person approves
     """
 
     done: list[str] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
+    unlike: list[str] = field(default_factory=list)
     requested: list[str] = field(default_factory=list)
 
 
@@ -339,13 +355,12 @@ def settled_before(now: datetime, grace_seconds: int) -> datetime:
     return now - timedelta(seconds=grace_seconds)
 
 
-def _finished_invoices() -> Iterator[invoices_pb2.FinishedInvoice]:
-    for page in _finished_pages():
+def _finished_invoices(after: str) -> Iterator[invoices_pb2.FinishedInvoice]:
+    for page in _finished_pages(after):
         yield from page
 
 
-def _finished_pages() -> Iterator[Sequence[invoices_pb2.FinishedInvoice]]:
-    after = ""
+def _finished_pages(after: str) -> Iterator[Sequence[invoices_pb2.FinishedInvoice]]:
     while True:
         request = invoices_pb2.ListFinishedInvoicesRequest(after_invoice_id=after, limit=FACTS_PAGE)
         page = connection.invoices().ListFinishedInvoices(request, timeout=CALL_SECONDS).invoices
@@ -356,8 +371,7 @@ def _finished_pages() -> Iterator[Sequence[invoices_pb2.FinishedInvoice]]:
             return
 
 
-def _invoices_with_event() -> Iterator[str]:
-    after = ""
+def _invoices_with_event(after: str) -> Iterator[str]:
     while True:
         request = webhooks_pb2.ListEventInvoicesRequest(after_invoice_id=after, limit=LIST_MOST_ROWS)
         page = connection.webhooks().ListEventInvoices(request, timeout=CALL_SECONDS).invoice_ids
@@ -367,8 +381,7 @@ def _invoices_with_event() -> Iterator[str]:
         after = page[-1]
 
 
-def _credits() -> Iterator[withdrawals_pb2.Credit]:
-    after = ""
+def _credits(after: str) -> Iterator[withdrawals_pb2.Credit]:
     while True:
         request = withdrawals_pb2.ListCreditsRequest(after_invoice_id=after, limit=LIST_MOST_ROWS)
         page = connection.withdrawals().ListCredits(request, timeout=CALL_SECONDS).credits

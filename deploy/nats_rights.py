@@ -72,7 +72,7 @@ RIGHTS: Final[Mapping[str, Rights]] = {
         publish=(
             "fiatgate.invoices.>",
             _INVOICES,
-            *(f"$JS.API.STREAM.{call}.{STREAM}" for call in ("INFO", "CREATE", "UPDATE")),
+            *(f"$JS.API.STREAM.{call}.{STREAM}" for call in ("INFO", "CREATE", "UPDATE", "MSG.GET")),
             *(
                 f"$JS.API.CONSUMER.{call}.{STREAM}.{durable}"
                 for durable in DURABLES.values()

@@ -33,6 +33,7 @@ ACT_OF: Final = {
     "HeadsService/RestartExchanges": "heads.restart",
     "InvoicesService/CancelInvoice": "invoice.cancel",
     "InvoicesService/ReannounceInvoices": "invoice.reannounce",
+    "InvoicesService/RestoreForgotten": "invoice.restore",
     "MerchantsService/ActivateMerchant": "merchant.activate",
     "MerchantsService/BanMerchant": "merchant.ban",
     "MerchantsService/BlockOwner": "owner.block",

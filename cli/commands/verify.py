@@ -1,7 +1,8 @@
 """`fiatgate verify`: verifies every cent, in one report."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Final
@@ -11,7 +12,8 @@ from rich.markup import escape
 from rich.progress import Progress, SpinnerColumn, TextColumn
 from tenacity import RetryError, Retrying, retry_if_result, stop_after_delay, wait_fixed
 
-from cli import acts, output, tables, verifying
+from cli import acts, output, restoring, tables, verifying
+from cli.moments import moment
 from cli.output import INT32_MOST, Json
 from cli.verifying import Advance, Findings, Repairs
 from fiatgate.audit.v1 import audit_pb2
@@ -20,6 +22,15 @@ from kit.base.clock import SystemClock
 EXAMPLE: Final = "fiatgate verify --repair"
 
 Check = Callable[[Findings, Advance], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Scope:
+    """All, or the invoices that may have changed `since` a time; the heads to compare with."""
+
+    grace_seconds: int
+    known: Sequence[audit_pb2.Head]
+    since: datetime | None
 
 
 def verify(
@@ -51,6 +62,16 @@ def verify(
             help="From `fiatgate audit heads --json`: finds acts that were removed or rewritten since.",
         ),
     ] = None,
+    since: Annotated[
+        datetime | None,
+        typer.Option(
+            metavar="TIME",
+            parser=moment,
+            help="After a restore to TIME: compare with the facts that NATS has stored since then, and read only "
+            "invoices of the day before TIME and later; rows are not compared with their records. 24h, "
+            "2026-11-22T14:30.",
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Verify the books: rows match their records, the ledger sums to zero, each success is credited and announced once,
@@ -60,14 +81,17 @@ def verify(
     """
     if accept and not mend:
         raise typer.BadParameter("it needs --repair", param_hint="--accept")
-    known = _known(heads)
-    findings = _verify(grace_seconds, known, quiet=as_json)
+    scope = _Scope(grace_seconds=grace_seconds, known=_known(heads), since=since)
+    findings = _verify(scope, quiet=as_json)
     repairs = Repairs()
     if mend and findings.problems:
         repairs = verifying.repair(findings, accepted=accept or ())
+        if since is not None:
+            restoring.restore_forgotten(repairs, since=since)
         if repairs.done:
-            findings = _verify_until_right(grace_seconds, known, repair_seconds)
-    _report(findings, repairs, as_json=as_json)
+            findings = _verify_until_right(scope, repair_seconds)
+    to_look_up = [] if since is None else restoring.withdrawals_to_look_up(since)
+    _report(findings, repairs, to_look_up, as_json=as_json)
     raise typer.Exit(1 if findings.problems else 0)
 
 
@@ -78,28 +102,35 @@ def _known(heads: Path | None) -> Sequence[audit_pb2.Head]:
         raise typer.BadParameter(str(error), param_hint="--heads") from None
 
 
-def _verify(grace_seconds: int, known: Sequence[audit_pb2.Head], *, quiet: bool) -> Findings:
-    findings = Findings()
-    settled_before = verifying.settled_before(SystemClock().now(), grace_seconds)
-    checks: dict[str, Check] = {
-        "books": verifying.check_books,
+def _checks(scope: _Scope) -> dict[str, Check]:
+    settled_before = verifying.settled_before(SystemClock().now(), scope.grace_seconds)
+    after = "" if scope.since is None else restoring.before_ids_since(scope.since)
+    first: dict[str, Check] = {"books": verifying.check_books}
+    if scope.since is not None:
+        first = {"facts of NATS": partial(restoring.check_forgotten, since=scope.since)}
+    return {
+        **first,
         "ledger": verifying.check_ledger,
-        "credits": partial(verifying.check_credits, settled_before=settled_before),
-        "webhook events": partial(verifying.check_webhooks, settled_before=settled_before),
+        "credits": partial(verifying.check_credits, settled_before=settled_before, after=after),
+        "webhook events": partial(verifying.check_webhooks, settled_before=settled_before, after=after),
         "stuck events": verifying.check_stuck_events,
         "parked events": verifying.check_parked,
-        "acts": partial(verifying.check_acts, known=known),
+        "acts": partial(verifying.check_acts, known=scope.known),
     }
+
+
+def _verify(scope: _Scope, *, quiet: bool) -> Findings:
+    findings = Findings()
     columns = (SpinnerColumn(), TextColumn("{task.description:15}"), TextColumn("{task.completed:,} read"))
     silent = quiet or not output.console.is_terminal
     with Progress(*columns, console=output.console, transient=True, disable=silent) as progress:
-        for name, check in checks.items():
+        for name, check in _checks(scope).items():
             task = progress.add_task(name, total=None)
             check(findings, lambda number, task=task: progress.advance(task, number))  # type: ignore[misc]  # bound
     return findings
 
 
-def _verify_until_right(grace_seconds: int, known: Sequence[audit_pb2.Head], repair_seconds: int) -> Findings:
+def _verify_until_right(scope: _Scope, repair_seconds: int) -> Findings:
     """Verifies again until the repaired facts have arrived or the time is over."""
     attempts = Retrying(
         retry=retry_if_result(lambda findings: bool(findings.problems)),
@@ -107,13 +138,13 @@ def _verify_until_right(grace_seconds: int, known: Sequence[audit_pb2.Head], rep
         wait=wait_fixed(0.5),
     )
     try:
-        return attempts(_verify, grace_seconds, known, quiet=True)
+        return attempts(_verify, scope, quiet=True)
     except RetryError as late:
         last: Findings = late.last_attempt.result()
         return last
 
 
-def _report(findings: Findings, repairs: Repairs, *, as_json: bool) -> None:
+def _report(findings: Findings, repairs: Repairs, to_look_up: Sequence[str], *, as_json: bool) -> None:
     if as_json:
         output.print_json(
             {
@@ -126,6 +157,8 @@ def _report(findings: Findings, repairs: Repairs, *, as_json: bool) -> None:
                 "without_books": findings.without_books,
                 "repaired": repairs.done,
                 "refused": repairs.refused,
+                "unlike": repairs.unlike,
+                "to_look_up": to_look_up,
                 "requested": repairs.requested,
             }
         )
@@ -143,17 +176,28 @@ def _report(findings: Findings, repairs: Repairs, *, as_json: bool) -> None:
         output.note(
             f"[dim]{service} is of a version that has no books to check: verify again after its upgrade[/dim]"
         )
-    for line in repairs.done:
-        show(f"[cyan]repaired[/cyan]  {escape(tables.printable(line))}")
-    for invoice_id in repairs.refused:
-        show(f"[bold red]not announced[/bold red]  invoice {invoice_id}: nothing proves it")
-    for approval_id in repairs.requested:
-        show(
-            f"Another person must approve it: [bold]fiatgate approvals approve {approval_id} --as THEIR_EMAIL[/bold]"
-        )
+    _report_repairs(repairs)
     for problem in findings.problems:
         show(f"[bold red]{problem.check}[/bold red]  {escape(tables.printable(problem.text))}")
+    for line in to_look_up:
+        show(f"[bold yellow]look up[/bold yellow]  {escape(tables.printable(line))}")
     if not findings.problems:
         show("[bold green]Every cent is accounted for.[/bold green]")
     elif any(problem.invoice_id for problem in findings.problems) and not repairs.done:
         show("Some of this can be rebuilt: [bold]fiatgate verify --repair[/bold]")
+
+
+def _report_repairs(repairs: Repairs) -> None:
+    show = partial(output.console.print, soft_wrap=True)
+    for line in repairs.done:
+        show(f"[cyan]repaired[/cyan]  {escape(tables.printable(line))}")
+    for invoice_id in repairs.refused:
+        show(f"[bold red]not announced[/bold red]  invoice {invoice_id}: nothing proves it")
+    for invoice_id in repairs.unlike:
+        show(
+            f"[bold red]not restored[/bold red]  invoice {invoice_id}: its deal is not that of its signed fact any more"
+        )
+    for approval_id in repairs.requested:
+        show(
+            f"Another person must approve it: [bold]fiatgate approvals approve {approval_id} --as THEIR_EMAIL[/bold]"
+        )

@@ -23,6 +23,11 @@ def main() -> int:
         help="do not wait for the disk: for tests, the data may be lost",
     )
     run.add_argument(
+        "--serve-only",
+        action="store_true",
+        help="answer calls, but expire, credit and deliver nothing: to look at restored databases first",
+    )
+    run.add_argument(
         "--inner-ports",
         type=int,
         nargs=2,
@@ -34,7 +39,11 @@ def main() -> int:
     first, last = arguments.inner_ports
     ports.choose_from(range(first, last + 1))
     runner = Runner(
-        Home.of(os.environ), port=arguments.port, caller=os.environ, durable=not arguments.volatile
+        Home.of(os.environ),
+        port=arguments.port,
+        caller=os.environ,
+        durable=not arguments.volatile,
+        mode="serve" if arguments.serve_only else "run",
     )
     return runner.run()
 

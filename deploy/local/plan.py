@@ -121,10 +121,13 @@ class Plan:
         }
 
 
-def make_plan(home: Home, *, port: int, caller: Mapping[str, str], durable: bool = True) -> Plan:
+def make_plan(
+    home: Home, *, port: int, caller: Mapping[str, str], durable: bool = True, mode: str = "run"
+) -> Plan:
     """Chooses free inner ports and returns settings and processes.
 
-    `caller` is the environment of `make run`: its `FIATGATE_*` replace the values chosen here.
+    `caller` is the environment of `make run`: its `FIATGATE_*` replace the values chosen here. `mode` is that of the
+    services: "run", or "serve" without their workers.
     """
     own = _settings_of(caller)
     secrets = home.secrets()
@@ -168,7 +171,7 @@ def make_plan(home: Home, *, port: int, caller: Mapping[str, str], durable: bool
         migration_urls=migration_urls,
         metrics=metrics,
         prometheus=prometheus,
-        programs=_programs(postgres, nats, rates_port, private, prometheus),
+        programs=_programs(postgres, nats, rates_port, private, prometheus, mode=mode),
     )
 
 
@@ -178,8 +181,10 @@ def _programs(
     rates_port: int,
     private: Mapping[str, Mapping[str, str]],
     prometheus: Prometheus | None,
+    *,
+    mode: str,
 ) -> list[Program]:
-    services = [(name, "services", (f"services.{name}", "run")) for name in SERVICES]
+    services = [(name, "services", (f"services.{name}", mode)) for name in SERVICES]
     http = [(each.name, "edge", each.module) for each in HTTP]
     return [
         *_data_programs(postgres, nats, rates_port),

@@ -78,6 +78,22 @@ class Postgres:
             server += ["-c", f"{name}={value}"]
         return [*account(), *child.command(*server, signal_name="INT")]
 
+    def tool(self, program: str, *arguments: str) -> list[str]:
+        """Returns the command of one of PostgreSQL's own programs, such as `pg_basebackup`, under the server's account.
+
+        It connects to this server when `tool_environment` is in its environment.
+        """
+        return [*account(), str(binary(program)), *arguments]
+
+    def tool_environment(self) -> dict[str, str]:
+        """Returns libpq's variables for the superuser of this server."""
+        return {
+            "PGHOST": "127.0.0.1",
+            "PGPORT": str(self.port),
+            "PGUSER": SUPERUSER,
+            "PGPASSWORD": self.password,
+        }
+
     def supervised_command(self) -> list[str]:
         """Returns `command` after `clear_stale_lock`, for a supervisor that restarts it after any death."""
         return [sys.executable, "-m", "deploy.local.postgres", str(self.data), *self.command()]

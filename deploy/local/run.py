@@ -54,14 +54,18 @@ class _Stopped(Exception):
 class Runner:
     """One run of the stack, in the main thread: `run()` returns the exit code.
 
-    `caller` is the environment whose `FIATGATE_*` win; `durable=False` does not wait for the disk (tests).
+    `caller` is the environment whose `FIATGATE_*` win; `durable=False` does not wait for the disk (tests); `mode` is
+    that of the services, "run" or "serve".
     """
 
-    def __init__(self, home: Home, *, port: int, caller: Mapping[str, str], durable: bool = True) -> None:
+    def __init__(
+        self, home: Home, *, port: int, caller: Mapping[str, str], durable: bool = True, mode: str = "run"
+    ) -> None:
         self._home = home
         self._port = port
         self._caller = caller
         self._durable = durable
+        self._mode = mode
         self._supervisor = Supervisor(home)
         self._console = Console(highlight=False)
         self._told_to_stop = threading.Event()
@@ -102,7 +106,9 @@ class Runner:
     def _start(self, status: Status) -> tuple[Plan, int]:
         lock = self._take_locks(status)
         self._require_port()
-        plan = make_plan(self._home, port=self._port, caller=self._caller, durable=self._durable)
+        plan = make_plan(
+            self._home, port=self._port, caller=self._caller, durable=self._durable, mode=self._mode
+        )
         write_private_json(self._home.stack_file, plan.as_json(process_id=os.getpid(), ready=False))
         plan.postgres.initialise()
         plan.nats.write_config()

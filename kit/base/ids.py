@@ -44,8 +44,17 @@ def secret_id(at: datetime, *, cell: int) -> uuid.UUID:
     """
     if not 0 <= cell <= MOST_CELL:
         raise ValueError(f"cell: expected 0 to {MOST_CELL}, not {cell}")
+    return _version_8(at, secrets.randbits(SECRET_BITS) << CELL_BITS | cell)
+
+
+def first_secret_id(at: datetime) -> uuid.UUID:
+    """Returns the least id that `secret_id` could have made at that time, in any cell."""
+    return _version_8(at, 0)
+
+
+def _version_8(at: datetime, rest: int) -> uuid.UUID:
     units = int(at.timestamp()) // UNIT_SECONDS % (1 << TIME_BITS)
-    bits = (units << SECRET_BITS | secrets.randbits(SECRET_BITS)) << CELL_BITS | cell
+    bits = units << SECRET_BITS + CELL_BITS | rest
     high, middle, low = bits >> 74, bits >> 62 & 0xFFF, bits & ((1 << 62) - 1)
     return uuid.UUID(int=high << 80 | _VERSION_8 | middle << 64 | _VARIANT | low)
 

@@ -15,6 +15,10 @@ def too_many_decimals(currency_code: str, decimals: int) -> Refused:
     return values.query_invalid("amount", message)
 
 
+def nats_unavailable() -> Refused:
+    return unavailable("DB_UNAVAILABLE", "NATS does not answer, retry later")
+
+
 def deals_system_disabled() -> Refused:
     return unavailable("DEALS_SYSTEM_DISABLED", "New payments are switched off for the moment, retry later")
 

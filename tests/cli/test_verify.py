@@ -132,6 +132,33 @@ def test_a_lost_webhook_event_is_found_rebuilt_and_sent(
     assert again.body == first.body, "the same event_id: the merchant knows it has it"
 
 
+def test_after_a_restore_lost_invoices_are_named_with_what_others_know(
+    fiatgate: Fiatgate, sold: Sold
+) -> None:
+    since = ("--since", "1h")
+    report = json.loads(verify(*since).out)
+    assert (report["ok"], report["to_look_up"]) == (True, [])
+    assert report["checked"]["facts of NATS"] >= 1
+    with behind_its_back(fiatgate.stack, "invoices") as database:
+        database.execute("CREATE TABLE kept AS SELECT * FROM invoices WHERE id = %s", (sold.invoice_id,))
+        database.execute("DELETE FROM invoices WHERE id = %s RETURNING external_id", (sold.invoice_id,))
+        (order,) = database.fetchone()
+    try:
+        fact, credit, event = problems(verify(*since))
+    finally:
+        with behind_its_back(fiatgate.stack, "invoices") as database:
+            database.execute("INSERT INTO invoices SELECT * FROM kept")
+            database.execute("DROP TABLE kept")
+    told = f"invoice.success was delivered to merchant {sold.merchant_id}"
+    assert fact.startswith(f"facts of NATS: invoice {sold.invoice_id}, order {order} over ")
+    assert f"says success and a credit of {sold.merchant_usdt} USDT, but invoices has lost it" in fact
+    assert (
+        credit
+        == f"credits: credit of {sold.merchant_usdt} USDT for an unknown invoice {sold.invoice_id}: {told}"
+    )
+    assert event == f"webhooks: event of invoice {sold.invoice_id}, which is unknown or not finished: {told}"
+
+
 COMPLETED = """
 WITH step AS (
   INSERT INTO deal_transitions (deal_id, at, status, sub_status, actor, note)

@@ -45,7 +45,6 @@ MANAGING: Final = tuple(
         f"STREAM.PURGE.{STREAM}",
         f"STREAM.DELETE.{STREAM}",
         f"STREAM.MSG.DELETE.{STREAM}",
-        f"STREAM.MSG.GET.{STREAM}",
         f"STREAM.SNAPSHOT.{STREAM}",
         f"STREAM.RESTORE.{STREAM}",
         "STREAM.CREATE.SHADOW",
@@ -65,6 +64,7 @@ OWNED: Final = {
     f"$JS.API.STREAM.CREATE.{STREAM}": "invoices",
     f"$JS.API.STREAM.UPDATE.{STREAM}": "invoices",
     f"$JS.API.STREAM.INFO.{STREAM}": "invoices",
+    f"$JS.API.STREAM.MSG.GET.{STREAM}": "invoices",
     "fiatgate-hint.invoice.0198": "invoices",
     CATALOG_CHANGED: "catalog",
     **{

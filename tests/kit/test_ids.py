@@ -13,6 +13,7 @@ from kit.base.ids import (
     SECRET_BITS,
     TIME_BITS,
     UNIT_SECONDS,
+    first_secret_id,
     new_id,
     parse_id,
     secret_id,
@@ -46,6 +47,13 @@ def test_secret_ids_sort_by_their_time_in_units(one: datetime, other: datetime) 
     assert [each.int >> (128 - TIME_BITS) for each in (first, second)] == units
     if units[0] != units[1]:
         assert (first < second) == (units[0] < units[1])
+
+
+@given(at=MOMENTS)
+def test_the_first_secret_id_of_a_time_stands_before_all_others_of_it(at: datetime) -> None:
+    first = first_secret_id(at)
+    assert parse_id(str(first)) == first
+    assert first <= secret_id(at, cell=0)
 
 
 def test_secret_ids_of_one_instant_share_nothing_but_the_time_the_cell_version_and_variant() -> None:

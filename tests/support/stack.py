@@ -65,13 +65,18 @@ class Stack:
 
     # -- its life
 
-    def start(self) -> None:
-        """Start it and return when it is ready; RuntimeError with what it printed when it is not."""
+    def start(self, *, serve_only: bool = False) -> None:
+        """Start it and return when it is ready; RuntimeError with what it printed when it is not.
+
+        With `serve_only` no service has its workers.
+        """
         output = self.home.folder.parent / f"{self.home.folder.name}.out"
         command = [sys.executable, "-m", "deploy.local", "run", "--port", str(self.port)]
         command += ["--inner-ports", *map(str, ports_of_process())]
         if not self._durable:  # tests don't wait for the disk
             command.append("--volatile")
+        if serve_only:
+            command.append("--serve-only")
         with output.open("wb") as out:
             self._process = subprocess.Popen(
                 command, cwd=ROOT, env=self._environment(), stdin=subprocess.DEVNULL, stdout=out, stderr=out

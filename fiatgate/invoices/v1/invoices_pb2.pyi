@@ -1083,6 +1083,151 @@ class ReannounceInvoicesResponse(_message.Message):
 Global___ReannounceInvoicesResponse: _TypeAlias = ReannounceInvoicesResponse  # noqa: Y015
 
 @_typing.final
+class ListForgottenFactsRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SINCE_FIELD_NUMBER: _builtins.int
+    AFTER_SEQ_FIELD_NUMBER: _builtins.int
+    LIMIT_FIELD_NUMBER: _builtins.int
+    after_seq: _builtins.int
+    """0: from the first fact since then; else the last_seq of the page before."""
+    limit: _builtins.int
+    """1 to 1000; 0 means 1000."""
+    @_builtins.property
+    def since(self) -> _timestamp_pb2.Timestamp:
+        """NATS keeps facts for 30 days. Null: all of them."""
+
+    def __init__(
+        self,
+        *,
+        since: _timestamp_pb2.Timestamp | None = ...,
+        after_seq: _builtins.int = ...,
+        limit: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["since", b"since"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["after_seq", b"after_seq", "limit", b"limit", "since", b"since"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListForgottenFactsRequest: _TypeAlias = ListForgottenFactsRequest  # noqa: Y015
+
+@_typing.final
+class ListForgottenFactsResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    FACTS_FIELD_NUMBER: _builtins.int
+    READ_FIELD_NUMBER: _builtins.int
+    LAST_SEQ_FIELD_NUMBER: _builtins.int
+    MORE_FIELD_NUMBER: _builtins.int
+    read: _builtins.int
+    """Number of facts that were compared."""
+    last_seq: _builtins.int
+    more: _builtins.bool
+    @_builtins.property
+    def facts(self) -> _containers.RepeatedCompositeFieldContainer[Global___ForgottenFact]: ...
+    def __init__(
+        self,
+        *,
+        facts: _abc.Iterable[Global___ForgottenFact] | None = ...,
+        read: _builtins.int = ...,
+        last_seq: _builtins.int = ...,
+        more: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["facts", b"facts", "last_seq", b"last_seq", "more", b"more", "read", b"read"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListForgottenFactsResponse: _TypeAlias = ListForgottenFactsResponse  # noqa: Y015
+
+@_typing.final
+class ForgottenFact(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    FACT_FIELD_NUMBER: _builtins.int
+    STATUS_FIELD_NUMBER: _builtins.int
+    status: Global___InvoiceStatus.ValueType
+    """The invoice's present status. UNSPECIFIED: there is no such invoice."""
+    @_builtins.property
+    def fact(self) -> Global___InvoiceFinished: ...
+    def __init__(
+        self,
+        *,
+        fact: Global___InvoiceFinished | None = ...,
+        status: Global___InvoiceStatus.ValueType = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["fact", b"fact"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["fact", b"fact", "status", b"status"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ForgottenFact: _TypeAlias = ForgottenFact  # noqa: Y015
+
+@_typing.final
+class RestoreForgottenRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SINCE_FIELD_NUMBER: _builtins.int
+    AFTER_SEQ_FIELD_NUMBER: _builtins.int
+    LIMIT_FIELD_NUMBER: _builtins.int
+    after_seq: _builtins.int
+    limit: _builtins.int
+    """1 to 1000; 0 means 1000."""
+    @_builtins.property
+    def since(self) -> _timestamp_pb2.Timestamp:
+        """As in ListForgottenFactsRequest."""
+
+    def __init__(
+        self,
+        *,
+        since: _timestamp_pb2.Timestamp | None = ...,
+        after_seq: _builtins.int = ...,
+        limit: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["since", b"since"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["after_seq", b"after_seq", "limit", b"limit", "since", b"since"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RestoreForgottenRequest: _TypeAlias = RestoreForgottenRequest  # noqa: Y015
+
+@_typing.final
+class RestoreForgottenResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    INVOICE_IDS_FIELD_NUMBER: _builtins.int
+    REFUSED_INVOICE_IDS_FIELD_NUMBER: _builtins.int
+    LAST_SEQ_FIELD_NUMBER: _builtins.int
+    MORE_FIELD_NUMBER: _builtins.int
+    last_seq: _builtins.int
+    more: _builtins.bool
+    @_builtins.property
+    def invoice_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
+    @_builtins.property
+    def refused_invoice_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Pending invoices that can't end as their facts say."""
+
+    def __init__(
+        self,
+        *,
+        invoice_ids: _abc.Iterable[_builtins.str] | None = ...,
+        refused_invoice_ids: _abc.Iterable[_builtins.str] | None = ...,
+        last_seq: _builtins.int = ...,
+        more: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["invoice_ids", b"invoice_ids", "last_seq", b"last_seq", "more", b"more", "refused_invoice_ids", b"refused_invoice_ids"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RestoreForgottenResponse: _TypeAlias = RestoreForgottenResponse  # noqa: Y015
+
+@_typing.final
 class GetCheckoutRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 

@@ -67,6 +67,16 @@ class InvoicesServiceStub:
                 request_serializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.ReannounceInvoicesRequest.SerializeToString,
                 response_deserializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.ReannounceInvoicesResponse.FromString,
                 _registered_method=True)
+        self.ListForgottenFacts = channel.unary_unary(
+                '/fiatgate.invoices.v1.InvoicesService/ListForgottenFacts',
+                request_serializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.ListForgottenFactsRequest.SerializeToString,
+                response_deserializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.ListForgottenFactsResponse.FromString,
+                _registered_method=True)
+        self.RestoreForgotten = channel.unary_unary(
+                '/fiatgate.invoices.v1.InvoicesService/RestoreForgotten',
+                request_serializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.RestoreForgottenRequest.SerializeToString,
+                response_deserializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.RestoreForgottenResponse.FromString,
+                _registered_method=True)
 
 
 class InvoicesServiceServicer:
@@ -124,6 +134,22 @@ class InvoicesServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ListForgottenFacts(self, request, context):
+        """For verification after a restore: a page of the signed facts that NATS has stored since a time, of which those are
+        returned that the database contradicts. DB_UNAVAILABLE when NATS does not answer.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def RestoreForgotten(self, request, context):
+        """Ends the pending invoices of such a page as their facts say, under the event ids that merchants know. Invoices whose
+        present deal makes another fact are refused.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_InvoicesServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -156,6 +182,16 @@ def add_InvoicesServiceServicer_to_server(servicer, server):
                     servicer.ReannounceInvoices,
                     request_deserializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.ReannounceInvoicesRequest.FromString,
                     response_serializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.ReannounceInvoicesResponse.SerializeToString,
+            ),
+            'ListForgottenFacts': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListForgottenFacts,
+                    request_deserializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.ListForgottenFactsRequest.FromString,
+                    response_serializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.ListForgottenFactsResponse.SerializeToString,
+            ),
+            'RestoreForgotten': grpc.unary_unary_rpc_method_handler(
+                    servicer.RestoreForgotten,
+                    request_deserializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.RestoreForgottenRequest.FromString,
+                    response_serializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.RestoreForgottenResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -323,6 +359,60 @@ class InvoicesService:
             '/fiatgate.invoices.v1.InvoicesService/ReannounceInvoices',
             fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.ReannounceInvoicesRequest.SerializeToString,
             fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.ReannounceInvoicesResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListForgottenFacts(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/fiatgate.invoices.v1.InvoicesService/ListForgottenFacts',
+            fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.ListForgottenFactsRequest.SerializeToString,
+            fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.ListForgottenFactsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def RestoreForgotten(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/fiatgate.invoices.v1.InvoicesService/RestoreForgotten',
+            fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.RestoreForgottenRequest.SerializeToString,
+            fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.RestoreForgottenResponse.FromString,
             options,
             channel_credentials,
             insecure,

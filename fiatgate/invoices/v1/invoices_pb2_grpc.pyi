@@ -59,6 +59,14 @@ class InvoicesServiceStub:
     not proven are refused; with accept they are requested, and the call ends with APPROVAL_REQUIRED (act invoice.accept;
     approval_id has all ids, separated by spaces).
     """
+    ListForgottenFacts: _grpc.UnaryUnaryMultiCallable[_invoices_pb2.ListForgottenFactsRequest, _invoices_pb2.ListForgottenFactsResponse]
+    """For verification after a restore: a page of the signed facts that NATS has stored since a time, of which those are
+    returned that the database contradicts. DB_UNAVAILABLE when NATS does not answer.
+    """
+    RestoreForgotten: _grpc.UnaryUnaryMultiCallable[_invoices_pb2.RestoreForgottenRequest, _invoices_pb2.RestoreForgottenResponse]
+    """Ends the pending invoices of such a page as their facts say, under the event ids that merchants know. Invoices whose
+    present deal makes another fact are refused.
+    """
 
 @_typing.type_check_only
 class InvoicesServiceAsyncStub(InvoicesServiceStub):
@@ -90,6 +98,14 @@ class InvoicesServiceAsyncStub(InvoicesServiceStub):
     drops. A consumer does not repeat its effect for the invoice. Unknown or pending ones are left out. Those that are
     not proven are refused; with accept they are requested, and the call ends with APPROVAL_REQUIRED (act invoice.accept;
     approval_id has all ids, separated by spaces).
+    """
+    ListForgottenFacts: _aio.UnaryUnaryMultiCallable[_invoices_pb2.ListForgottenFactsRequest, _invoices_pb2.ListForgottenFactsResponse]  # type: ignore[assignment]
+    """For verification after a restore: a page of the signed facts that NATS has stored since a time, of which those are
+    returned that the database contradicts. DB_UNAVAILABLE when NATS does not answer.
+    """
+    RestoreForgotten: _aio.UnaryUnaryMultiCallable[_invoices_pb2.RestoreForgottenRequest, _invoices_pb2.RestoreForgottenResponse]  # type: ignore[assignment]
+    """Ends the pending invoices of such a page as their facts say, under the event ids that merchants know. Invoices whose
+    present deal makes another fact are refused.
     """
 
 class InvoicesServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -155,6 +171,26 @@ class InvoicesServiceServicer(metaclass=_abc_1.ABCMeta):
         drops. A consumer does not repeat its effect for the invoice. Unknown or pending ones are left out. Those that are
         not proven are refused; with accept they are requested, and the call ends with APPROVAL_REQUIRED (act invoice.accept;
         approval_id has all ids, separated by spaces).
+        """
+
+    @_abc_1.abstractmethod
+    def ListForgottenFacts(
+        self,
+        request: _invoices_pb2.ListForgottenFactsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_invoices_pb2.ListForgottenFactsResponse, _abc.Awaitable[_invoices_pb2.ListForgottenFactsResponse]]:
+        """For verification after a restore: a page of the signed facts that NATS has stored since a time, of which those are
+        returned that the database contradicts. DB_UNAVAILABLE when NATS does not answer.
+        """
+
+    @_abc_1.abstractmethod
+    def RestoreForgotten(
+        self,
+        request: _invoices_pb2.RestoreForgottenRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_invoices_pb2.RestoreForgottenResponse, _abc.Awaitable[_invoices_pb2.RestoreForgottenResponse]]:
+        """Ends the pending invoices of such a page as their facts say, under the event ids that merchants know. Invoices whose
+        present deal makes another fact are refused.
         """
 
 def add_InvoicesServiceServicer_to_server(servicer: InvoicesServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -6,11 +6,13 @@ import uuid
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import datetime
+from functools import partial
 
 from nats.js import JetStreamContext
 
 from kit.base.clock import SystemClock, monotonic_seconds
 from kit.base.ids import new_id
+from kit.events.bus import reading
 from kit.events.bus.client import Client
 from kit.events.bus.listening import Listener, Spaced, callback_of
 from kit.events.bus.loop import LoopThread
@@ -36,6 +38,7 @@ _log = get_logger()
 
 PUBLISH_TIMEOUT_SECONDS = 5.0
 PUBLISH_IN_FLIGHT = 64
+READ_SECONDS = 30.0
 RECONNECT_WAIT_SECONDS = 1
 CHECK_SECONDS = 5.0
 SILENT_SECONDS = 120
@@ -124,6 +127,15 @@ class Bus:
         rounds = -(-len(messages) // PUBLISH_IN_FLIGHT)
         timeout_seconds = (rounds + 1) * PUBLISH_TIMEOUT_SECONDS + STREAM_TIMEOUT_SECONDS
         return self._loop.call(self._publish, messages, timeout_seconds=timeout_seconds)
+
+    def read(self, *, since: datetime, after_seq: int = 0, limit: int) -> reading.Page:
+        """Returns facts that the stream has stored since that time; only its owner may. `kit.events.bus.reading`.
+
+        Raises `BusUnavailable`.
+        """
+        self._require_connection()
+        page = partial(reading.read, self._client, since=since, after_seq=after_seq, limit=limit)
+        return self._loop.call(page, timeout_seconds=READ_SECONDS)
 
     def open_pull(self, durable: str) -> Pull:
         """Opens the deliveries to the durable consumer, which the stream's owner makes.

@@ -136,6 +136,22 @@ def transition(state: DealState, trigger: Trigger) -> Transition | None:
     return TRANSITIONS.get((state, trigger))
 
 
+def way_to(state: DealState, sub_status: str, invoice: InvoiceStatus) -> Sequence[Trigger]:
+    """Returns the fewest triggers, one or two, by which an open deal ends so that its invoice gets this status; none
+    when there is no such way.
+    """
+    for first in Trigger:
+        step = transition(state, first)
+        if step is not None and (step.target.sub_status, step.invoice) == (sub_status, invoice):
+            return (first,)
+    for first in (Trigger.APPEAL_BY_OPERATOR,):
+        step = transition(state, first)
+        second = () if step is None else way_to(step.target, sub_status, invoice)
+        if second:
+            return (first, *second)
+    return ()
+
+
 # -- time
 
 

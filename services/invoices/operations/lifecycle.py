@@ -106,8 +106,10 @@ def advance(
     actor: str,
     note: str = "",
     adjusted_amount: Decimal | None = None,
+    event_id: UUID | None = None,
 ) -> None:
-    """Takes the deal one step along the table of transitions, and its invoice with it.
+    """Takes the deal one step along the table of transitions, and its invoice with it. `event_id` is that of the
+    announcement if the invoice has been announced before.
 
     Raises DEAL_STATE_CONFLICT when the table has no such step.
     """
@@ -130,7 +132,7 @@ def advance(
     deals.add_transition(tx, deal, now=now, actor=actor, note=note)
     send_hint(tx, deps, invoice.id)
     if step.invoice is not None:
-        finish(tx, deps, invoice, deal, step.invoice, now=now)
+        finish(tx, deps, invoice, deal, step.invoice, now=now, event_id=event_id)
 
 
 def send_hint(tx: Session, deps: Deps, invoice_id: UUID) -> None:
@@ -139,13 +141,20 @@ def send_hint(tx: Session, deps: Deps, invoice_id: UUID) -> None:
 
 
 def finish(
-    tx: Session, deps: Deps, invoice: Invoice, deal: Deal | None, status: InvoiceStatus, *, now: datetime
+    tx: Session,
+    deps: Deps,
+    invoice: Invoice,
+    deal: Deal | None,
+    status: InvoiceStatus,
+    *,
+    now: datetime,
+    event_id: UUID | None = None,
 ) -> None:
-    """Makes the invoice terminal and announces it, once and for ever."""
+    """Makes the invoice terminal and announces it, once and for ever; under a new id unless one is given."""
     require_open(invoice)
     invoice.status = status
     invoice.finished_at = now
-    invoice.event_id = new_id()
+    invoice.event_id = event_id or new_id()
     send_hint(tx, deps, invoice.id)
     invoices.save(tx, invoice)
     announce(

@@ -174,7 +174,12 @@ SLOTS: Final = (
     ),
     # A report over a year and all merchants takes a second.
     Slots(name="reports", methods=frozenset({"ReportsService/GetReport"}), threads=1, waiting=8),
-    proofs("InvoicesService/ListFinishedInvoices", "InvoicesService/ReannounceInvoices"),
+    proofs(
+        "InvoicesService/ListFinishedInvoices",
+        "InvoicesService/ReannounceInvoices",
+        "InvoicesService/ListForgottenFacts",
+        "InvoicesService/RestoreForgotten",
+    ),
 )
 
 
@@ -199,6 +204,8 @@ PERMISSIONS: Final[Permissions] = {
     "InvoicesService/CancelInvoice": _DESK,
     "InvoicesService/ListFinishedInvoices": staff("auditor"),
     "InvoicesService/ReannounceInvoices": staff("admin", changes=True),
+    "InvoicesService/ListForgottenFacts": staff("auditor"),
+    "InvoicesService/RestoreForgotten": staff("admin", changes=True),
     "CheckoutService/GetCheckout": machine(),
     "CheckoutService/CheckInvoice": machine(),
     "CheckoutService/SelectPaymentMethod": _CUSTOMER,

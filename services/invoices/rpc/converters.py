@@ -11,6 +11,7 @@ from services.invoices.domain.late import PictureKind
 from services.invoices.domain.rates import RateBasis
 from services.invoices.domain.states import DealStatus, InvoiceStatus
 from services.invoices.events import invoice_finished
+from services.invoices.operations.forgotten import Forgotten
 from services.invoices.operations.verification import Finished
 from services.invoices.store.deal_lists import ListedDeal, StateOfDeal
 from services.invoices.store.stories import InvoiceStory
@@ -107,6 +108,13 @@ def finished_to_message(finished: Finished) -> pb.FinishedInvoice:
         fact=invoice_finished(invoice, deal),
         unproven=finished.unproven,
     )
+
+
+def forgotten_to_message(forgotten: Forgotten) -> pb.ForgottenFact:
+    message = pb.ForgottenFact(fact=forgotten.fact)
+    if forgotten.status is not None:
+        message.status = _INVOICE_STATUSES[forgotten.status]
+    return message
 
 
 def requisite_to_message(requisite: RequisiteView) -> pb.Requisite:

@@ -4,11 +4,12 @@ import grpc
 
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 from fiatgate.invoices.v1 import invoices_pb2_grpc as pb_grpc
-from kit.base.proto import optional
-from services.invoices.operations import creating, desk, reading, verification
+from kit.base.proto import datetime_from, optional
+from services.invoices.operations import creating, desk, forgotten, reading, verification
 from services.invoices.rpc.as_seen import invoice_as_seen
 from services.invoices.rpc.converters import (
     finished_to_message,
+    forgotten_to_message,
     invoice_status_from_message,
     invoice_to_message,
 )
@@ -80,4 +81,36 @@ class InvoicesServicer(pb_grpc.InvoicesServiceServicer):
         return pb.ReannounceInvoicesResponse(
             invoice_ids=[str(id) for id in done.announced],
             refused_invoice_ids=[str(id) for id in done.refused],
+        )
+
+    def ListForgottenFacts(
+        self, request: pb.ListForgottenFactsRequest, context: Context
+    ) -> pb.ListForgottenFactsResponse:
+        page = forgotten.list_forgotten_facts(
+            self._deps,
+            since=datetime_from(request.since),
+            after_seq=request.after_seq,
+            limit=request.limit,
+        )
+        return pb.ListForgottenFactsResponse(
+            facts=[forgotten_to_message(each) for each in page.forgotten],
+            read=page.read,
+            last_seq=page.last_seq,
+            more=page.more,
+        )
+
+    def RestoreForgotten(
+        self, request: pb.RestoreForgottenRequest, context: Context
+    ) -> pb.RestoreForgottenResponse:
+        page = forgotten.restore_forgotten(
+            self._deps,
+            since=datetime_from(request.since),
+            after_seq=request.after_seq,
+            limit=request.limit,
+        )
+        return pb.RestoreForgottenResponse(
+            invoice_ids=[str(id) for id in page.restored],
+            refused_invoice_ids=[str(id) for id in page.refused],
+            last_seq=page.last_seq,
+            more=page.more,
         )

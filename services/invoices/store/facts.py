@@ -6,8 +6,10 @@ from dataclasses import dataclass
 from typing import Final
 from uuid import UUID
 
-from sqlalchemy import text
+from sqlalchemy import select, text
 from sqlalchemy.orm import Session
+
+from services.invoices.models import Deal, Invoice
 
 
 @dataclass(frozen=True)
@@ -54,3 +56,13 @@ def keep_fact(tx: Session, event_id: UUID, fact: KeptFact) -> None:
 def finished_before_facts_were_kept(tx: Session, invoice_ids: Sequence[UUID]) -> set[UUID]:
     """Returns the invoices that may lack a signed fact, because they finished under a version that kept none."""
     return set(tx.scalars(_FROM_BEFORE, {"ids": list(invoice_ids)}))
+
+
+def invoices_with_deals(
+    tx: Session, invoice_ids: Sequence[UUID]
+) -> Mapping[UUID, tuple[Invoice, Deal | None]]:
+    """Returns those of these invoices that exist, each with its newest deal."""
+    found = tx.execute(
+        select(Invoice, Deal).outerjoin(Deal, Deal.id == Invoice.deal_id).where(Invoice.id.in_(invoice_ids))
+    )
+    return {invoice.id: (invoice, deal) for invoice, deal in found}
