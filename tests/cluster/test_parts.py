@@ -6,17 +6,22 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
+import signal
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 import yaml
 
+from deploy.local.waiting import wait_until
 from tests.cluster import __main__ as command
 from tests.cluster import overlay, verdicts
 from tests.cluster.kube import missing_images
 from tests.cluster.overlay import MARK, Overlay
-from tests.k8s.manifests import SERVICES, needs_kubectl
+from tests.k8s.manifests import ROOT, SERVICES, needs_kubectl
 
 FINE: Final[dict[str, Any]] = {
     "requests": 400,
@@ -100,17 +105,20 @@ def test_a_step_that_kubectl_fails_is_broken_and_the_rest_is_deleted(
 # -- refusals
 
 
-def kubectl(folder: Path, answers: dict[str, Any]) -> None:
+def kubectl(folder: Path, answers: dict[str, Any], *, kustomize: bool = False) -> None:
     """An executable `kubectl` there, which prints the answer to the first of these words among its arguments; without
-    one it fails. It notes its arguments in `asked`.
+    one it fails. It notes its arguments in `asked`; `apply` never ends. kustomize: by the real one.
     """
     folder.mkdir()
     program = folder / "kubectl"
+    real = shutil.which("kubectl") if kustomize else None
     known = json.dumps({word: json.dumps(answer) for word, answer in answers.items()})
     program.write_text(
         "#!/usr/bin/env python3\n"
-        "import json, sys\n"
+        "import json, os, signal, sys\n"
         f"open({str(folder / 'asked')!r}, 'a').write(' '.join(sys.argv[1:]) + '\\n')\n"
+        f"if {real!r} and 'kustomize' in sys.argv: os.execv({real!r}, sys.argv)\n"
+        "signal.pause() if 'apply' in sys.argv else None\n"
         f"known = json.loads({known!r})\n"
         "found = [answer for word, answer in known.items() if word in sys.argv]\n"
         "sys.exit('no answer') if not found else sys.stdout.write(found[0])\n"
@@ -149,6 +157,30 @@ def test_a_namespace_of_somebody_else_is_left_alone(
     asked = (tmp_path / "bin" / "asked").read_text()
     assert "delete" not in asked
     assert "apply" not in asked
+
+
+@pytest.mark.parametrize(
+    ("told", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)], ids=["Ctrl-C", "SIGTERM"]
+)
+@needs_kubectl
+def test_told_to_stop_it_deletes_what_it_made(told: signal.Signals, code: int, tmp_path: Path) -> None:
+    nothing = {"kind": "List", "items": []}
+    answers = {"version": {}, "namespaces": nothing, "persistentvolumes": nothing, "delete": {}}
+    kubectl(tmp_path / "bin", answers, kustomize=True)
+    asked = tmp_path / "bin" / "asked"
+    trial = subprocess.Popen(
+        [sys.executable, "-m", "tests.cluster"],
+        cwd=ROOT,
+        env=os.environ | {"PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}"},
+        stdout=subprocess.DEVNULL,
+    )
+    try:
+        wait_until(lambda: asked.exists() and " apply " in asked.read_text(), "apply", timeout_seconds=60)
+        trial.send_signal(told)
+        assert trial.wait(60) == code
+    finally:
+        trial.kill()
+    assert "delete namespace fiatgate-trial" in asked.read_text()
 
 
 def test_an_image_that_the_cluster_does_not_have_is_named() -> None:
