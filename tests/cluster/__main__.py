@@ -82,6 +82,8 @@ def _take(trial: Trial, rows: list[Row], console: Console, only: list[str] | Non
             continue
         console.print(f"[bold]{name}[/bold]")
         rows.append(trial.step(name, does))
+        if rows[-1].seen:
+            console.print(f"  {rows[-1].seen}: {rows[-1].verdict}", markup=False, soft_wrap=True)
         for each in rows[-1].wrong[:20]:
             console.print(f"  {each}", style="bold red", markup=False, soft_wrap=True)
         if rows[-1].wrong and name in NEEDED:

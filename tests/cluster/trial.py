@@ -216,21 +216,27 @@ class Trial:
 
     def pods_killed(self) -> Seen:
         names = [each["metadata"]["name"] for each in self.kubectl.get("deployments")]
-        killed = 0
         with self._load() as load:
             self._rest(5)
-            for name in names:
-                pods = [
-                    each
-                    for each in self._pods()
-                    if each["metadata"]["name"].rpartition("-")[0].rpartition("-")[0] == name
-                ]
-                self.kubectl("delete", "pod", pods[0]["metadata"]["name"], "--grace-period=0", "--force")
-                killed += 1
-                self.kubectl("rollout", "status", f"deployment/{name}", "--timeout=120s", seconds=150)
+            with ThreadPoolExecutor(self._at_once) as threads:
+                for name, done in zip(names, threads.map(self._kill_one, names), strict=True):
+                    self._tell(f"{name} is whole again after {done:.0f} s")
             self._rest(5)
         wrong = of_load(load.figures, nothing_fails=False, gap_seconds=verdicts.RECOVERS_SECONDS)
-        return f"{killed} pods, one of each Deployment; {load_text(load.figures)}", wrong
+        return f"{len(names)} pods, one of each Deployment; {load_text(load.figures)}", wrong
+
+    def _kill_one(self, deployment: str) -> float:
+        """Of its pods. Returns the seconds until it has all again."""
+        began = monotonic_seconds()
+        owned = [
+            each["metadata"]["name"]
+            for each in self._pods()
+            if each["metadata"]["name"].rsplit("-", 2)[0] == deployment
+        ]
+        self.kubectl("delete", "pod", owned[0], "--grace-period=0", "--force")
+        self._rest(1)  # until the cluster counts it no more
+        self._wait_rolled(f"deployment/{deployment}")
+        return monotonic_seconds() - began
 
     def _killed(self, name: str) -> Seen:
         """Of a StatefulSet of one: its pod gets a second, then SIGKILL; its volume stays."""
@@ -238,7 +244,7 @@ class Trial:
             self._rest(5)
             began = monotonic_seconds()
             self.kubectl("delete", "pod", f"{name}-0", "--grace-period=1", seconds=90)
-            self.kubectl("rollout", "status", f"statefulset/{name}", "--timeout=180s", seconds=200)
+            self._wait_rolled(f"statefulset/{name}")
             away = monotonic_seconds() - began
             self._rest(LOAD_SECONDS)
         paid, lost = self._settled()
@@ -262,14 +268,7 @@ class Trial:
             source = "a CA made here, for want of cert-manager"
         self._apply(whole)
         for each in self.kubectl.get("deployments"):
-            name = each["metadata"]["name"]
-            self.kubectl(
-                "rollout",
-                "status",
-                f"deployment/{name}",
-                f"--timeout={ROLL_SECONDS}s",
-                seconds=ROLL_SECONDS + 10,
-            )
+            self._wait_rolled(f"deployment/{each['metadata']['name']}")
         until(lambda: not self._leaving(), seconds=LEAVE_SECONDS)
         with self._load() as load:
             self._rest(LOAD_SECONDS)
@@ -345,10 +344,12 @@ class Trial:
     def _restart(self, name: str) -> float:
         began = monotonic_seconds()
         self.kubectl("rollout", "restart", f"deployment/{name}")
-        self.kubectl(
-            "rollout", "status", f"deployment/{name}", f"--timeout={ROLL_SECONDS}s", seconds=ROLL_SECONDS + 10
-        )
+        self._wait_rolled(f"deployment/{name}")
         return monotonic_seconds() - began
+
+    def _wait_rolled(self, workload: str) -> None:
+        """Until all its pods are ready, and of its newest form."""
+        self.kubectl("rollout", "status", workload, f"--timeout={ROLL_SECONDS}s", seconds=ROLL_SECONDS + 10)
 
     def _pods(self) -> list[Manifest]:
         return self.kubectl.get("pods")
