@@ -116,7 +116,7 @@ class Trial:
         self._wait_available()
         seconds = monotonic_seconds() - began
         self.kubectl("wait", f"pod/{SHOP}", "--for=condition=Ready", "--timeout=60s", seconds=90)
-        name_server = in_the_shop(self.kubectl, "kept", "invoices")
+        name_server = in_the_shop(self.kubectl, "kept", SHOP)  # nobody asked for it yet
         kept = "keeps answers" if name_server["is_kept"] else "asks anew each time"
         return (
             f"{len(whole)} objects, available after {seconds:.0f} s; "
