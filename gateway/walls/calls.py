@@ -28,6 +28,9 @@ SHARE_WAIT_SECONDS: Final = 2.0
 # In catalog such a call waits for no other, so almost all of the request's time may be spent on the wait here. Then a
 # shop with 64 connections is answered slowly, not refused.
 OFFERS_WAIT_SECONDS: Final = 4.0
+# A customer who is refused tries again, and each try costs more than the wait: after an outage all whom it held up
+# choose within seconds. The rest of the request's time is as long as a choice waits for catalog.
+CHOICES_WAIT_SECONDS: Final = 2.5
 RETRY_SECONDS: Final = 5
 
 
@@ -99,7 +102,13 @@ KINDS: Final = (
         share=Bound(running=4, waiting=20),
     ),
     Kind("pages", frozenset({"CheckoutService/GetCheckout"}), running=16, waiting=200),
-    Kind("choices", frozenset({"CheckoutService/SelectPaymentMethod"}), running=16, waiting=100),
+    Kind(
+        "choices",
+        frozenset({"CheckoutService/SelectPaymentMethod"}),
+        running=16,
+        waiting=200,
+        seconds=CHOICES_WAIT_SECONDS,
+    ),
     Kind(
         "steps",
         frozenset(
