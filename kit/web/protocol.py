@@ -62,7 +62,7 @@ class Serving:
     app                the ASGI application
     keepalive_seconds  time that a connection stays open without a request
     unread_seconds     time after which a client that reads too little is dropped
-    is_stopping        no connection takes a further request
+    is_stopping        answers end their connections
     """
 
     app: Callable[..., Any]
@@ -97,7 +97,8 @@ class Connection(asyncio.Protocol):
         self._parser = Parser(self)
         self._is_read = asyncio.Event()  # few enough bytes wait to be sent
         self._is_read.set()
-        self._idle_until = self._loop.time() + FIRST_HEAD_SECONDS
+        self._idle_since = self._loop.time()
+        self._idle_until = self._idle_since + FIRST_HEAD_SECONDS
         self._idle_timer = self._loop.call_later(FIRST_HEAD_SECONDS, self._end_if_idle)
 
     # -- from its beginning to its end
@@ -132,9 +133,9 @@ class Connection(asyncio.Protocol):
         self._is_half_closed = request is not None and request.is_whole and not request.is_begun
         return self._is_half_closed
 
-    def close_if_idle(self) -> None:
-        """Closes the connection if it only waits for a next request, as its timeout would."""
-        if self._request is None:
+    def close_if_idle(self, for_seconds: float) -> None:
+        """Closes the connection if it has waited that long for a next request, as its timeout would."""
+        if self._request is None and self._loop.time() - self._idle_since >= for_seconds:
             self._close()
 
     def drop(self) -> None:
@@ -234,7 +235,8 @@ class Connection(asyncio.Protocol):
             if self._is_half_closed:
                 self._close()
                 return
-            self._idle_until = self._loop.time() + self._serving.keepalive_seconds
+            self._idle_since = self._loop.time()
+            self._idle_until = self._idle_since + self._serving.keepalive_seconds
             self._may_make_room()
         self._pause_or_resume()
 

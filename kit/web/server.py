@@ -40,6 +40,9 @@ from kit.web.walls.connections import Connections, room_for
 # Longer than the longest request (a picture from an old telephone), so that a stop interrupts none.
 GRACEFUL_SECONDS: Final = 75
 DRAIN_CHECK_SECONDS: Final = 0.1
+# A connection that has waited this long for its next request is closed at a stop. A client that sends more often gets
+# one more answer, with `Connection: close`: its next request may be on the way already.
+LINGER_SECONDS: Final = 2.0
 # gunicorn kills a worker that it has not heard of for 30 seconds.
 NOTIFY_SECONDS: Final = 1.0
 # Connections that wait to be accepted. The loop's own default is 100: beyond it, a client's first packet is dropped,
@@ -94,7 +97,9 @@ class Worker(base.Worker):  # type: ignore[misc]  # gunicorn ships no types
             await self._serve(edge)
 
     async def _serve(self, edge: Edge) -> None:
-        """Serves until the worker is stopped; then ends what is idle, and waits for the requests that are under way."""
+        """Serves until the worker is stopped; then waits for the requests that are under way, and ends each connection
+        after its next answer or when it is idle.
+        """
         settings: WebSettings = self.app.settings
         connections = Connections(
             clients_of(settings),
@@ -120,12 +125,12 @@ class Worker(base.Worker):  # type: ignore[misc]  # gunicorn ships no types
         serving.is_stopping = True
         for server in servers:
             server.close()
-        for connection in connections.all():
-            connection.close_if_idle()
         edge.stop()  # ends the streams of open pages
         give_up_at = loop.time() + GRACEFUL_SECONDS
-        while connections.all() and loop.time() < give_up_at and not self._is_hasty:
+        while (left := connections.all()) and loop.time() < give_up_at and not self._is_hasty:
             self.notify()
+            for connection in left:
+                connection.close_if_idle(LINGER_SECONDS)
             await asyncio.sleep(DRAIN_CHECK_SECONDS)
 
     def _stop(self) -> None:

@@ -33,8 +33,8 @@ class Droppable(Protocol):
     def drop(self) -> None:
         """Ends it at once."""
 
-    def close_if_idle(self) -> None:
-        """Ends it when it has no request."""
+    def close_if_idle(self, for_seconds: float) -> None:
+        """Ends it when it has had no request for that long."""
 
 
 Line = OrderedDict[Droppable, None]  # connections that wait for their client, the longest first

@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -32,6 +33,13 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def url(log: Path) -> Iterator[str]:
+    with site(log) as (url, _):
+        yield url
+
+
+@contextmanager
+def site(log: Path) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
+    """Runs the site until the block ends; gives its base URL and its process."""
     port = free_ports(1)[0]
     url = f"http://127.0.0.1:{port}"
     environment = {name: value for name, value in os.environ.items() if not name.startswith("FIATGATE_")}
@@ -49,7 +57,7 @@ def url(log: Path) -> Iterator[str]:
             lambda: process.poll() is not None or _answers(url), "the site", timeout_seconds=START_SECONDS
         )
         assert process.poll() is None, log.read_text()
-        yield url
+        yield url, process
     finally:
         process.send_signal(signal.SIGTERM)
         assert process.wait(STOP_SECONDS) == 0
@@ -117,3 +125,15 @@ def test_bytes_that_are_no_http_get_the_answer_of_the_site(url: str) -> None:
 def test_each_request_leaves_one_line_in_the_log(url: str, log: Path) -> None:
     requests.get(f"{url}/nowhere", timeout=HTTP_SECONDS)
     wait_until(lambda: '"path":"/nowhere"' in log.read_text().replace(" ", ""), "the line", timeout_seconds=5)
+
+
+def test_a_client_that_goes_on_sending_loses_no_request_to_a_stop(tmp_path: Path) -> None:
+    """A request that was on its way while its connection was closed would have no answer."""
+    with site(tmp_path / "log") as (url, process), requests.Session() as client:
+        answers = [client.get(url, timeout=HTTP_SECONDS)]
+        process.send_signal(signal.SIGTERM)
+        wait_until(lambda: not _answers(url), "the site to take no connections", timeout_seconds=STOP_SECONDS)
+        while "close" not in answers[-1].headers.get("Connection", ""):
+            answers.append(client.get(url, timeout=HTTP_SECONDS))
+    assert [each.status_code for each in answers] == [200] * len(answers)
+    assert len(answers) > 1
