@@ -27,9 +27,14 @@ class Servers:
     """The servers of a database URL, for any thread."""
 
     def __init__(self, url: str) -> None:
+        """ValueError if the URL has several ports, but not one for each host."""
         self._common = parse_dsn(url)
         hosts = self._common.pop("host", "").split(",")
         ports = self._common.pop("port", "").split(",")
+        if len(ports) == 1:
+            ports *= len(hosts)  # libpq too takes one port for all
+        if len(ports) != len(hosts):
+            raise ValueError(f"the database URL has {len(hosts)} hosts, but {len(ports)} ports")
         self._lock = threading.Lock()
         self._in_order = [_Server(*each) for each in zip(hosts, ports, strict=True)]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from urllib.parse import urlsplit
 
 import pytest
@@ -14,6 +14,7 @@ from sqlalchemy import text
 from deploy.local.ports import free_ports
 from kit.db.database import Database, DatabaseUnavailable
 from kit.db.prepared import Prepared
+from kit.db.servers import Servers
 from tests.support.servers import PostgresServer
 
 ONE = Prepared("one", "SELECT 1", {}, int)
@@ -73,6 +74,16 @@ def test_the_server_that_answers_is_used(url: str, several: Callable[..., Databa
     database = several(free_ports(1)[0], urlsplit(url).port)
     database.ping()
     assert database.one_or_none(ONE, {}) == 1
+
+
+def test_one_port_is_that_of_all_servers(url: str) -> None:
+    """As libpq reads it. Ports that fit no servers are an error that says so."""
+    server = urlsplit(url)
+    address = f"postgresql://{server.username}:{server.password}@{server.path}?host="
+    with closing(Servers(f"{address}127.0.0.1,127.0.0.1&port={server.port}").connect()) as connection:
+        assert connection.info.port == server.port
+    with pytest.raises(ValueError, match="3 hosts, but 2 ports"):
+        Servers(f"{address}a,b,c&port=1,2")
 
 
 def test_each_server_that_is_away_is_named(several: Callable[..., Database]) -> None:
