@@ -6,6 +6,7 @@ The fields are held against the definitions of the operator (schemas/cloudnative
 from __future__ import annotations
 
 import re
+import textwrap
 from pathlib import Path
 from typing import Any, Final
 
@@ -148,23 +149,49 @@ def test_in_production_the_bucket_is_the_overlays() -> None:
     assert configuration["endpointURL"].endswith("your-region.example")
 
 
-@needs_kubectl
-def test_a_restore_takes_the_backup_and_never_writes_into_its_folder(tmp_path: Path) -> None:
+def documented(heading: str) -> list[list[Manifest]]:
+    """The patches of each block in a part of docs/operations.md."""
+    _, _, part = OPERATIONS.partition(f"### {heading}\n")
+    blocks = re.findall(r"   ```yaml\n(   patches:.*?)   ```", part.partition("\n### ")[0], re.DOTALL)
+    return [yaml.safe_load(textwrap.dedent(each))["patches"] for each in blocks]
+
+
+def overlay(folder: Path, patches: list[Manifest], *components: str) -> list[Manifest]:
+    """What an overlay of production with these patches, and these parts of the component, makes."""
     # kustomize refuses absolute paths, and components from outside that are no folder.
-    up = "../" * len(tmp_path.parts[1:])
-    overlay = {
+    up = "../" * len(folder.parts[1:])
+    content = {
         "apiVersion": "kustomize.config.k8s.io/v1beta1",
         "kind": "Kustomization",
         "resources": [f"{up}{str(PRODUCTION)[1:]}"],
-        "components": [f"{up}{str(FOLDER / 'restore')[1:]}"],
+        "components": [f"{up}{str(FOLDER / each)[1:]}" for each in components],
+        "patches": patches,
     }
-    (tmp_path / "kustomization.yaml").write_text(yaml.safe_dump(overlay))
-    (cluster,) = [each for each in rendered(tmp_path) if each["kind"] == "Cluster"]
+    (folder / "kustomization.yaml").write_text(yaml.safe_dump(content))
+    return rendered(folder)
+
+
+@needs_kubectl
+def test_storage_at_another_port_is_reached_with_the_documented_patch(tmp_path: Path) -> None:
+    (patches,) = documented("PostgreSQL of the production overlay")
+    (calls,) = [each for each in overlay(tmp_path, patches) if name(each) == "postgres-calls"]
+    (before,) = [each for each in OBJECTS if name(each) == "postgres-calls"]
+    opened = {"ports": [{"protocol": "TCP", "port": 9000}]}
+    assert calls["spec"]["egress"] == [*before["spec"]["egress"], opened]
+
+
+@needs_kubectl
+def test_a_restore_takes_the_backup_and_never_writes_into_its_folder(tmp_path: Path) -> None:
+    folder, source_and_time = documented("Restore to a moment")
+    (cluster,) = [
+        each
+        for each in overlay(tmp_path, [*folder, *source_and_time], "restore")
+        if each["kind"] == "Cluster"
+    ]
     assert wrong_with(cluster) == []
     spec = cluster["spec"]
-    recovery = spec["bootstrap"]
-    assert recovery == {
-        "recovery": {"source": "backup", "recoveryTarget": {"targetTime": "2000-01-01T00:00:00Z"}}
+    assert spec["bootstrap"] == {
+        "recovery": {"source": "backup", "recoveryTarget": {"targetTime": "2026-11-23T05:00:00Z"}}
     }
     (source,) = spec["externalClusters"]
     before, after = source["plugin"]["parameters"], spec["plugins"][0]["parameters"]
@@ -176,6 +203,8 @@ def test_a_restore_takes_the_backup_and_never_writes_into_its_folder(tmp_path: P
         key: value for key, value in spec.items() if key not in ("bootstrap", "externalClusters", "plugins")
     }
     assert same == {key: value for key, value in CLUSTER_SPEC.items() if key not in ("bootstrap", "plugins")}
+    (left,) = [each for each in overlay(tmp_path, folder) if each["kind"] == "Cluster"]
+    assert left["spec"]["plugins"] == spec["plugins"], "the same folder when the component is left out"
 
 
 # -- roles and databases
