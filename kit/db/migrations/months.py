@@ -15,6 +15,8 @@ from kit.db.migrations.guards import each_by_itself
 
 LEAST_AHEAD_DAYS = 7
 """The first month with a partition of its own begins this late at least: until then rows go to the one from before."""
+LIFT_TRIES = 30
+"""A division that fails tries so often, every two seconds, to take away the bound that it set."""
 
 # The triggers of `template` that fire once for each row belong to the head, which gives them to each partition.
 # Those that fire once for each statement do not, so each partition gets its own.
@@ -86,26 +88,33 @@ EXCEPTION WHEN lock_not_available THEN
 END $$
 """
 
-# `in_use` finds a row of the partition %1$I, which ends at %2$L, that must stay.
+# `in_use` finds a row of the partition %1$I, which ends at %2$L, that must stay. A month that somebody uses stays too,
+# and keeps no other one.
 _DROP_OLD_MONTHS = """
 CREATE OR REPLACE FUNCTION drop_old_months_of_{head}(before timestamptz) RETURNS SETOF text LANGUAGE plpgsql
 SECURITY DEFINER SET search_path = public, pg_temp SET timezone = 'UTC' SET lock_timeout = '500ms' AS $$
 DECLARE
   old record;
-  is_used boolean;
+  stays boolean;
 BEGIN
   FOR old IN
     SELECT name, until FROM months_of('{head}')
     WHERE until <= least(before, now() - interval '{youngest}') ORDER BY until
   LOOP
-    EXECUTE format($query$ SELECT EXISTS ({in_use}) $query$, old.name, old.until) INTO is_used;
-    IF NOT is_used THEN
-      EXECUTE format('DROP TABLE %I', old.name);
+    BEGIN
+      EXECUTE format($query$ SELECT EXISTS ({in_use}) $query$, old.name, old.until) INTO stays;
+      IF NOT stays THEN
+        EXECUTE format('DROP TABLE %I', old.name);
+      END IF;
+    EXCEPTION WHEN lock_not_available THEN
+      stays := true;
+    END;
+    IF NOT stays THEN
       RETURN NEXT old.name;
     END IF;
+    -- The first month may have locked the whole table until the end, so the others wait for nobody.
+    SET LOCAL lock_timeout = '1ms';
   END LOOP;
-EXCEPTION WHEN lock_not_available THEN
-  RETURN;
 END $$
 """
 
@@ -130,6 +139,30 @@ BEGIN
   IF NOT EXISTS (SELECT FROM pg_partitioned_table WHERE partrelid = '{table}'::regclass) THEN
     ALTER TABLE {table} VALIDATE CONSTRAINT before_months;
   END IF;
+END $$
+"""
+# A bound that stayed would refuse every row from that time on. Each try is short, because others wait behind it.
+_LIFT_BOUND = """
+DO $$
+DECLARE
+  bound text;
+BEGIN
+  SELECT substring(pg_get_constraintdef(oid) FROM '''([^'']+)''') INTO bound FROM pg_constraint
+  WHERE conrelid = '{table}'::regclass AND conname = 'before_months';
+  IF bound IS NULL THEN
+    RETURN;
+  END IF;
+  SET LOCAL lock_timeout = '500ms';
+  FOR _ IN 1..{tries} LOOP
+    BEGIN
+      ALTER TABLE {table} DROP CONSTRAINT before_months;
+      RETURN;
+    EXCEPTION WHEN lock_not_available THEN
+      PERFORM pg_sleep(1.5);
+    END;
+  END LOOP;
+  RAISE EXCEPTION USING ERRCODE = 'lock_not_available', MESSAGE = format(
+    '{table} is in use, and refuses rows from %s on unless migrate succeeds before', bound);
 END $$
 """
 
@@ -191,6 +224,9 @@ def divide(table: str, column: str, *, in_use: str, youngest: str, ahead: int) -
     It locks the table for the moments in which the catalog is changed; the one long step, in which all rows are read,
     stops no reader and no writer. `drop_old_months_of_…` drops no partition in which `in_use` finds a row, and none
     that ended within the interval `youngest`; `in_use` names the partition %1$I and its end %2$L.
+
+    Where it fails, the table is as it was, unless somebody uses it for a minute more: the error then names the time
+    from which it refuses rows. A new run sets a new bound.
     """
     # All rows until the bound belong to the partition from before, so it must not come during the step that reads them.
     with each_by_itself():
@@ -198,7 +234,11 @@ def divide(table: str, column: str, *, in_use: str, youngest: str, ahead: int) -
         op.execute(_MONTHS_OF)
         op.execute(_ADD_MONTHS)
         op.execute(_DROP_OLD_MONTHS.format(head=table, in_use=in_use, youngest=youngest))
-        op.execute(_BOUND.format(table=table, column=column, ahead=LEAST_AHEAD_DAYS))
-        op.execute(_PROVE_BOUND.format(table=table))
-        op.execute(_DIVIDE.format(table=table, column=column))
+        try:
+            op.execute(_BOUND.format(table=table, column=column, ahead=LEAST_AHEAD_DAYS))
+            op.execute(_PROVE_BOUND.format(table=table))
+            op.execute(_DIVIDE.format(table=table, column=column))
+        except BaseException:  # also a stop by Ctrl-C
+            op.execute(_LIFT_BOUND.format(table=table, tries=LIFT_TRIES))
+            raise
         op.execute(f"SELECT add_months('{table}', {ahead})")
