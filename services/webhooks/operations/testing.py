@@ -75,8 +75,10 @@ def _url_of_event(deps: Deps, merchant: UUID, event_id: int) -> str:
 
 def _record(deps: Deps, merchant: UUID, url: str) -> None:
     """Writes the act. The last one is the merchant's last test: a further one waits for the cooldown."""
-    now, tested = deps.clock.now(), f"merchant:{merchant}"
+    tested = f"merchant:{merchant}"
     with deps.db.transaction() as tx:
+        events.lock_tests(tx, merchant)
+        now = deps.clock.now()
         last = newest_acts_on(tx.connection(), [tested], limit=1)
         if last and last[0].at + COOLDOWN > now:
             raise errors.test_cooldown(math.ceil((last[0].at + COOLDOWN - now).total_seconds()))

@@ -98,6 +98,11 @@ _COLUMNS: Final = (
 )
 
 
+def lock_tests(tx: Session, merchant_id: UUID) -> None:
+    """Lets one transaction at a time look for the merchant's last test event and write a further one."""
+    tx.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(f"tests {merchant_id}", 0))))
+
+
 def _add_events(name: str, columns: Sequence[str]) -> Prepared[tuple[UUID, int]]:
     # In the order of invoices: two transactions with the same ones in different orders would wait for each other.
     listed = ", ".join(columns)
