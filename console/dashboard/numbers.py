@@ -55,14 +55,17 @@ async def numbers_of(page: Page, req: Request) -> Mapping[str, Any]:
     """Returns the values of the page. A service that is away leaves out its own, and is named in `away`."""
     merchant_id = req.exchange.signed_in.merchant_id
     today = _CLOCK.now().date()
+    reads_balance = page.may(req, "finance", "viewer")
     balance, month, dead, failing = await asyncio.gather(
-        _balance(page, merchant_id) if page.may(req, "finance", "viewer") else _nothing(),
+        _balance(page, merchant_id) if reads_balance else _nothing(),
         or_none(page.deps.reports.GetReport(_report(merchant_id, today))),
         or_none(page.deps.webhooks.ListEvents(_given_up(merchant_id))),
         or_none(page.deps.webhooks.ListEvents(_failing(merchant_id))),
     )
     days = days_of(month.rows) if month else []
-    away = [name for name, answer in (("invoices", month), ("webhooks", dead)) if answer is None]
+    asked: dict[str, list[object]] = {"invoices": [month], "webhooks": [dead, failing]}
+    if reads_balance:
+        asked["withdrawals"] = [balance]
     return {
         "balance": balance,
         "month": month,
@@ -71,8 +74,13 @@ async def numbers_of(page: Page, req: Request) -> Mapping[str, Any]:
         "charts": charts_of(days, today) if days else [],
         "dead": _number(dead),
         "failing": _number(failing),
-        "away": away,
+        "away": away_of(asked),
     }
+
+
+def away_of(asked: Mapping[str, Sequence[object]]) -> list[str]:
+    """Returns the services of which an answer is missing, by all answers of each."""
+    return [service for service, answers in asked.items() if None in answers]
 
 
 async def _nothing() -> None:

@@ -16,6 +16,7 @@ from typing import Any, Final
 import pytest
 import requests
 
+from console.dashboard.numbers import away_of
 from console.surfaces import DASHBOARD
 from deploy.local.waiting import wait_until
 from fiatgate.invoices.v1 import invoices_pb2
@@ -292,6 +293,27 @@ def test_the_start_page_has_the_numbers_of_the_merchant(
     lines = list(csv.DictReader(io.StringIO(finance.get("/balance.csv").text)))
     assert lines[-1]["available_after"] == balance[1]
     assert market.paid["invoice_id"] in {line["invoice_id"] for line in lines}
+
+
+def test_the_start_page_names_the_services_that_are_away(market: Market) -> None:
+    finance, developer = market.members["finance"], market.members["developer"]
+    notice = "withdrawals does not answer: its numbers are missing here."
+    assert notice not in finance.get("/").text
+    with market.desk.stack.without("withdrawals"):
+        page = unescape(finance.get("/").text)
+        assert notice in page
+        assert "<dt>Balance</dt>" not in page
+        assert "The last 30 days" in page
+        assert "not answer" not in developer.get("/").text, "the balance is not for this role"
+
+
+def test_a_service_is_away_when_one_of_its_answers_is_missing() -> None:
+    asked: dict[str, list[object]] = {
+        "invoices": ["month"],
+        "webhooks": ["dead", None],
+        "withdrawals": [None],
+    }
+    assert away_of(asked) == ["webhooks", "withdrawals"]
 
 
 def first_transfer(person: Person) -> str:
