@@ -5,10 +5,11 @@ interrupted one.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from decimal import Decimal
 from pathlib import Path
 from typing import Final
 
-from demo.world import CURRENCIES, METHODS
+from demo.world import CURRENCIES, METHODS, DemoCurrency
 from fiatgate.catalog.v1 import catalog_pb2
 from fiatgate.catalog.v1.catalog_pb2_grpc import CatalogServiceStub
 from fiatgate.invoices.v1 import invoices_pb2
@@ -20,6 +21,7 @@ OWNER: Final = "owner@shop.example"
 SHOP: Final = "Demo shop"
 HOLDER: Final = "Alex Demo"
 CATEGORY: Final = "standard"
+COMMISSION: Final = "0.04"
 LOGOS: Final = Path(__file__).parent / "logos"
 NOWHERE: Final = "https://shop.example/webhooks"
 """A name that never resolves: set the shop's own address with `fiatgate merchants set`."""
@@ -33,20 +35,7 @@ def seed_catalog(catalog: CatalogServiceStub, *, migrated: bool = True) -> None:
     """
     by_code = {currency.code: currency for currency in CURRENCIES}
     for currency in by_code.values():
-        catalog.SetCurrency(
-            catalog_pb2.SetCurrencyRequest(
-                currency=catalog_pb2.Currency(
-                    code=currency.code,
-                    name=currency.name,
-                    symbol=currency.symbol,
-                    decimals=currency.decimals,
-                    min_amount=currency.min_amount,
-                    max_amount=currency.max_amount,
-                    markup="0.01",
-                    enabled=True,
-                )
-            )
-        )
+        catalog.SetCurrency(catalog_pb2.SetCurrencyRequest(currency=_made(currency)))
     for method in METHODS:
         currency = by_code[method.currency]
         kind = catalog_pb2.AccountKind.Value(f"ACCOUNT_KIND_{method.kind.upper()}")
@@ -70,6 +59,19 @@ def seed_catalog(catalog: CatalogServiceStub, *, migrated: bool = True) -> None:
     catalog.PullRates(catalog_pb2.PullRatesRequest())
 
 
+def _made(currency: DemoCurrency) -> catalog_pb2.Currency:
+    return catalog_pb2.Currency(
+        code=currency.code,
+        name=currency.name,
+        symbol=currency.symbol,
+        decimals=currency.decimals,
+        min_amount=currency.min_amount,
+        max_amount=currency.max_amount,
+        markup="0.01",
+        enabled=True,
+    )
+
+
 def seed_requisites(desk: DealDeskServiceStub) -> None:
     there = {
         (requisite.method_code, requisite.account)
@@ -86,7 +88,7 @@ def seed_requisites(desk: DealDeskServiceStub) -> None:
 
 
 def seed_merchant(merchants: MerchantsServiceStub, *, callback_url: str = NOWHERE) -> merchants_pb2.Merchant:
-    merchants.SetCategory(merchants_pb2.SetCategoryRequest(code=CATEGORY, commission="0.04"))
+    merchants.SetCategory(merchants_pb2.SetCategoryRequest(code=CATEGORY, commission=COMMISSION))
     return merchants.CreateMerchant(
         merchants_pb2.CreateMerchantRequest(
             name=SHOP,
@@ -121,21 +123,52 @@ def new_key(
 def others(
     merchants: MerchantsServiceStub, catalog: CatalogServiceStub, desk: DealDeskServiceStub
 ) -> Iterator[str]:
-    """Returns in words what is there and was not made here: merchants, methods, requisites."""
+    """Returns in words what is there and was not made here: merchants, categories, currencies, methods, requisites.
+
+    Before the demo merchant is made, a currency or category with other values than the demo's is somebody else's: the
+    demo would replace them. Afterwards an operator may have changed those of the demo.
+    """
     listed = merchants.ListMerchants(merchants_pb2.ListMerchantsRequest()).merchants
     names = [each.name for each in listed if (each.owner_email, each.name) != (OWNER, SHOP)]
     yield from _counted("merchant", names)
+    is_made = len(names) < len(listed)
+    categories = merchants.ListCategories(merchants_pb2.ListCategoriesRequest()).categories
+    yield from _counted(
+        "category",
+        [
+            each.code
+            for each in categories
+            if each.code != CATEGORY or (not is_made and Decimal(each.commission) != Decimal(COMMISSION))
+        ],
+        "categories",
+    )
+    content = catalog.GetCatalog(catalog_pb2.GetCatalogRequest())
+    made = {currency.code: _compared(_made(currency)) for currency in CURRENCIES}
+    yield from _counted(
+        "currency",
+        [
+            each.code
+            for each in content.currencies
+            if each.code not in made or (not is_made and _compared(each) != made[each.code])
+        ],
+        "currencies",
+    )
     ours = {(method.code, method.name) for method in METHODS}
-    methods = catalog.GetCatalog(catalog_pb2.GetCatalogRequest()).methods
     yield from _counted(
         "payment method",
-        [each.method_code for each in methods if (each.method_code, each.name) not in ours],
+        [each.method_code for each in content.methods if (each.method_code, each.name) not in ours],
     )
     requisites = desk.ListRequisites(invoices_pb2.ListRequisitesRequest()).requisites
     yield from _counted("requisite", [each.method_code for each in requisites if each.holder != HOLDER])
 
 
-def _counted(noun: str, names: list[str]) -> Iterator[str]:
+def _compared(currency: catalog_pb2.Currency) -> tuple[object, ...]:
+    numbers = (currency.min_amount, currency.max_amount, currency.markup)
+    texts = (currency.name, currency.symbol, currency.decimals, currency.enabled)
+    return (*texts, *(Decimal(each) for each in numbers))
+
+
+def _counted(noun: str, names: list[str], several: str = "") -> Iterator[str]:
     if names:
         few = ", ".join(names[:3]) + (", …" if len(names) > 3 else "")
-        yield f"{len(names)} {noun}{'s' * (len(names) > 1)} ({few})"
+        yield f"{len(names)} {noun if len(names) == 1 else several or f'{noun}s'} ({few})"

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 import requests
 
+from cli import connection
 from demo import rates, seeding
 from demo.webhooks import Delivery, Inbox, is_signed
+from demo.world import CURRENCIES
 from deploy.local.ports import free_ports
 from deploy.local.waiting import wait_until
 from tests.cli.command_line import Ended, Fiatgate, run
@@ -110,6 +114,33 @@ def test_invented_accounts_are_not_made_beside_real_ones(
             refused = refusal(run(*words))
             assert refused["code"] == "OTHERS_THERE"
             assert "Use an empty installation" in refused["message"]
+
+
+def others() -> tuple[int, int]:
+    """How many categories and currencies the demo takes for those of others."""
+    found = "; ".join(seeding.others(connection.merchants(), connection.catalog(), connection.desk()))
+    counts = [re.search(rf"(\d+) {noun}(y|ies) ", found) for noun in ("categor", "currenc")]
+    categories, currencies = (0 if count is None else int(count[1]) for count in counts)
+    return categories, currencies
+
+
+def test_currencies_and_categories_of_others_are_counted_and_not_replaced(
+    fiatgate: Fiatgate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The stack has the demo's: to a demo with other values they are somebody else's until its merchant is made."""
+    categories, currencies = others()
+    first, *rest = CURRENCIES
+    monkeypatch.setattr(seeding, "CURRENCIES", (replace(first, max_amount="77"), *rest))
+    monkeypatch.setattr(seeding, "COMMISSION", "0.07")
+    assert others() == (categories, currencies), "an operator may change the demo's"
+    monkeypatch.setattr(seeding, "SHOP", "A demo shop that was never made")
+    assert others() == (categories + 1, currencies + 1)
+    monkeypatch.setattr(seeding, "CURRENCIES", CURRENCIES)
+    monkeypatch.setattr(seeding, "COMMISSION", "0.04")
+    assert others() == (categories, currencies), "an interrupted first run goes on"
+    monkeypatch.setattr(seeding, "CURRENCIES", tuple(rest))
+    monkeypatch.setattr(seeding, "CATEGORY", "another")
+    assert others() == (categories + 1, currencies + 1)
 
 
 def test_an_installation_that_is_not_for_trials_has_no_demo(elsewhere: pytest.MonkeyPatch) -> None:
