@@ -7,12 +7,14 @@ import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from tests.faults.checker import Evidence
 from tests.faults.shoppers import LATER
 
 Line = Mapping[str, Any]
+KINDS: Final = ("create", "mark", "confirm")
+"""The calls of a purchase that succeeds."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,11 +43,23 @@ def calls(clients: Iterable[Line], steps: Iterable[Line]) -> list[Call]:
     return sorted((*http, *rpc), key=lambda call: call.ended)
 
 
-def longest_gap_seconds(found: Sequence[Call], what: str, *, since_seconds: float) -> float:
-    """Returns the longest time without a call of this kind that was done, from the last one before a time on."""
+def longest_gap_seconds(
+    found: Sequence[Call], what: str, *, load: tuple[float, float], since_seconds: float
+) -> float:
+    """Returns the longest time without a call of this kind that was done, from the last one before a time on.
+
+    load  its beginning and its end: before the first call and after the last one is a gap, too
+    """
+    began, ended = load
     ends = [call.ended for call in found if call.what == what and call.well]
-    gaps = (later - sooner for sooner, later in itertools.pairwise(ends) if later > since_seconds)
-    return max(gaps, default=0.0)
+    marks = sorted([began, *ends, max([ended, *ends])])
+    return max(later - sooner for sooner, later in itertools.pairwise(marks) if later > since_seconds)
+
+
+def never_again(found: Sequence[Call], *, since_seconds: float) -> list[str]:
+    """Returns a line for each kind of call that is made and of which none was done after a time."""
+    done = {call.what for call in found if call.well and call.ended > since_seconds}
+    return [f"no {what} was done after the event" for what in KINDS if what not in done]
 
 
 def failing_seconds(found: Sequence[Call], *, since_seconds: float) -> float:

@@ -13,7 +13,15 @@ from kit.base.clock import monotonic_seconds
 from tests.e2e.market import Shop, patiently
 from tests.failover.arena import Arena
 from tests.failover.events import EVENTS
-from tests.failover.figures import calls, failing_seconds, longest_gap_seconds, lost_deals, lost_invoices
+from tests.failover.figures import (
+    KINDS,
+    calls,
+    failing_seconds,
+    longest_gap_seconds,
+    lost_deals,
+    lost_invoices,
+    never_again,
+)
 from tests.failover.load import Load
 from tests.faults import checker
 from tests.faults.journal import Journal, NotingReceiver, lines
@@ -64,8 +72,9 @@ class Figures:
 
 @dataclass(frozen=True, kw_only=True)
 class _Course:
-    """When what was, and what should not have been."""
+    """When what was, and what should not have been. `load`: from when to when purchases began."""
 
+    load: tuple[float, float]
     began: float
     in_step: float
     settled_seconds: float
@@ -106,8 +115,7 @@ def run_round(
     invoices, deals = lost_invoices(seen), lost_deals(seen, steps)
     unverified = _verify(arena)
     gaps = {
-        what: longest_gap_seconds(made, what, since_seconds=course.began)
-        for what in ("create", "mark", "confirm")
+        what: longest_gap_seconds(made, what, load=course.load, since_seconds=course.began) for what in KINDS
     }
     return Figures(
         event=event,
@@ -123,7 +131,14 @@ def run_round(
         lost_invoices=len(invoices),
         lost_deals=len(deals),
         verified=not unverified,
-        violations=[*course.found, *checker.violations(seen), *deals, *unverified, *_late(steps)],
+        violations=[
+            *course.found,
+            *never_again(made, since_seconds=course.began),
+            *checker.violations(seen),
+            *deals,
+            *unverified,
+            *_late(steps),
+        ],
     )
 
 
@@ -137,6 +152,7 @@ def _course(
     per_second: int,
     tell: Callable[[str], None],
 ) -> _Course:
+    load_began = monotonic_seconds()
     with Load(shoppers, per_second=per_second, seed=seed) as load:
         threading.Event().wait(BEFORE_SECONDS)
         began = monotonic_seconds()
@@ -145,6 +161,7 @@ def _course(
         in_step = monotonic_seconds()
         tell(f"three nodes in step {in_step - began:.1f} s after the event began")
         threading.Event().wait(CALM_SECONDS)
+        load_ended = monotonic_seconds()
     quiet = monotonic_seconds()
     left = settle(arena, [shop.merchant_id for shop in shops])
     settled_seconds = monotonic_seconds() - quiet
@@ -153,7 +170,12 @@ def _course(
     if left:
         found.append(f"not settled: {left}")
     return _Course(
-        began=began, in_step=in_step, settled_seconds=settled_seconds, purchases=load.begun, found=found
+        load=(load_began, load_ended),
+        began=began,
+        in_step=in_step,
+        settled_seconds=settled_seconds,
+        purchases=load.begun,
+        found=found,
     )
 
 

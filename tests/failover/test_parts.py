@@ -8,7 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from tests.failover.events import EVENTS
-from tests.failover.figures import calls, failing_seconds, longest_gap_seconds, lost_deals, lost_invoices
+from tests.failover.figures import (
+    calls,
+    failing_seconds,
+    longest_gap_seconds,
+    lost_deals,
+    lost_invoices,
+    never_again,
+)
 from tests.failover.witness import told
 from tests.faults.checker import Evidence
 
@@ -53,9 +60,26 @@ def step(what: str, id: str, *, ended: float = 1, refused: str | None = None) ->
 def test_a_gap_is_between_two_that_were_done_and_ends_after_the_event() -> None:
     answers = [created(ended=ended) for ended in (10, 30, 31, 38, 39)] + [created(ended=33, http=503)]
     made = calls(answers, [step("mark", "invoice", ended=45)])
-    assert longest_gap_seconds(made, "create", since_seconds=30.5) == 7, "the gap of 20 was before"
-    assert longest_gap_seconds(made, "create", since_seconds=29) == 20, "the event fell into it"
-    assert longest_gap_seconds(made, "confirm", since_seconds=0) == 0
+
+    def gap(what: str, *, since: float, began: float = 8, ended: float = 40) -> float:
+        return longest_gap_seconds(made, what, load=(began, ended), since_seconds=since)
+
+    assert gap("create", since=30.5) == 7, "the gap of 20 was before"
+    assert gap("create", since=29) == 20, "the event fell into it"
+    assert gap("create", since=30.5, ended=60) == 21, "none was done any more"
+    assert gap("create", since=9, began=-15) == 25, "none was done before"
+    assert gap("confirm", since=30.5) == 32, "none was done at all"
+    assert gap("mark", since=30.5) == 37, "done after no purchase began any more"
+
+
+def test_what_was_never_done_again_is_a_violation() -> None:
+    made = calls(
+        [created(ended=10), created(ended=33, http=503)],
+        [step("mark", "invoice", ended=45), step("confirm", "deal", ended=45, refused="DB_UNAVAILABLE")],
+    )
+    after = [f"no {what} was done after the event" for what in ("create", "confirm")]
+    assert never_again(made, since_seconds=30) == after
+    assert never_again(made, since_seconds=9) == after[1:]
 
 
 def test_calls_fail_until_the_last_one_that_was_to_be_asked_again() -> None:
