@@ -153,5 +153,5 @@ def charts_of(days: Sequence[Day], today: date) -> list[charts.Chart]:
     series = [("created", [each.created for each in shown]), ("paid", [each.confirmed for each in shown])]
     return [
         charts.bars("Due to you, USDT", labels, [each.credited_usdt for each in shown], unit="USDT"),
-        charts.lines("Invoices", labels, series),
+        charts.lines("Invoices", labels, series, counts=True),
     ]

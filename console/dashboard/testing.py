@@ -20,9 +20,11 @@ ID_MOST_DIGITS: Final = 18
 REFUSALS: Final = {
     "WEBHOOK_NOT_FOUND": "There is no default address to send to. Set one, or open a webhook and test its address.",
     "API_KEY_NOT_FOUND": "There is no active API key, whose secret would sign it. Make a key first.",
-    "WEBHOOK_RESEND_COOLDOWN": "A test was sent a moment ago. Wait ten seconds.",
+    "WEBHOOK_RESEND_COOLDOWN": "A test was sent a moment ago. The next one can be sent in {seconds} s.",
     "RATE_LIMITED": "Two requests to your server are under way. Wait for their end.",
 }
+COOLDOWN_SECONDS: Final = 10
+"""Between two tests of a merchant, from the start of the first; the webhooks service holds it."""
 SENDERS: Final = frozenset({"owner", "developer"})
 
 
@@ -48,13 +50,18 @@ class SendTestPage(Page):
         except Refused as refused:
             if refused.reason not in REFUSALS:
                 raise
-            await self._show(req, resp, event, status=422, problem=REFUSALS[refused.reason])
+            wait = int(refused.metadata.get("retry_after_seconds", "0"))
+            problem = REFUSALS[refused.reason].format(seconds=wait)
+            await self._show(req, resp, event, status=422, problem=problem, wait_seconds=wait)
         else:
-            await self._show(req, resp, event, tested=tested, body=tested.request_body.decode())
+            wait = max(0, COOLDOWN_SECONDS - tested.duration_ms // 1000)
+            body = tested.request_body.decode()
+            await self._show(req, resp, event, tested=tested, body=body, wait_seconds=wait)
 
     async def _show(self, req: Request, resp: falcon.asgi.Response, event: str, **values: Any) -> None:
         url = await self._url_of(req, event)
-        self.show(req, resp, "dashboard-test", url=url, event=event, **{"tested": None, "body": ""} | values)
+        without: dict[str, Any] = {"tested": None, "body": "", "wait_seconds": 0}
+        self.show(req, resp, "dashboard-test", url=url, event=event, **without | values)
 
     async def _url_of(self, req: Request, event: str) -> str:
         """Returns the address of an event of the merchant, or the merchant's default one; empty: it has none."""

@@ -126,7 +126,7 @@ def charts_of(found: Found) -> list[charts.Chart]:
     made = [charts.bars("Turnover, USDT", labels, [turnover[key] for key in shown], unit="USDT")]
     if len(shown) > 1 and by == "day":
         series = [(name, [counts[key][at] for key in shown]) for at, name in enumerate(_STEPS)]
-        made.append(charts.lines("From created to confirmed", labels, series))
+        made.append(charts.lines("From created to confirmed", labels, series, counts=True))
     return made
 
 

@@ -97,17 +97,19 @@ def lines(
     series: Sequence[tuple[str, Sequence[Decimal | int | None]]],
     *,
     from_zero: bool = True,
+    counts: bool = False,
 ) -> Chart:
     """Returns a line for each named series; None leaves the point out. Values are not below zero.
 
     from_zero  whether the axis begins at zero; else below the least value, so that small changes are seen
+    counts     whether the values are counts: all numbers of the axis are whole
     """
     names = _last(labels)
     numbers = [[None if each is None else Decimal(each) for each in _last(values)] for _, values in series]
     known = [each for row in numbers for each in row if each is not None]
     most = max(known, default=Decimal(0))
     floor, span = (Decimal(0), most) if from_zero or not known else floor_of(min(known), most)
-    top = scale_of(max(most - floor, span))
+    top = scale_of(max(most - floor, span), counts=counts)
     slot = Decimal(WIDTH - LEFT - RIGHT) / max(len(names) - 1, 1)
     points = [
         " ".join(
@@ -130,13 +132,16 @@ def floor_of(least: Decimal, most: Decimal) -> tuple[Decimal, Decimal]:
     return least // step * step, span
 
 
-def scale_of(most: Decimal) -> Decimal:
-    """Returns the top of an axis for values up to `most`: a round number that the grid divides into round steps."""
+def scale_of(most: Decimal, *, counts: bool = False) -> Decimal:
+    """Returns the top of an axis for values up to `most`: a round number that the grid divides into round steps, for
+    counts into whole ones.
+    """
     if most <= 0:
         return Decimal(LINES)
-    step = most / LINES
+    step = max(most / LINES, Decimal(1)) if counts else most / LINES
     unit = Decimal(1).scaleb(step.adjusted())
-    return LINES * unit * next(each for each in _STEPS if each * unit >= step)
+    steps = (unit * each for each in _STEPS)
+    return LINES * next(each for each in steps if each >= step and (not counts or each % 1 == 0))
 
 
 def text_of(number: Decimal) -> str:

@@ -13,6 +13,22 @@ PHONE: Final = ViewportSize(width=320, height=640)
 PAPER: Final = ViewportSize(width=718, height=1046)
 """A4 without its margins, in CSS pixels."""
 INK: Final = "getComputedStyle(document.body).color"
+LABELS: Final = """() => [...document.querySelectorAll(".list td[data-label]")].flatMap((cell) => {
+  const box = cell.getBoundingClientRect(), label = getComputedStyle(cell, "::before");
+  if (!box.height || label.content === "none") return [];
+  const width = parseFloat(label.width), height = parseFloat(label.height), range = document.createRange();
+  range.selectNodeContents(cell);
+  const pen = document.createElement("canvas").getContext("2d");
+  pen.font = label.font;
+  const lines = Math.round(height / parseFloat(label.lineHeight));
+  const isLower = height > box.height + 1, isWider = pen.measureText(cell.dataset.label).width > width * lines + 1;
+  const isUnder = [...range.getClientRects()].some((each) => each.width > 1 && each.left < box.left + width);
+  return isLower || isWider || isUnder ? [cell.dataset.label] : [];
+})"""
+"""Labels of a table's cards that are higher or wider than their place, or have a value over them."""
+AXES: Final = """() => [...document.querySelectorAll(".chart text")].map((each) => each.getBoundingClientRect())
+  .filter((each) => each.width && (each.height < 10 || each.left < 0 || each.right > innerWidth)).length"""
+"""Texts of charts that are too small to be read, or cut off."""
 FITS: Final = "document.documentElement.scrollWidth <= window.innerWidth"
 
 
@@ -44,6 +60,8 @@ def looks_right(page: Page, name: str) -> None:
     page.emulate_media(color_scheme="light")
     page.set_viewport_size(PHONE)
     _seen(page, f"{name}-phone")
+    assert page.evaluate(LABELS) == [], f"labels of {name} overlap"
+    assert page.evaluate(AXES) == 0, f"the axes of {name} cannot be read"
     page.evaluate("document.documentElement.style.fontSize = '200%'")
     assert page.evaluate(FITS), f"{name} is cut off with large text"
     page.evaluate("document.documentElement.style.fontSize = ''")

@@ -25,6 +25,14 @@ def test_the_scale_ends_at_a_round_number_above_all_values(most: str, top: str) 
     assert scale_of(Decimal(most)) == Decimal(top)
 
 
+@pytest.mark.parametrize(
+    ("most", "top"), [(0, 4), (1, 4), (2, 4), (7, 8), (9, 20), (10, 20), (99, 100), (950, 1000)]
+)
+def test_an_axis_of_counts_has_whole_numbers_only(most: int, top: int) -> None:
+    chart = lines("Invoices", ["1", "2"], [("created", [0, most])], counts=True)
+    assert [each.text for each in chart.ticks] == [f"{top // 4 * each:,}" for each in range(5)]
+
+
 def test_a_line_leaves_out_days_without_a_value() -> None:
     chart = lines("Minutes", ["1", "2", "3"], [("median", [Decimal(3), None, Decimal(6)])])
     ((name, points),) = chart.series

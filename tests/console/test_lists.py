@@ -105,7 +105,7 @@ def test_keys_move_over_rows_and_enter_opens_one(people: Page) -> None:
 
 def test_the_help_lists_the_keys_of_the_page_and_switches_them_off(people: Page) -> None:
     people.keyboard.press("?")
-    dialog = people.get_by_role("dialog", name="Keys")
+    dialog = people.get_by_role("dialog", name="Keyboard")
     expect(dialog).to_contain_text("next and previous row")
     expect(dialog).to_contain_text("Invite a person")
     dialog.get_by_label("Single keys work in this browser").uncheck()

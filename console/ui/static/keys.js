@@ -52,7 +52,7 @@ function help() {
     meaning.textContent = name;
     list.append(term, meaning);
   }
-  const heading = Object.assign(document.createElement("h2"), { textContent: "Keys", id: "keys-help" });
+  const heading = Object.assign(document.createElement("h2"), { textContent: "Keyboard", id: "keys-help" });
   dialog.setAttribute("aria-labelledby", "keys-help");
   const off = Object.assign(document.createElement("input"), { type: "checkbox", checked: !localStorage.getItem(OFF) });
   off.addEventListener("change", () => (off.checked ? localStorage.removeItem(OFF) : localStorage.setItem(OFF, "1")));

@@ -5,3 +5,18 @@ for (const bar of document.querySelectorAll("[data-lapses]")) {
   const empty = () => { bar.value = Math.max(0, (100 * (end + skew - Date.now())) / whole); };
   setInterval(empty, 1000);
 }
+
+// A button that the server would refuse for some seconds can be pressed after them.
+for (const button of document.querySelectorAll("[data-waits]")) {
+  const end = performance.now() + Number(button.dataset.waits) * 1000;
+  const left = button.form.querySelector("[data-waited]");
+  button.disabled = true;
+  const timer = setInterval(() => {
+    const seconds = Math.ceil((end - performance.now()) / 1000);
+    left.textContent = Math.max(1, seconds);
+    if (seconds > 0) return;
+    clearInterval(timer);
+    button.disabled = false;
+    left.closest("p").hidden = true;
+  }, 250);
+}
