@@ -149,6 +149,25 @@ def test_a_deal_that_was_lost_or_replaced_is_refused_and_nothing_is_changed(
     assert found.status is InvoiceStatus.PENDING
 
 
+def test_a_deal_that_went_on_is_refused_and_holds_up_no_other(connected: World) -> None:
+    """No step leads from an appeal to the end of its time."""
+    first, second = connected.with_deal(), connected.with_deal()
+    lost_end(connected, first, Trigger.EXPIRE)
+    with connected.deps.db.transaction() as tx:
+        _appealed(connected, tx, first)
+    lost_end(connected, second, Trigger.CONFIRM)
+    page = restored(connected)
+    assert first.invoice_id in page.refused
+    assert second.invoice_id in page.restored
+
+
+def _appealed(world: World, tx: Session, deal: Deal) -> None:
+    invoice, locked = lifecycle.locked_by_deal(tx, deal.id)
+    lifecycle.advance(
+        tx, world.deps, invoice, locked, Trigger.APPEAL_BY_OPERATOR, now=world.clock.now(), actor="operator"
+    )
+
+
 def test_an_invoice_that_is_gone_is_named_with_what_its_merchant_was_told(connected: World) -> None:
     deal = connected.with_deal()
     fact = lost_end(connected, deal, Trigger.CONFIRM)

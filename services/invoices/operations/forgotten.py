@@ -176,3 +176,5 @@ def _take_steps(
             else None,
             event_id=event_id,
         )
+    if invoice.status == InvoiceStatus.PENDING:
+        raise _Differs("no step leads from the state of its deal to that of the fact")
