@@ -29,11 +29,20 @@ def check_forgotten(findings: Findings, advance: Advance, *, since: datetime) ->
             since=timestamp_from(since), after_seq=after_seq, limit=FACTS_PAGE
         )
         page = connection.invoices().ListForgottenFacts(request, timeout=CALL_SECONDS)
+        if after_seq == 0 and page.HasField("begins_at") and datetime_from(page.begins_at) > since:
+            findings.wrong("facts of NATS", _begins_later(datetime_from(page.begins_at), since))
         findings.count("facts of NATS", page.read)
         for each in page.facts:
             findings.wrong("facts of NATS", _forgotten(each))
         advance(page.read)
         after_seq, more = page.last_seq, page.more
+
+
+def _begins_later(begins_at: datetime, since: datetime) -> str:
+    return (
+        f"the stream begins at {begins_at:%Y-%m-%dT%H:%M:%SZ}, after {since:%Y-%m-%dT%H:%M:%SZ}: what the databases "
+        "lost of the time between, it can't show. Read the logs of that time"
+    )
 
 
 def _forgotten(forgotten: invoices_pb2.ForgottenFact) -> str:
@@ -47,7 +56,7 @@ def _forgotten(forgotten: invoices_pb2.ForgottenFact) -> str:
     if forgotten.status == invoices_pb2.INVOICE_STATUS_UNSPECIFIED:
         return f"{says}, but invoices has lost it: tell the merchant, and keep this line as its only trace"
     if forgotten.status == invoices_pb2.INVOICE_STATUS_PENDING:
-        return f"{says}, but it is pending: --repair ends it as the fact says"
+        return f"{says}, but it is pending: --repair ends it as the fact says if it still has the fact's deal"
     return f"{says}, but it is {_name(forgotten.status)}: the merchant may have been told both"
 
 

@@ -81,6 +81,8 @@ def verify(
     """
     if accept and not mend:
         raise typer.BadParameter("it needs --repair", param_hint="--accept")
+    if since is not None and since > SystemClock().now():
+        raise typer.BadParameter("the time is in the future", param_hint="--since")
     scope = _Scope(grace_seconds=grace_seconds, known=_known(heads), since=since)
     findings = _verify(scope, quiet=as_json)
     repairs = Repairs()
@@ -195,7 +197,10 @@ def _report_repairs(repairs: Repairs) -> None:
         show(f"[bold red]not announced[/bold red]  invoice {invoice_id}: nothing proves it")
     for invoice_id in repairs.unlike:
         show(
-            f"[bold red]not restored[/bold red]  invoice {invoice_id}: its deal is not that of its signed fact any more"
+            f"[bold red]not restored[/bold red]  invoice {invoice_id}: it has no deal, or not that of its signed fact. "
+            "Where the customer chose the method after TIME, choose it again and repeat --repair: "
+            f"[bold]fiatgate checkout select {invoice_id} METHOD[/bold], "
+            f"[bold]fiatgate checkout mark-paid {invoice_id}[/bold]"
         )
     for approval_id in repairs.requested:
         show(

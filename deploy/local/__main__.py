@@ -25,7 +25,8 @@ def main() -> int:
     run.add_argument(
         "--serve-only",
         action="store_true",
-        help="answer calls, but expire, credit and deliver nothing: to look at restored databases first",
+        help="services answer the operator, but expire, credit and deliver nothing, without gateway and consoles: to "
+        "look at restored databases first",
     )
     run.add_argument(
         "--inner-ports",

@@ -11,7 +11,15 @@ from deploy.local.plan import DASHBOARD, DESK, Plan
 
 
 def announce(console: Console, plan: Plan, *, seconds: float) -> None:
-    """Prints it. Makes a new demo invoice when the last one has ended."""
+    """Prints it, or in mode "serve" what does not run. Makes a new demo invoice when the last one has ended."""
+    if plan.serve_only:
+        _line(
+            console,
+            "serve only",
+            "the services answer .venv/bin/fiatgate; gateway, consoles and workers do not run",
+        )
+        console.print("Ctrl-C stops it; what it stored stays.", style="dim")
+        return
     demo = plan.home.demo()
     if demo is None:
         raise RuntimeError(f"{plan.home.demo_file} vanished")

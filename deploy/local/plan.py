@@ -75,6 +75,7 @@ class Plan:
     metrics: Mapping[str, list[str]]  # the addresses at which each process answers scrapes
     prometheus: Prometheus | None
     programs: list[Program]
+    serve_only: bool = False
 
     @property
     def url(self) -> str:
@@ -88,7 +89,9 @@ class Plan:
 
     @property
     def probed(self) -> list[str]:
-        """The addresses below which every HTTP process answers `/healthz` and `/readyz`."""
+        """The addresses below which every HTTP process answers `/healthz` and `/readyz`; none in mode "serve"."""
+        if self.serve_only:
+            return []
         binds = [self.environment[f"{PREFIX}{each.variables}_BIND"] for each in (DESK, DASHBOARD)]
         return [self.url, *(f"http://{bind}" for bind in binds)]
 
@@ -127,7 +130,8 @@ def make_plan(
     """Chooses free inner ports and returns settings and processes.
 
     `caller` is the environment of `make run`: its `FIATGATE_*` replace the values chosen here. `mode` is that of the
-    services: "run", or "serve" without their workers.
+    services: "run", or "serve" without their workers; then nothing with HTTP starts either, so nobody outside
+    changes anything.
     """
     own = _settings_of(caller)
     secrets = home.secrets()
@@ -172,6 +176,7 @@ def make_plan(
         metrics=metrics,
         prometheus=prometheus,
         programs=_programs(postgres, nats, rates_port, private, prometheus, mode=mode),
+        serve_only=mode == "serve",
     )
 
 
@@ -185,7 +190,7 @@ def _programs(
     mode: str,
 ) -> list[Program]:
     services = [(name, "services", (f"services.{name}", mode)) for name in SERVICES]
-    http = [(each.name, "edge", each.module) for each in HTTP]
+    http = [] if mode == "serve" else [(each.name, "edge", each.module) for each in HTTP]
     return [
         *_data_programs(postgres, nats, rates_port),
         *(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -25,6 +26,7 @@ from deploy.local.ports import is_free
 from deploy.local.supervision import ROOT, STOP_SECONDS, Supervisor, last_lines, trim_logs
 from deploy.local.waiting import wait_until
 from kit.base.clock import monotonic_seconds
+from kit.base.services import SERVICES
 
 _START_SECONDS = 120
 _STOP_SECONDS = 3 * STOP_SECONDS + 10  # three groups, one after the other
@@ -125,6 +127,9 @@ class Runner:
             for group in _GROUPS_ON_DATABASES:
                 self._supervisor.start_group(group)
             self._supervisor.configure(plan)  # for a supervisord that has to be started again
+        if plan.serve_only:  # what a restore brought back is only looked at
+            self._wait_until_serving(plan, status)
+            return plan, lock
         # Beside the start of the services: it waits for accounts itself.
         inviting = self._start_module(_DEMO_PEOPLE) if self._home.demo() else None
         self._wait_until_ready(plan, status)
@@ -165,10 +170,27 @@ class Runner:
         return bool(self._supervisor.programs())
 
     def _wait_until_ready(self, plan: Plan, status: Status) -> None:
+        def ready() -> bool:
+            # Several times: each of the gateway's workers must have found the services.
+            return all(_answers(f"{url}/healthz") for url in plan.probed) and all(
+                _answers(f"{url}/readyz") for url in plan.probed for _ in range(_READY_ANSWERS)
+            )
+
+        self._wait_for_programs(ready, f"{', '.join(plan.probed)} to be ready", status)
+
+    def _wait_until_serving(self, plan: Plan, status: Status) -> None:
+        addresses = [plan.environment[f"FIATGATE_{each.upper()}_ADDRESS"] for each in SERVICES]
+
+        def serving() -> bool:
+            return all(_accepts(address) for address in addresses)
+
+        self._wait_for_programs(serving, "the services to answer", status)
+
+    def _wait_for_programs(self, condition: Callable[[], bool], what: str, status: Status) -> None:
         starts: dict[str, set[int]] = defaultdict(set)
         status.update("Starting the services ...")
 
-        def ready() -> bool:
+        def holds() -> bool:
             if not self._supervisor_answers():
                 return False
             for program in self._supervisor.programs().values():
@@ -176,12 +198,9 @@ class Runner:
                 if program.refuses_settings or len(starts[program.name]) > _STARTS_BEFORE_GIVING_UP:
                     log = last_lines(program.log)
                     raise CannotStart(f"{program.name} does not start; {program.log} ends:\n{log}")
-            # Several times: each of the gateway's workers must have found the services.
-            return all(_answers(f"{url}/healthz") for url in plan.probed) and all(
-                _answers(f"{url}/readyz") for url in plan.probed for _ in range(_READY_ANSWERS)
-            )
+            return condition()
 
-        self._wait(ready, f"{', '.join(plan.probed)} to be ready", timeout_seconds=_START_SECONDS)
+        self._wait(holds, what, timeout_seconds=_START_SECONDS)
 
     def _wait(self, condition: Callable[[], bool], what: str, *, timeout_seconds: float) -> None:
         def holds() -> bool:
@@ -261,6 +280,15 @@ def _already_runs(home: Home) -> str:
         f"Ctrl-C where it was started stops it, or: kill {stack['process_id']}\n"
         "A second one beside it: FIATGATE_HOME=.fiatgate-2 make run PORT=8081"
     )
+
+
+def _accepts(address: str) -> bool:
+    host, _, port = address.rpartition(":")
+    try:
+        with socket.create_connection((host, int(port)), timeout=2):
+            return True
+    except OSError:
+        return False
 
 
 def _answers(url: str) -> bool:

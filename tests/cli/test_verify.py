@@ -135,7 +135,7 @@ def test_a_lost_webhook_event_is_found_rebuilt_and_sent(
 def test_after_a_restore_lost_invoices_are_named_with_what_others_know(
     fiatgate: Fiatgate, sold: Sold
 ) -> None:
-    since = ("--since", "1h")
+    since = ("--since", fiatgate("invoices", "show", sold.invoice_id)["created_at"])
     report = json.loads(verify(*since).out)
     assert (report["ok"], report["to_look_up"]) == (True, [])
     assert report["checked"]["facts of NATS"] >= 1
@@ -157,6 +157,16 @@ def test_after_a_restore_lost_invoices_are_named_with_what_others_know(
         == f"credits: credit of {sold.merchant_usdt} USDT for an unknown invoice {sold.invoice_id}: {told}"
     )
     assert event == f"webhooks: event of invoice {sold.invoice_id}, which is unknown or not finished: {told}"
+
+
+def test_a_stream_that_is_younger_than_the_restore_point_is_no_all_clear(
+    fiatgate: Fiatgate, sold: Sold
+) -> None:
+    (told,) = problems(verify("--since", "1000d"))
+    assert told.startswith("facts of NATS: the stream begins at 20")
+    refused = run("verify", "--since", "2999-01-01")
+    assert refused.exit_code == 2
+    assert "the time is in the future" in refused.err
 
 
 COMPLETED = """

@@ -44,6 +44,16 @@ def test_the_callers_settings_reach_every_process(plan: Plan) -> None:
     assert "PATH" not in plan.environment
 
 
+def test_to_look_at_restored_databases_nothing_with_http_starts(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    home.prepare()
+    looking = make_plan(home, port=18080, caller={}, mode="serve")
+    programs = {program.name: program for program in looking.programs}
+    assert set(programs) == {"postgres", "nats", "demo-rates", *SERVICES}
+    assert all(programs[service].command[-1] == "serve" for service in SERVICES)
+    assert looking.probed == []
+
+
 def test_the_callers_settings_win_over_the_stacks_own(tmp_path: Path) -> None:
     caller = {
         "FIATGATE_PUBLIC_URL": "https://pay.example",

@@ -5,6 +5,7 @@ import queue
 import threading
 import uuid
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -238,6 +239,28 @@ def test_a_deleted_stream_is_made_again_and_can_be_told_from_the_old_one(bus: Bu
     assert first is not None
     assert bus.stream_seen is not None
     assert bus.stream_seen.created_at > first.created_at
+    page = bus.read(since=first.created_at, limit=10)
+    assert page.begins_at == bus.stream_seen.created_at
+
+
+def test_a_reader_hears_from_which_time_on_the_stream_is_whole(bus: Bus) -> None:
+    def begins_at() -> datetime:
+        return bus.read(since=datetime(2026, 1, 1, tzinfo=UTC), limit=1000).begins_at
+
+    async def remove() -> None:
+        await bus._client.jsm().purge_stream("FIATGATE")
+
+    subject = "fiatgate.test.whole"
+    bus.publish([_fact(subject)])
+    before = begins_at()
+    bus.publish([_fact(subject)])
+    assert begins_at() == before
+    (*_, newest) = bus.read(since=before, limit=1000).facts
+    bus._loop.call(remove, timeout_seconds=5)
+    assert begins_at() == newest.stored_at, "an empty stream: after the last that was removed"
+    bus.publish([_fact(subject)])
+    (left,) = bus.read(since=before, limit=1000).facts
+    assert begins_at() == left.stored_at > newest.stored_at
 
 
 def test_a_connection_given_up_for_good_ends_the_worker_that_watches_it(bus: Bus) -> None:

@@ -1120,12 +1120,17 @@ class ListForgottenFactsResponse(_message.Message):
     READ_FIELD_NUMBER: _builtins.int
     LAST_SEQ_FIELD_NUMBER: _builtins.int
     MORE_FIELD_NUMBER: _builtins.int
+    BEGINS_AT_FIELD_NUMBER: _builtins.int
     read: _builtins.int
     """Number of facts that were compared."""
     last_seq: _builtins.int
     more: _builtins.bool
     @_builtins.property
     def facts(self) -> _containers.RepeatedCompositeFieldContainer[Global___ForgottenFact]: ...
+    @_builtins.property
+    def begins_at(self) -> _timestamp_pb2.Timestamp:
+        """Facts of before then are not in NATS any more: its stream is not older, or they were removed from its beginning."""
+
     def __init__(
         self,
         *,
@@ -1133,10 +1138,11 @@ class ListForgottenFactsResponse(_message.Message):
         read: _builtins.int = ...,
         last_seq: _builtins.int = ...,
         more: _builtins.bool = ...,
+        begins_at: _timestamp_pb2.Timestamp | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["begins_at", b"begins_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["facts", b"facts", "last_seq", b"last_seq", "more", b"more", "read", b"read"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["begins_at", b"begins_at", "facts", b"facts", "last_seq", b"last_seq", "more", b"more", "read", b"read"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

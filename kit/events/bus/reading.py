@@ -2,9 +2,10 @@
 
 import asyncio
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 import nats.js.errors
 from nats.js import JetStreamManager
@@ -13,6 +14,7 @@ from nats.js.api import RawStreamMsg
 from kit.base.ids import parse_id
 from kit.events.bus.client import Client
 from kit.events.bus.messages import EVENT_ID_HEADER, SAME_EVENT_HEADER, SIGNATURE_HEADER
+from kit.events.bus.stream import read_info
 from kit.events.subjects import STREAM
 
 READ_TIMEOUT_SECONDS = 5.0
@@ -32,11 +34,15 @@ class Stored:
 
 @dataclass(frozen=True, kw_only=True)
 class Page:
-    """The facts of up to `limit` numbers of the stream, in its order. `last_seq` is the last number that was read."""
+    """The facts of up to `limit` numbers of the stream, in its order. `last_seq` is the last number that was read.
+
+    Facts of before `begins_at`, by NATS' clock, are not in the stream: it is not older, or they were removed.
+    """
 
     facts: tuple[Stored, ...]
     last_seq: int
     more: bool
+    begins_at: datetime
 
 
 async def read(client: Client, *, since: datetime, after_seq: int, limit: int) -> Page:
@@ -45,11 +51,12 @@ async def read(client: Client, *, since: datetime, after_seq: int, limit: int) -
     Messages that no process of Fiatgate has published are left out.
     """
     manager = client.jsm(timeout=READ_TIMEOUT_SECONDS)
-    state = (await manager.stream_info(STREAM)).state
-    first = max(state.first_seq, after_seq + 1)
+    info = await read_info(client)
+    newest: int = info["state"]["last_seq"]
+    first = max(info["state"]["first_seq"], after_seq + 1)
     if not after_seq:
-        first = await _first_since(manager, since, first, state.last_seq)
-    last = min(first + limit - 1, state.last_seq)
+        first = await _first_since(manager, since, first, newest)
+    last = min(first + limit - 1, newest)
     room = asyncio.Semaphore(READ_IN_FLIGHT)
 
     async def one(seq: int) -> RawStreamMsg | None:
@@ -61,8 +68,17 @@ async def read(client: Client, *, since: datetime, after_seq: int, limit: int) -
     return Page(
         facts=tuple(each for each in facts if each is not None and each.stored_at >= since),
         last_seq=max(last, after_seq),
-        more=last < state.last_seq,
+        more=last < newest,
+        begins_at=_begins_at(info),
     )
+
+
+def _begins_at(info: Mapping[str, Any]) -> datetime:
+    """Returns the time from which on nothing is missing at the stream's beginning."""
+    state, created_at = info["state"], datetime.fromisoformat(info["created"])
+    if state["first_seq"] <= 1:
+        return created_at
+    return max(created_at, datetime.fromisoformat(state["first_ts" if state["messages"] else "last_ts"]))
 
 
 async def _first_since(manager: JetStreamManager, since: datetime, first: int, last: int) -> int:

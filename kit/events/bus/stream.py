@@ -73,11 +73,11 @@ class OwnStream:
         manager = client.jsm(timeout=STREAM_TIMEOUT_SECONDS)
         try:
             try:
-                info = await _info(client)
+                info = await read_info(client)
             except nats.js.errors.NotFoundError:
                 await manager.add_stream(self._config)
                 _log.info("stream_created", stream=STREAM, replicas=self._replicas)
-                info = await _info(client)
+                info = await read_info(client)
             self.seen = self._seen(info)
             for durable, subject in self._consumers.items():
                 await keep_consumer(manager, durable, subject)
@@ -119,8 +119,8 @@ class OwnStream:
         )
 
 
-async def _info(client: Client) -> dict[str, Any]:
-    """Returns JetStream's own answer: nats-py's does not have the time of the oldest message."""
+async def read_info(client: Client) -> dict[str, Any]:
+    """Returns JetStream's own answer: nats-py's does not have the time of the oldest message. Raises `NATS_ERRORS`."""
     answer = await client.request(f"$JS.API.STREAM.INFO.{STREAM}", b"", timeout=STREAM_TIMEOUT_SECONDS)
     info: dict[str, Any] = json.loads(answer.data)
     if "error" in info:

@@ -55,12 +55,15 @@ class Forgotten:
 
 @dataclass(frozen=True, kw_only=True)
 class ForgottenPage:
-    """`read` is the number of facts that were compared; `last_seq` is the place of the page's end in the stream."""
+    """`read` is the number of facts that were compared; `last_seq` is the place of the page's end in the stream. What
+    NATS knew of before `begins_at` is lost.
+    """
 
     forgotten: Sequence[Forgotten]
     read: int
     last_seq: int
     more: bool
+    begins_at: datetime
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,7 +93,11 @@ def list_forgotten_facts(deps: Deps, *, since: datetime, after_seq: int, limit: 
     with deps.db.transaction() as tx:
         here = facts.invoices_with_deals(tx, [UUID(fact.invoice_id) for fact in proven])
     return ForgottenPage(
-        forgotten=list(_forgotten(proven, here)), read=len(proven), last_seq=page.last_seq, more=page.more
+        forgotten=list(_forgotten(proven, here)),
+        read=len(proven),
+        last_seq=page.last_seq,
+        more=page.more,
+        begins_at=page.begins_at,
     )
 
 
@@ -158,7 +165,7 @@ def _take_steps(
     status, at, event_id = _STATUSES[fact.status], datetime_from(fact.finished_at), UUID(fact.event_id)
     if deal is None:
         if fact.HasField("sub_status"):
-            raise _Differs("it has lost its deal")
+            raise _Differs("it has no deal: the customer chose the method after the restore point")
         lifecycle.finish(tx, deps, invoice, None, status, now=at, event_id=event_id)
         return
     for trigger in states.way_to(lifecycle.state_of(deal), fact.sub_status, status):

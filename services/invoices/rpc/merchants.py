@@ -4,7 +4,7 @@ import grpc
 
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 from fiatgate.invoices.v1 import invoices_pb2_grpc as pb_grpc
-from kit.base.proto import datetime_from, optional
+from kit.base.proto import datetime_from, optional, timestamp_from
 from services.invoices.operations import creating, desk, forgotten, reading, verification
 from services.invoices.rpc.as_seen import invoice_as_seen
 from services.invoices.rpc.converters import (
@@ -97,6 +97,7 @@ class InvoicesServicer(pb_grpc.InvoicesServiceServicer):
             read=page.read,
             last_seq=page.last_seq,
             more=page.more,
+            begins_at=timestamp_from(page.begins_at),
         )
 
     def RestoreForgotten(
