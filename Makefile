@@ -9,7 +9,7 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; 
 	"$$p" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo "$$p" && break; done)
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo cli test bench faults rolling failover cluster lint types verify protos docs lock browser clean runs develops nodes port
+.PHONY: help run demo cli test bench faults restore rolling failover cluster lint types verify protos docs lock browser clean runs develops nodes port
 
 help: ## what there is
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /make \1\t/' | expand -t 14
@@ -31,6 +31,9 @@ bench: develops ## the measurements of benchmarks/, with their limits
 
 faults: develops ## kill, stop and cut off processes under load, read the books: ARGS="--seed 1 --rounds 20"
 	@exec $(BIN)/python -m tests.faults $(ARGS)
+
+restore: develops ## back up under load, lose a disk, rows or a database, restore, verify: ARGS="--losses disk"
+	@exec $(BIN)/python -m tests.restore $(ARGS)
 
 rolling: develops ## replace every process under 200 requests a second, as Kubernetes does: ARGS="--rounds 3"
 	@exec $(BIN)/python -m tests.rolling $(ARGS)
