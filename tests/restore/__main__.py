@@ -78,6 +78,7 @@ def _table(figures: Sequence[Figures]) -> Table:
             "told beyond",
             "named",
             "restored",
+            "by hand",
         ),
         *("webhooks again", "told two things", "to look up", "left"),
     ):
@@ -85,7 +86,14 @@ def _table(figures: Sequence[Figures]) -> Table:
     table.add_column("verdict")
     for each in figures:
         counts = (
-            *(each.outcome.kept, len(each.outcome.lost), each.beyond, each.named, each.restored),
+            *(
+                each.outcome.kept,
+                len(each.outcome.lost),
+                each.beyond,
+                each.named,
+                each.restored,
+                each.by_hand,
+            ),
             *(each.outcome.again, len(each.outcome.otherwise), each.looked_up, each.left),
         )
         table.add_row(

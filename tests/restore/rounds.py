@@ -58,7 +58,9 @@ WHOLE: Final = (Loss.DISK, Loss.MISTAKE)
 
 @dataclass(frozen=True, kw_only=True)
 class Figures:
-    """What one round came to. `named` are the invoices that verify named first, `left` the problems in the end."""
+    """What one round came to. `named` are the invoices that verify named first, `by_hand` those that it could not end
+    as their facts say, `left` the problems in the end.
+    """
 
     loss: Loss
     backup_mib: float
@@ -68,6 +70,7 @@ class Figures:
     beyond: int
     named: int
     restored: int
+    by_hand: int
     left: int
     looked_up: int
     violations: Sequence[str]
@@ -82,7 +85,8 @@ class World:
         self.folder = folder
         self.stack = Stack(folder / "home", settings=SETTINGS, durable=True)
         self.backups = Backups(folder / "backups")
-        self.lost: set[str] = set()  # invoices that earlier rounds have lost: verify goes on naming them
+        # Invoices that earlier rounds have lost or left to a person: verify goes on naming them.
+        self.named: set[str] = set()
 
     def __enter__(self) -> World:
         try:
@@ -317,11 +321,12 @@ class _Round:
             before=before,
             accounted_for=named,
         )
-        left = [each for each in last["problems"] if not ids_in({"problems": [each]}) & self._world.lost]
-        self._world.lost |= set(outcome.lost)
-        wrong = [each for each in left if not ids_in({"problems": [each]}) & self._world.lost]
+        by_hand = set(first["unlike"])
+        left = [each for each in last["problems"] if not ids_in({"problems": [each]}) & self._world.named]
+        self._world.named |= set(outcome.lost) | by_hand
+        wrong = [each for each in left if not ids_in({"problems": [each]}) & self._world.named]
         violations = [
-            *outcome.violations,
+            *(each for each in outcome.violations if not set(_IDS.findall(each)) & by_hand),
             *(
                 f"{id}: its merchant knows more than invoices, and verify did not name it"
                 for id in beyond - named
@@ -338,6 +343,7 @@ class _Round:
             beyond=len(beyond),
             named=len(named),
             restored=len(first["repaired"]),
+            by_hand=len(by_hand),
             left=len(left),
             looked_up=len(first["to_look_up"]),
             violations=violations,
