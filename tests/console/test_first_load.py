@@ -11,7 +11,7 @@ import pytest
 
 from console.page import Page
 from tests.console.conftest import Staff
-from tests.console.house import HTTP_SECONDS, House, Person, new_merchant
+from tests.console.house import HTTP_SECONDS, House, Person, new_email
 from tests.console.test_requests import SETTINGS, WITHOUT_SESSION, routes_of
 
 MOST_BYTES: Final = 80_000
@@ -66,7 +66,11 @@ def addresses(surface: str) -> Iterator[str]:
 
 @pytest.mark.parametrize("surface", SETTINGS)
 def test_the_first_load_of_each_page_is_small(house: House, staff: Staff, surface: str) -> None:
-    person = staff("admin") if surface == "desk" else house.person("owner", merchant=new_merchant())
+    if surface == "desk":
+        person = staff("admin")
+    else:
+        shop = house.stack.cli("merchants", "create", "Lamp shop", "--owner", new_email(), "--active")
+        person = house.person("owner", merchant=shop["merchant_id"])
     loads = Loads(person)
     elsewhere = {"/account/totp/confirm", "/account/recovery-codes", "/step-up", "/live"}
     sizes = {path: loads.bytes_of(path) for path in sorted({*addresses(surface)} - elsewhere)}

@@ -55,8 +55,8 @@ class Forgotten:
 
 @dataclass(frozen=True, kw_only=True)
 class ForgottenPage:
-    """`read` is the number of facts that were compared; `last_seq` is the place of the page's end in the stream. What
-    NATS knew of before `begins_at` is lost.
+    """`read` is the number of facts that were compared; `last_seq` is the place of the page's end in the stream.
+    The stream has no facts of before `begins_at`.
     """
 
     forgotten: Sequence[Forgotten]
