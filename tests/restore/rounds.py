@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final
@@ -20,7 +20,7 @@ import psycopg2
 
 from deploy.local.postgres import Postgres
 from deploy.local.waiting import wait_until
-from kit.base.clock import monotonic_seconds
+from kit.base.clock import SystemClock, monotonic_seconds
 from tests.e2e.market import Shop
 from tests.faults import checker
 from tests.faults.journal import Journal, NotingReceiver, lines
@@ -152,7 +152,7 @@ class _Round:
         world, stack = self._world, self._world.stack
         with NotingReceiver(self._received) as endpoint:
             size, target, withdrawal = self._trade(endpoint.url(), seconds, beyond_seconds)
-            lost_at = datetime.now(UTC)
+            lost_at = SystemClock().now()
             if self._loss is Loss.DISK:
                 world.lose_disk()
             else:
@@ -317,7 +317,7 @@ class _Round:
         named = ids_in(first)
         outcome = compare.outcome(
             seen,
-            until_seconds=monotonic_seconds() - (datetime.now(UTC) - restored_to).total_seconds(),
+            until_seconds=monotonic_seconds() - (SystemClock().now() - restored_to).total_seconds(),
             before=before,
             accounted_for=named,
         )
