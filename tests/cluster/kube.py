@@ -53,7 +53,7 @@ class Kubectl:
         return list(found["items"]) if found["kind"] == "List" else [found]
 
     def fiatgate(self, *arguments: str, seconds: float = 60) -> Any:
-        """What `fiatgate ARGUMENTS --json` prints in the operator's pod, parsed."""
+        """Returns the parsed output of `fiatgate ARGUMENTS --json` in the operator's pod."""
         return json.loads(self(*CLI, *arguments, "--json", seconds=seconds))
 
     def started(self, *arguments: str) -> subprocess.Popen[str]:

@@ -104,13 +104,13 @@ class Operator:
 
 
 def received(kubectl: Kubectl) -> Figures:
-    """What shop.py has received: its orders, events, and the number of those that came twice."""
+    """The webhooks that shop.py received: orders, events, and the number of events that came twice."""
     ask = f"import urllib.request as r; print(r.urlopen('http://localhost:{SHOP_PORT}/seen').read().decode())"
     return dict(json.loads(kubectl("exec", f"pod/{SHOP}", "--", "python", "-c", ask)))
 
 
 def in_the_shop(kubectl: Kubectl, *arguments: str) -> Figures:
-    """What `shop.py ARGUMENTS` prints in its pod."""
+    """Returns the output of `shop.py ARGUMENTS` in its pod."""
     return dict(json.loads(kubectl("exec", f"pod/{SHOP}", "--", "python", "/shop/shop.py", *arguments)))
 
 

@@ -41,7 +41,7 @@ def tell(answer: Any) -> None:
 
 
 class Asked:
-    """What became of the requests of one load."""
+    """The results of the requests of one load."""
 
     def __init__(self) -> None:
         self.began = self.answered = monotonic_seconds()

@@ -226,7 +226,7 @@ class Trial:
         return f"{len(names)} pods, one of each Deployment; {load_text(load.figures)}", wrong
 
     def _kill_one(self, deployment: str) -> float:
-        """Of its pods. Returns the seconds until it has all again."""
+        """Deletes one of its pods. Returns the seconds until it has all again."""
         began = monotonic_seconds()
         owned = [
             each["metadata"]["name"]
@@ -239,7 +239,7 @@ class Trial:
         return monotonic_seconds() - began
 
     def _killed(self, name: str) -> Seen:
-        """Of a StatefulSet of one: its pod gets a second, then SIGKILL; its volume stays."""
+        """Kills the pod of a StatefulSet of one after a second; its volume stays."""
         with self._load() as load:
             self._rest(5)
             began = monotonic_seconds()

@@ -1,4 +1,4 @@
-"""What a load or a probe has to show: each function returns what is wrong, nothing when all is well."""
+"""Verdicts on a load or a probe: each function returns what is wrong, nothing when all is well."""
 
 from __future__ import annotations
 
