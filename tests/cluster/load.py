@@ -69,7 +69,7 @@ class Operator:
     def __init__(self, kubectl: Kubectl) -> None:
         self._kubectl = kubectl
         self.orders: set[str] = set()
-        """Of the deals that were confirmed."""
+        """The orders of the deals that were confirmed."""
         self.last_failure = ""
 
     @contextmanager

@@ -47,7 +47,7 @@ def of_load(figures: Mapping[str, Any], *, nothing_fails: bool, gap_seconds: flo
 
 
 def of_policies(reached: Mapping[str, bool], allowed: Sequence[str]) -> tuple[list[str], str]:
-    """What is wrong, and what is to be told: a cluster that enforces no policy lets everything through."""
+    """Returns what is wrong, and a remark: a cluster that enforces no policy lets everything through."""
     wrong = [f"{each} is not reached" for each in allowed if not reached[each]]
     open_ones = [each for each, is_open in reached.items() if is_open and each not in allowed]
     if open_ones and len(open_ones) == len(reached) - len(allowed):
