@@ -1,6 +1,8 @@
 """The verification after a restore: what the databases have lost and NATS knows, and what an operator looks up."""
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from decimal import Decimal
 
@@ -16,25 +18,64 @@ CREATED_BEFORE = timedelta(days=1)
 """An invoice that finished since a time may have been created so long before: an appeal waits for an operator."""
 
 
+def created_since(since: datetime) -> datetime:
+    """Returns the time from which on invoices were created that may have finished since that time."""
+    return since - CREATED_BEFORE
+
+
 def before_ids_since(since: datetime) -> str:
-    """Returns the id after which the invoices stand that may have finished since that time."""
-    return str(first_secret_id(since - CREATED_BEFORE))
+    """Returns the id after which those invoices stand."""
+    return str(first_secret_id(created_since(since)))
 
 
 def check_forgotten(findings: Findings, advance: Advance, *, since: datetime) -> None:
     """Checks that each invoice is what the signed fact in NATS says of it."""
+    pending = _Pending()
+    for after_seq, page in _pages(since):
+        if after_seq == 0 and page.HasField("begins_at") and datetime_from(page.begins_at) > since:
+            findings.wrong("facts of NATS", _begins_later(datetime_from(page.begins_at), since))
+        findings.count("facts of NATS", page.read)
+        pending.add(after_seq, page)
+        for each in page.facts:
+            if each.status != invoices_pb2.INVOICE_STATUS_PENDING:
+                findings.wrong("facts of NATS", _forgotten(each))
+        advance(page.read)
+    for facts in pending.facts.values():
+        findings.wrong("facts of NATS", _pending(facts))
+
+
+@dataclass
+class _Pending:
+    """The pending invoices whose ends the stream knows.
+
+    pages  the invoices of each page that has some, by the page's `after_seq`
+    facts  by invoice, its different facts: several contradict each other, and none of them is taken
+    """
+
+    pages: dict[int, set[str]] = field(default_factory=lambda: defaultdict(set))
+    facts: dict[str, list[invoices_pb2.InvoiceFinished]] = field(default_factory=lambda: defaultdict(list))
+
+    def add(self, after_seq: int, page: invoices_pb2.ListForgottenFactsResponse) -> None:
+        for each in page.facts:
+            if each.status == invoices_pb2.INVOICE_STATUS_PENDING:
+                self.pages[after_seq].add(each.fact.invoice_id)
+                if each.fact not in self.facts[each.fact.invoice_id]:
+                    self.facts[each.fact.invoice_id].append(each.fact)
+
+    @property
+    def contradicted(self) -> Mapping[str, Sequence[invoices_pb2.InvoiceFinished]]:
+        return {id: facts for id, facts in self.facts.items() if len(facts) > 1}
+
+
+def _pages(since: datetime) -> Iterator[tuple[int, invoices_pb2.ListForgottenFactsResponse]]:
+    """Yields each page of facts, with its `after_seq`."""
     after_seq, more = 0, True
     while more:
         request = invoices_pb2.ListForgottenFactsRequest(
             since=timestamp_from(since), after_seq=after_seq, limit=FACTS_PAGE
         )
         page = connection.invoices().ListForgottenFacts(request, timeout=CALL_SECONDS)
-        if after_seq == 0 and page.HasField("begins_at") and datetime_from(page.begins_at) > since:
-            findings.wrong("facts of NATS", _begins_later(datetime_from(page.begins_at), since))
-        findings.count("facts of NATS", page.read)
-        for each in page.facts:
-            findings.wrong("facts of NATS", _forgotten(each))
-        advance(page.read)
+        yield after_seq, page
         after_seq, more = page.last_seq, page.more
 
 
@@ -45,19 +86,38 @@ def _begins_later(begins_at: datetime, since: datetime) -> str:
     )
 
 
-def _forgotten(forgotten: invoices_pb2.ForgottenFact) -> str:
-    fact = forgotten.fact
-    credit = Decimal(fact.merchant_usdt) if fact.HasField("merchant_usdt") else Decimal(0)
-    says = (
-        f"invoice {fact.invoice_id}, order {fact.external_id} over {fact.amount} {fact.currency_code} of merchant "
-        f"{fact.merchant_id}: its signed fact says {_name(fact.status)}"
-        f"{f' and a credit of {credit} USDT' if credit else ''}"
+def _pending(facts: Sequence[invoices_pb2.InvoiceFinished]) -> str:
+    if len(facts) > 1:
+        return f"{_named(facts[0])}: {_contradiction(facts)}. It is pending, and --repair leaves it so"
+    says = f"{_named(facts[0])}: its signed fact says {_end(facts[0])}"
+    return f"{says}, but it is pending: --repair ends it as the fact says if it still has the fact's deal"
+
+
+def _contradiction(facts: Sequence[invoices_pb2.InvoiceFinished]) -> str:
+    told = ", ".join(
+        f"event {each.event_id} of {datetime_from(each.finished_at):%Y-%m-%dT%H:%M:%SZ} says {_end(each)}"
+        for each in facts
     )
+    return f"its signed facts contradict each other: {told}"
+
+
+def _forgotten(forgotten: invoices_pb2.ForgottenFact) -> str:
+    says = f"{_named(forgotten.fact)}: its signed fact says {_end(forgotten.fact)}"
     if forgotten.status == invoices_pb2.INVOICE_STATUS_UNSPECIFIED:
         return f"{says}, but invoices has lost it: tell the merchant, and keep this line as its only trace"
-    if forgotten.status == invoices_pb2.INVOICE_STATUS_PENDING:
-        return f"{says}, but it is pending: --repair ends it as the fact says if it still has the fact's deal"
     return f"{says}, but it is {_name(forgotten.status)}: the merchant may have been told both"
+
+
+def _named(fact: invoices_pb2.InvoiceFinished) -> str:
+    return (
+        f"invoice {fact.invoice_id}, order {fact.external_id} over {fact.amount} {fact.currency_code} of merchant "
+        f"{fact.merchant_id}"
+    )
+
+
+def _end(fact: invoices_pb2.InvoiceFinished) -> str:
+    credit = Decimal(fact.merchant_usdt) if fact.HasField("merchant_usdt") else Decimal(0)
+    return f"{_name(fact.status)}{f' and a credit of {credit} USDT' if credit else ''}"
 
 
 def _name(status: "invoices_pb2.InvoiceStatus.ValueType") -> str:
@@ -65,16 +125,37 @@ def _name(status: "invoices_pb2.InvoiceStatus.ValueType") -> str:
 
 
 def restore_forgotten(repairs: Repairs, *, since: datetime) -> None:
-    """Ends the pending invoices as their facts say; names those that can't."""
-    after_seq, more = 0, True
-    while more:
+    """Ends the pending invoices as their facts say; names those that can't, and those whose facts contradict each
+    other.
+    """
+    pending = _Pending()
+    for after_seq, page in _pages(since):
+        pending.add(after_seq, page)
+    contradicted = pending.contradicted
+    for after_seq, ids in pending.pages.items():
         request = invoices_pb2.RestoreForgottenRequest(
-            since=timestamp_from(since), after_seq=after_seq, limit=FACTS_PAGE
+            since=timestamp_from(since),
+            after_seq=after_seq,
+            limit=FACTS_PAGE,
+            not_invoice_ids=sorted(ids & contradicted.keys()),
         )
-        page = connection.invoices().RestoreForgotten(request, timeout=CALL_SECONDS)
-        repairs.done += [f"invoice {id} ended as its signed fact says" for id in page.invoice_ids]
-        repairs.unlike += page.refused_invoice_ids
-        after_seq, more = page.last_seq, page.more
+        done = connection.invoices().RestoreForgotten(request, timeout=CALL_SECONDS)
+        repairs.done += [f"invoice {id} ended as its signed fact says" for id in done.invoice_ids]
+        repairs.unlike |= {each.invoice_id: _refused(each) for each in done.refused}
+    for id, facts in contradicted.items():
+        repairs.unlike[id] = (
+            f"{_contradiction(facts)}. Agree with the merchant which one counts, and end the deal so: it gets one "
+            "more event"
+        )
+
+
+def _refused(refused: invoices_pb2.NotRestored) -> str:
+    if not refused.has_other_deal:
+        return refused.reason
+    return (
+        f"{refused.reason}. Where the customer chose the method after TIME, choose it again and repeat --repair: "
+        f"fiatgate checkout select {refused.invoice_id} METHOD, fiatgate checkout mark-paid {refused.invoice_id}"
+    )
 
 
 def withdrawals_to_look_up(since: datetime) -> list[str]:

@@ -310,13 +310,13 @@ class Repairs:
 
     done       the repairs, as sentences
     refused    the invoices that were not announced, because they are not proven
-    unlike     the pending invoices that can't end as their signed facts say
+    unlike     by id the pending invoices that can't end as their signed facts say: the reason, and what to do
     requested  the ids of requests to accept such invoices, which another person approves
     """
 
     done: list[str] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
-    unlike: list[str] = field(default_factory=list)
+    unlike: dict[str, str] = field(default_factory=dict)
     requested: list[str] = field(default_factory=list)
 
 

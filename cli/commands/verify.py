@@ -93,7 +93,7 @@ def verify(
         if repairs.done:
             findings = _verify_until_right(scope, repair_seconds)
     to_look_up = [] if since is None else restoring.withdrawals_to_look_up(since)
-    _report(findings, repairs, to_look_up, as_json=as_json)
+    _report(findings, repairs, scope, to_look_up, as_json=as_json)
     raise typer.Exit(1 if findings.problems else 0)
 
 
@@ -146,7 +146,9 @@ def _verify_until_right(scope: _Scope, repair_seconds: int) -> Findings:
         return last
 
 
-def _report(findings: Findings, repairs: Repairs, to_look_up: Sequence[str], *, as_json: bool) -> None:
+def _report(
+    findings: Findings, repairs: Repairs, scope: _Scope, to_look_up: Sequence[str], *, as_json: bool
+) -> None:
     if as_json:
         output.print_json(
             {
@@ -184,9 +186,18 @@ def _report(findings: Findings, repairs: Repairs, to_look_up: Sequence[str], *, 
     for line in to_look_up:
         show(f"[bold yellow]look up[/bold yellow]  {escape(tables.printable(line))}")
     if not findings.problems:
-        show("[bold green]Every cent is accounted for.[/bold green]")
+        show(f"[bold green]{_all_right(scope)}[/bold green]")
     elif any(problem.invoice_id for problem in findings.problems) and not repairs.done:
         show("Some of this can be rebuilt: [bold]fiatgate verify --repair[/bold]")
+
+
+def _all_right(scope: _Scope) -> str:
+    if scope.since is None:
+        return "Every cent is accounted for."
+    return (
+        f"What the restore lost is accounted for, as far as NATS and the invoices created since "
+        f"{restoring.created_since(scope.since):%Y-%m-%dT%H:%M:%SZ} show it. For every cent: fiatgate verify"
+    )
 
 
 def _report_repairs(repairs: Repairs) -> None:
@@ -195,13 +206,8 @@ def _report_repairs(repairs: Repairs) -> None:
         show(f"[cyan]repaired[/cyan]  {escape(tables.printable(line))}")
     for invoice_id in repairs.refused:
         show(f"[bold red]not announced[/bold red]  invoice {invoice_id}: nothing proves it")
-    for invoice_id in repairs.unlike:
-        show(
-            f"[bold red]not restored[/bold red]  invoice {invoice_id}: it has no deal, or not that of its signed fact. "
-            "Where the customer chose the method after TIME, choose it again and repeat --repair: "
-            f"[bold]fiatgate checkout select {invoice_id} METHOD[/bold], "
-            f"[bold]fiatgate checkout mark-paid {invoice_id}[/bold]"
-        )
+    for invoice_id, why in repairs.unlike.items():
+        show(f"[bold red]not restored[/bold red]  invoice {invoice_id}: {escape(tables.printable(why))}")
     for approval_id in repairs.requested:
         show(
             f"Another person must approve it: [bold]fiatgate approvals approve {approval_id} --as THEIR_EMAIL[/bold]"

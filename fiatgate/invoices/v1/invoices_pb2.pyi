@@ -1179,6 +1179,7 @@ class RestoreForgottenRequest(_message.Message):
     SINCE_FIELD_NUMBER: _builtins.int
     AFTER_SEQ_FIELD_NUMBER: _builtins.int
     LIMIT_FIELD_NUMBER: _builtins.int
+    NOT_INVOICE_IDS_FIELD_NUMBER: _builtins.int
     after_seq: _builtins.int
     limit: _builtins.int
     """1 to 1000; 0 means 1000."""
@@ -1186,16 +1187,21 @@ class RestoreForgottenRequest(_message.Message):
     def since(self) -> _timestamp_pb2.Timestamp:
         """As in ListForgottenFactsRequest."""
 
+    @_builtins.property
+    def not_invoice_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Invoices that stay as they are, because the stream has facts of them that contradict each other. At most 1000."""
+
     def __init__(
         self,
         *,
         since: _timestamp_pb2.Timestamp | None = ...,
         after_seq: _builtins.int = ...,
         limit: _builtins.int = ...,
+        not_invoice_ids: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["since", b"since"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["after_seq", b"after_seq", "limit", b"limit", "since", b"since"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["after_seq", b"after_seq", "limit", b"limit", "not_invoice_ids", b"not_invoice_ids", "since", b"since"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1206,32 +1212,59 @@ class RestoreForgottenResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     INVOICE_IDS_FIELD_NUMBER: _builtins.int
-    REFUSED_INVOICE_IDS_FIELD_NUMBER: _builtins.int
     LAST_SEQ_FIELD_NUMBER: _builtins.int
     MORE_FIELD_NUMBER: _builtins.int
+    REFUSED_FIELD_NUMBER: _builtins.int
     last_seq: _builtins.int
     more: _builtins.bool
     @_builtins.property
     def invoice_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
     @_builtins.property
-    def refused_invoice_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Pending invoices that can't end as their facts say."""
-
+    def refused(self) -> _containers.RepeatedCompositeFieldContainer[Global___NotRestored]: ...
     def __init__(
         self,
         *,
         invoice_ids: _abc.Iterable[_builtins.str] | None = ...,
-        refused_invoice_ids: _abc.Iterable[_builtins.str] | None = ...,
         last_seq: _builtins.int = ...,
         more: _builtins.bool = ...,
+        refused: _abc.Iterable[Global___NotRestored] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["invoice_ids", b"invoice_ids", "last_seq", b"last_seq", "more", b"more", "refused_invoice_ids", b"refused_invoice_ids"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["invoice_ids", b"invoice_ids", "last_seq", b"last_seq", "more", b"more", "refused", b"refused"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___RestoreForgottenResponse: _TypeAlias = RestoreForgottenResponse  # noqa: Y015
+
+@_typing.final
+class NotRestored(_message.Message):
+    """A pending invoice that can't end as its fact says."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    INVOICE_ID_FIELD_NUMBER: _builtins.int
+    REASON_FIELD_NUMBER: _builtins.int
+    HAS_OTHER_DEAL_FIELD_NUMBER: _builtins.int
+    invoice_id: _builtins.str
+    reason: _builtins.str
+    """One clause, for people."""
+    has_other_deal: _builtins.bool
+    """It has no deal or another one than its fact: the customer may choose the method again."""
+    def __init__(
+        self,
+        *,
+        invoice_id: _builtins.str = ...,
+        reason: _builtins.str = ...,
+        has_other_deal: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["has_other_deal", b"has_other_deal", "invoice_id", b"invoice_id", "reason", b"reason"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___NotRestored: _TypeAlias = NotRestored  # noqa: Y015
 
 @_typing.final
 class GetCheckoutRequest(_message.Message):

@@ -143,8 +143,8 @@ class InvoicesServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def RestoreForgotten(self, request, context):
-        """Ends the pending invoices of such a page as their facts say, under the event ids that merchants know. Invoices whose
-        present deal makes another fact are refused.
+        """Ends the pending invoices of such a page as their facts say, under the event ids that merchants know. Refuses those
+        that would end otherwise than their fact.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

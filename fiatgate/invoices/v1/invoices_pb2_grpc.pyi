@@ -64,8 +64,8 @@ class InvoicesServiceStub:
     returned that the database contradicts. DB_UNAVAILABLE when NATS does not answer.
     """
     RestoreForgotten: _grpc.UnaryUnaryMultiCallable[_invoices_pb2.RestoreForgottenRequest, _invoices_pb2.RestoreForgottenResponse]
-    """Ends the pending invoices of such a page as their facts say, under the event ids that merchants know. Invoices whose
-    present deal makes another fact are refused.
+    """Ends the pending invoices of such a page as their facts say, under the event ids that merchants know. Refuses those
+    that would end otherwise than their fact.
     """
 
 @_typing.type_check_only
@@ -104,8 +104,8 @@ class InvoicesServiceAsyncStub(InvoicesServiceStub):
     returned that the database contradicts. DB_UNAVAILABLE when NATS does not answer.
     """
     RestoreForgotten: _aio.UnaryUnaryMultiCallable[_invoices_pb2.RestoreForgottenRequest, _invoices_pb2.RestoreForgottenResponse]  # type: ignore[assignment]
-    """Ends the pending invoices of such a page as their facts say, under the event ids that merchants know. Invoices whose
-    present deal makes another fact are refused.
+    """Ends the pending invoices of such a page as their facts say, under the event ids that merchants know. Refuses those
+    that would end otherwise than their fact.
     """
 
 class InvoicesServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -189,8 +189,8 @@ class InvoicesServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _invoices_pb2.RestoreForgottenRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_invoices_pb2.RestoreForgottenResponse, _abc.Awaitable[_invoices_pb2.RestoreForgottenResponse]]:
-        """Ends the pending invoices of such a page as their facts say, under the event ids that merchants know. Invoices whose
-        present deal makes another fact are refused.
+        """Ends the pending invoices of such a page as their facts say, under the event ids that merchants know. Refuses those
+        that would end otherwise than their fact.
         """
 
 def add_InvoicesServiceServicer_to_server(servicer: InvoicesServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -6,12 +6,14 @@ ends as its fact says, under the id that merchants know: to end it anew, by time
 second webhook that contradicts the first.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 from uuid import UUID
 
+from google.protobuf.timestamp_pb2 import Timestamp
+from sqlalchemy import exc
 from sqlalchemy.orm import Session
 
 from fiatgate.invoices.v1 import invoices_pb2
@@ -40,6 +42,9 @@ CLOCKS_DIFFER: Final = timedelta(seconds=10)
 RESTORE: Final = "invoice.restore"
 NOTE: Final = "restored from its signed fact"
 
+_OF_DEAL: Final = frozenset({"sub_status", "rate_usd", "reason", "merchant_usdt"})
+"""The fields of a fact that come from the deal alone."""
+
 _STATUSES: Final = {
     invoices_pb2.InvoiceStatus.Value(f"INVOICE_STATUS_{status.name}"): status for status in InvoiceStatus
 }
@@ -67,17 +72,30 @@ class ForgottenPage:
 
 
 @dataclass(frozen=True, kw_only=True)
+class NotRestored:
+    """A pending invoice that can't end as its fact says. `has_other_deal`: it has no deal, or not that of the fact."""
+
+    invoice_id: UUID
+    reason: str
+    has_other_deal: bool
+
+
+@dataclass(frozen=True, kw_only=True)
 class RestoredPage:
     """The invoices that ended as their facts say, and those that could not."""
 
     restored: Sequence[UUID]
-    refused: Sequence[UUID]
+    refused: Sequence[NotRestored]
     last_seq: int
     more: bool
 
 
 class _Differs(Exception):
     """The steps from the invoice's present state make another fact than the signed one."""
+
+    def __init__(self, reason: str, *, has_other_deal: bool) -> None:
+        super().__init__(reason)
+        self.has_other_deal = has_other_deal
 
 
 def list_forgotten_facts(deps: Deps, *, since: datetime, after_seq: int, limit: int) -> ForgottenPage:
@@ -101,15 +119,25 @@ def list_forgotten_facts(deps: Deps, *, since: datetime, after_seq: int, limit: 
     )
 
 
-def restore_forgotten(deps: Deps, *, since: datetime, after_seq: int, limit: int) -> RestoredPage:
-    """Ends the pending invoices of a page of `list_forgotten_facts` as their facts say."""
+def restore_forgotten(
+    deps: Deps, *, since: datetime, after_seq: int, limit: int, but: Collection[str] = ()
+) -> RestoredPage:
+    """Ends the pending invoices of a page of `list_forgotten_facts` as their facts say, `but` those with these ids.
+
+    The caller has seen all pages: an invoice whose facts contradict each other belongs to `but`.
+    """
+    values.at_most("not_invoice_ids", but, values.LIST_MOST_ROWS)
+    left_alone = {values.uuid("not_invoice_ids", each) for each in but}
     page = list_forgotten_facts(deps, since=since, after_seq=after_seq, limit=limit)
-    restored, refused = list[UUID](), list[UUID]()
+    restored, refused = list[UUID](), list[NotRestored]()
     for each in page.forgotten:
-        if each.status is not InvoiceStatus.PENDING:
+        if each.status is not InvoiceStatus.PENDING or UUID(each.fact.invoice_id) in left_alone:
             continue
-        invoice_id = UUID(each.fact.invoice_id)
-        (restored if _restored(deps, each.fact) else refused).append(invoice_id)
+        refusal = _refusal(deps, each.fact)
+        if refusal is None:
+            restored.append(UUID(each.fact.invoice_id))
+        else:
+            refused.append(refusal)
     return RestoredPage(restored=restored, refused=refused, last_seq=page.last_seq, more=page.more)
 
 
@@ -138,14 +166,23 @@ def _forgotten(
     return list(found.values())
 
 
-def _restored(deps: Deps, fact: invoices_pb2.InvoiceFinished) -> bool:
+def _refusal(deps: Deps, fact: invoices_pb2.InvoiceFinished) -> NotRestored | None:
+    """Ends the invoice as its fact says; returns why that is not possible, and then nothing has changed."""
+    has_other_deal = False
     try:
         _restore(deps, fact)
-    except (_Differs, Refused) as error:
-        _log.warning("invoice_not_restored", invoice_id=fact.invoice_id, error=str(error))
-        return False
-    _log.warning("invoice_restored", invoice_id=fact.invoice_id, event_id=fact.event_id)
-    return True
+    except _Differs as differs:
+        reason, has_other_deal = str(differs), differs.has_other_deal
+    except Refused as refused:
+        reason = refused.message or refused.reason
+    except (exc.IntegrityError, exc.DataError) as error:
+        rule = getattr(getattr(error.orig, "diag", None), "constraint_name", None)
+        reason = f"the database refuses it ({rule or type(error).__name__})"
+    else:
+        _log.warning("invoice_restored", invoice_id=fact.invoice_id, event_id=fact.event_id)
+        return None
+    _log.warning("invoice_not_restored", invoice_id=fact.invoice_id, reason=reason)
+    return NotRestored(invoice_id=UUID(fact.invoice_id), reason=reason, has_other_deal=has_other_deal)
 
 
 @retry_conflicts
@@ -154,9 +191,29 @@ def _restore(deps: Deps, fact: invoices_pb2.InvoiceFinished) -> None:
         invoice, deal = lifecycle.locked(tx, UUID(fact.invoice_id))
         lifecycle.require_open(invoice)
         _take_steps(tx, deps, invoice, deal, fact)
-        if events.invoice_finished(invoice, deal) != fact:
-            raise _Differs("its deal is another one than that of the fact")
+        _require_equal(events.invoice_finished(invoice, deal), fact)
         acts.record(tx, RESTORE, f"invoice:{invoice.id}", merchant_id=invoice.merchant_id, note=NOTE)
+
+
+def _require_equal(found: invoices_pb2.InvoiceFinished, fact: invoices_pb2.InvoiceFinished) -> None:
+    """Raises _Differs with the first difference; one of the invoice itself comes before those of its deal."""
+    different = [
+        each.name for each in fact.DESCRIPTOR.fields if _value(found, each.name) != _value(fact, each.name)
+    ]
+    if not different:
+        return
+    name = min(different, key=lambda each: each in _OF_DEAL)
+    raise _Differs(
+        f"its {name} is {_value(found, name)}, that of its signed fact {_value(fact, name)}",
+        has_other_deal=name in _OF_DEAL,
+    )
+
+
+def _value(fact: invoices_pb2.InvoiceFinished, name: str) -> object:
+    value = getattr(fact, name)
+    if fact.DESCRIPTOR.fields_by_name[name].has_presence and not fact.HasField(name):  # type: ignore[arg-type]
+        return "empty"
+    return datetime_from(value).isoformat() if isinstance(value, Timestamp) else value
 
 
 def _take_steps(
@@ -165,9 +222,11 @@ def _take_steps(
     status, at, event_id = _STATUSES[fact.status], datetime_from(fact.finished_at), UUID(fact.event_id)
     if deal is None:
         if fact.HasField("sub_status"):
-            raise _Differs("it has no deal: the customer chose the method after the restore point")
+            raise _Differs("it has no deal", has_other_deal=True)
         lifecycle.finish(tx, deps, invoice, None, status, now=at, event_id=event_id)
         return
+    if not fact.HasField("sub_status"):
+        raise _Differs("it has a deal, and its signed fact has none", has_other_deal=False)
     for trigger in states.way_to(lifecycle.state_of(deal), fact.sub_status, status):
         lifecycle.advance(
             tx,
@@ -184,4 +243,8 @@ def _take_steps(
             event_id=event_id,
         )
     if invoice.status == InvoiceStatus.PENDING:
-        raise _Differs("no step leads from the state of its deal to that of the fact")
+        raise _Differs(
+            f"no step leads from the state of its deal ({deal.sub_status}) to that of its signed fact "
+            f"({fact.sub_status})",
+            has_other_deal=False,
+        )

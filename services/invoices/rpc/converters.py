@@ -11,7 +11,7 @@ from services.invoices.domain.late import PictureKind
 from services.invoices.domain.rates import RateBasis
 from services.invoices.domain.states import DealStatus, InvoiceStatus
 from services.invoices.events import invoice_finished
-from services.invoices.operations.forgotten import Forgotten
+from services.invoices.operations.forgotten import Forgotten, NotRestored
 from services.invoices.operations.verification import Finished
 from services.invoices.store.deal_lists import ListedDeal, StateOfDeal
 from services.invoices.store.stories import InvoiceStory
@@ -115,6 +115,12 @@ def forgotten_to_message(forgotten: Forgotten) -> pb.ForgottenFact:
     if forgotten.status is not None:
         message.status = _INVOICE_STATUSES[forgotten.status]
     return message
+
+
+def not_restored_to_message(refused: NotRestored) -> pb.NotRestored:
+    return pb.NotRestored(
+        invoice_id=str(refused.invoice_id), reason=refused.reason, has_other_deal=refused.has_other_deal
+    )
 
 
 def requisite_to_message(requisite: RequisiteView) -> pb.Requisite:

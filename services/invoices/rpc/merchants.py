@@ -12,6 +12,7 @@ from services.invoices.rpc.converters import (
     forgotten_to_message,
     invoice_status_from_message,
     invoice_to_message,
+    not_restored_to_message,
 )
 from services.invoices.wiring import Deps
 
@@ -108,10 +109,11 @@ class InvoicesServicer(pb_grpc.InvoicesServiceServicer):
             since=datetime_from(request.since),
             after_seq=request.after_seq,
             limit=request.limit,
+            but=request.not_invoice_ids,
         )
         return pb.RestoreForgottenResponse(
             invoice_ids=[str(id) for id in page.restored],
-            refused_invoice_ids=[str(id) for id in page.refused],
+            refused=[not_restored_to_message(each) for each in page.refused],
             last_seq=page.last_seq,
             more=page.more,
         )
