@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from datetime import datetime, timedelta
 from uuid import UUID
 
@@ -31,9 +32,10 @@ from tests.support.signing import SIGNER, signed
 
 @pytest.fixture
 def connected(world: World) -> Iterator[World]:
-    world.deps.bus.start()
-    assert world.deps.bus.wait_ready(15)
-    yield world
+    with closing(world.deps.bus):
+        world.deps.bus.start()
+        assert world.deps.bus.wait_ready(15)
+        yield world
 
 
 class _Undone(Exception):
