@@ -18,6 +18,7 @@ from console.exchange import Exchange, Request
 from console.finding import routes as finding
 from console.invoices import routes as invoices
 from console.keys import routes as keys
+from console.links import routes as links
 from console.merchants import routes as merchants
 from console.page import App
 from console.parked import routes as parked
@@ -74,6 +75,7 @@ ROOMS: Final = {
     "dashboard": (
         dashboard,
         invoices,
+        links,
         statements,
         webhooks,
         keys,

@@ -95,6 +95,11 @@ class DashboardSettings(ConsoleSettings):
         "passkeys",
     )
 
+    public_url: BaseUrl = Field(
+        default="http://127.0.0.1:8080",
+        description="base of payment_link: the address at which customers' browsers reach the gateway",
+    )
+
     @property
     def url(self) -> str:
         return self.dashboard_url

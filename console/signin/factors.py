@@ -1,11 +1,9 @@
 """The person's own ways to sign in: passkeys, password, authenticator app, recovery codes."""
 
 import json
-from io import BytesIO
 from typing import Final
 
 import falcon.asgi
-import segno
 from markupsafe import Markup
 
 from console.exchange import Request
@@ -13,6 +11,7 @@ from console.page import Page, leave_for
 from console.signin.step_up import may_change_factors
 from fiatgate.accounts.v1 import accounts_pb2 as pb
 from kit.rpc.errors import Refused, invalid
+from kit.web.qr import svg_of
 from kit.web.replies import reply
 
 TOTP_URI: Final = "otpauth://totp/"
@@ -162,8 +161,5 @@ class RecoveryCodesPage(Page):
 
 
 def qr_code(text: str) -> Markup:
-    """Returns a QR code as SVG, dark on light in every theme: many readers accept nothing else."""
-    out = BytesIO()
-    code = segno.make(text, error="m", micro=False)
-    code.save(out, kind="svg", xmldecl=False, svgns=False, border=4, dark="#000", light="#fff", omitsize=True)
-    return Markup(out.getvalue().decode())  # noqa: S704  segno's own markup, which holds no text
+    """Returns a QR code as a part of a page."""
+    return Markup(svg_of(text).decode())  # noqa: S704  the library's own markup, which holds no text

@@ -165,6 +165,10 @@ FIELDS: Final[Mapping[str, str]] = {
     "code": "Code",
     "since": "From day",
     "until": "To day",
+    # payment links
+    "customer_id": "Customer",
+    "external_id": "Order",
+    "purpose": "Purpose",
     # merchants
     "owner_email": "Owner's e-mail address",
     "category_code": "Category",

@@ -82,7 +82,7 @@ def _of_invoice(story: invoices_pb2.GetInvoiceStoryResponse, key_name: str) -> I
     yield Moment(
         at=datetime_from(invoice.created_at),
         title="Invoice created",
-        by=f"API key {key_name or invoice.key_id}",
+        by=f"API key {key_name or invoice.key_id}" if invoice.key_id else _created_by(story),
         details=given(
             ("amount", f"{invoice.amount} {invoice.currency_code}"),
             ("order", invoice.external_id),
@@ -96,6 +96,12 @@ def _of_invoice(story: invoices_pb2.GetInvoiceStoryResponse, key_name: str) -> I
         yield Moment(
             at=datetime_from(story.opened_at), title="Payment page opened for the first time", by="customer"
         )
+
+
+def _created_by(story: invoices_pb2.GetInvoiceStoryResponse) -> str:
+    """Returns the person who created the invoice by hand."""
+    created = (act for act in story.acts if act.act == "invoice.create" and not act.refused)
+    return next((f"{author_of(act)}, by hand" for act in created), "a person, by hand")
 
 
 def _of_end(story: invoices_pb2.GetInvoiceStoryResponse) -> Iterator[Moment]:
@@ -241,6 +247,7 @@ _SHOWN_BY_STEPS: Final = frozenset(
         "deal.adjust",
         "case.resolve",
         "invoice.cancel",
+        "invoice.create",
     }
 )
 

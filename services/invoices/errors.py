@@ -82,6 +82,10 @@ def owner_blocked() -> Refused:
     return denied("OWNER_BLOCKED", "Merchant account owner is blocked")
 
 
+def merchant_not_active() -> Refused:
+    return denied("MERCHANT_NOT_ACTIVE", "Merchant account is not yet activated")
+
+
 def merchant_blocked() -> Refused:
     return denied("MERCHANT_BLOCKED", "Merchant account is banned")
 

@@ -104,6 +104,7 @@ def ids_in(page: str, path: str) -> list[str]:
 OPENED: Final[dict[str, Sequence[str]]] = {
     "/": ROLES,
     "/invoices": ROLES,
+    "/links": ("owner", "developer", "finance"),
     "/balance": ("owner", "finance", "viewer"),
     "/webhooks": ROLES,
     "/keys": ("owner", "developer"),

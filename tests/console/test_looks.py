@@ -77,6 +77,7 @@ ANSWERS: Final = frozenset(
         "/live",
         "/deals/states",
         "/deals/{deal_id}/pictures/{kind}",
+        "/links/{invoice_id}/qr.svg",
     }
 )
 """Answers to forms, which lead elsewhere as addresses, to scripts, and pictures."""
@@ -121,6 +122,7 @@ IN_ROOMS: Final[dict[str, str]] = (
         "test_withdrawals.py",
     )
     | dict.fromkeys(("/webhooks", "/webhooks/{event_id}", "/parked"), "test_webhooks.py")
+    | dict.fromkeys(("/links", "/links/{invoice_id}"), "test_links.py")
     | dict.fromkeys(("/webhooks/test", "/balance", "/keys"), "test_dashboard.py")
     | dict.fromkeys(
         (

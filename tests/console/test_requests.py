@@ -226,6 +226,7 @@ READ_BY: Final[dict[str, Permission]] = {
     "/currencies": catalog_rpc.PERMISSIONS["CatalogService/GetCatalog"],
     "/requisites": invoices_rpc.PERMISSIONS["DealDeskService/ListRequisites"],
     "/reports": invoices_rpc.PERMISSIONS["ReportsService/GetReport"],
+    "/links": invoices_rpc.PERMISSIONS["InvoicesService/CreateInvoiceByHand"],
     "/keys": merchants_rpc.PERMISSIONS["MerchantsService/ListApiKeys"],
     "/balance": withdrawals_rpc.PERMISSIONS["WithdrawalsService/ListTransfers"],
     "/withdrawals": withdrawals_rpc.PERMISSIONS["WithdrawalsService/ListAllWithdrawals"],

@@ -171,7 +171,9 @@ class Invoice(_message.Message):
     success_url: _builtins.str
     fail_url: _builtins.str
     key_id: _builtins.str
-    """The key that created it; its secret signs the webhook."""
+    """The key that created it; its secret signs the webhook. Empty: a person created it by hand, and the secret of the
+    merchant's newest active key signs.
+    """
     @_builtins.property
     def created_at(self) -> _timestamp_pb2.Timestamp: ...
     @_builtins.property
@@ -608,7 +610,7 @@ class InvoiceFinished(_message.Message):
     invoice_id: _builtins.str
     merchant_id: _builtins.str
     key_id: _builtins.str
-    """The key that created the invoice."""
+    """The key that created the invoice; the nil UUID when a person created it by hand."""
     external_id: _builtins.str
     status: Global___InvoiceStatus.ValueType
     sub_status: _builtins.str
@@ -784,6 +786,63 @@ class CreateInvoiceResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___CreateInvoiceResponse: _TypeAlias = CreateInvoiceResponse  # noqa: Y015
+
+@_typing.final
+class CreateInvoiceByHandRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    MERCHANT_ID_FIELD_NUMBER: _builtins.int
+    AMOUNT_FIELD_NUMBER: _builtins.int
+    CURRENCY_CODE_FIELD_NUMBER: _builtins.int
+    CUSTOMER_ID_FIELD_NUMBER: _builtins.int
+    EXTERNAL_ID_FIELD_NUMBER: _builtins.int
+    PURPOSE_FIELD_NUMBER: _builtins.int
+    merchant_id: _builtins.str
+    amount: _builtins.str
+    """As in CreateInvoiceRequest."""
+    currency_code: _builtins.str
+    customer_id: _builtins.str
+    external_id: _builtins.str
+    purpose: _builtins.str
+    def __init__(
+        self,
+        *,
+        merchant_id: _builtins.str = ...,
+        amount: _builtins.str = ...,
+        currency_code: _builtins.str = ...,
+        customer_id: _builtins.str = ...,
+        external_id: _builtins.str = ...,
+        purpose: _builtins.str | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_purpose", b"_purpose", "purpose", b"purpose"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_purpose", b"_purpose", "amount", b"amount", "currency_code", b"currency_code", "customer_id", b"customer_id", "external_id", b"external_id", "merchant_id", b"merchant_id", "purpose", b"purpose"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__purpose: _TypeAlias = _typing.Literal["purpose"]  # noqa: Y015
+    _WhichOneofArgType__purpose: _TypeAlias = _typing.Literal["_purpose", b"_purpose"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__purpose) -> _WhichOneofReturnType__purpose | None: ...
+
+Global___CreateInvoiceByHandRequest: _TypeAlias = CreateInvoiceByHandRequest  # noqa: Y015
+
+@_typing.final
+class CreateInvoiceByHandResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    INVOICE_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def invoice(self) -> Global___Invoice: ...
+    def __init__(
+        self,
+        *,
+        invoice: Global___Invoice | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["invoice", b"invoice"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["invoice", b"invoice"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CreateInvoiceByHandResponse: _TypeAlias = CreateInvoiceByHandResponse  # noqa: Y015
 
 @_typing.final
 class GetInvoiceRequest(_message.Message):

@@ -42,6 +42,11 @@ class InvoicesServiceStub:
                 request_serializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.CreateInvoiceRequest.SerializeToString,
                 response_deserializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.CreateInvoiceResponse.FromString,
                 _registered_method=True)
+        self.CreateInvoiceByHand = channel.unary_unary(
+                '/fiatgate.invoices.v1.InvoicesService/CreateInvoiceByHand',
+                request_serializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.CreateInvoiceByHandRequest.SerializeToString,
+                response_deserializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.CreateInvoiceByHandResponse.FromString,
+                _registered_method=True)
         self.GetInvoice = channel.unary_unary(
                 '/fiatgate.invoices.v1.InvoicesService/GetInvoice',
                 request_serializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.GetInvoiceRequest.SerializeToString,
@@ -89,6 +94,15 @@ class InvoicesServiceServicer:
         """Creates a pending invoice. Reasons, in the order in which they are checked: VALIDATION_ERROR (more decimals than the currency
         has), DEALS_SYSTEM_DISABLED, CURRENCY_INVALID, MISSING_REQUIRED_URLS, DUPLICATE_EXTERNAL_ID, AMOUNT_BELOW_MIN,
         AMOUNT_ABOVE_MAX, PAYMENT_METHOD_NOT_FOUND, PENDING_INVOICE_EXISTS, CUSTOMER_RATE_LIMIT, NO_AVAILABLE_REQUISITES.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def CreateInvoiceByHand(self, request, context):
+        """The same by a member of the merchant, without a key: a payment link by hand. The merchant's default URLs count, and
+        none where it has none, so MISSING_REQUIRED_URLS does not occur. Further reasons, before the others: MERCHANT_NOT_FOUND,
+        OWNER_BLOCKED, MERCHANT_BLOCKED, MERCHANT_NOT_ACTIVE.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -158,6 +172,11 @@ def add_InvoicesServiceServicer_to_server(servicer, server):
                     request_deserializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.CreateInvoiceRequest.FromString,
                     response_serializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.CreateInvoiceResponse.SerializeToString,
             ),
+            'CreateInvoiceByHand': grpc.unary_unary_rpc_method_handler(
+                    servicer.CreateInvoiceByHand,
+                    request_deserializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.CreateInvoiceByHandRequest.FromString,
+                    response_serializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.CreateInvoiceByHandResponse.SerializeToString,
+            ),
             'GetInvoice': grpc.unary_unary_rpc_method_handler(
                     servicer.GetInvoice,
                     request_deserializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.GetInvoiceRequest.FromString,
@@ -224,6 +243,33 @@ class InvoicesService:
             '/fiatgate.invoices.v1.InvoicesService/CreateInvoice',
             fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.CreateInvoiceRequest.SerializeToString,
             fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.CreateInvoiceResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def CreateInvoiceByHand(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/fiatgate.invoices.v1.InvoicesService/CreateInvoiceByHand',
+            fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.CreateInvoiceByHandRequest.SerializeToString,
+            fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.CreateInvoiceByHandResponse.FromString,
             options,
             channel_credentials,
             insecure,

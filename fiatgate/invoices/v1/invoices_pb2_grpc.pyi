@@ -41,6 +41,11 @@ class InvoicesServiceStub:
     has), DEALS_SYSTEM_DISABLED, CURRENCY_INVALID, MISSING_REQUIRED_URLS, DUPLICATE_EXTERNAL_ID, AMOUNT_BELOW_MIN,
     AMOUNT_ABOVE_MAX, PAYMENT_METHOD_NOT_FOUND, PENDING_INVOICE_EXISTS, CUSTOMER_RATE_LIMIT, NO_AVAILABLE_REQUISITES.
     """
+    CreateInvoiceByHand: _grpc.UnaryUnaryMultiCallable[_invoices_pb2.CreateInvoiceByHandRequest, _invoices_pb2.CreateInvoiceByHandResponse]
+    """The same by a member of the merchant, without a key: a payment link by hand. The merchant's default URLs count, and
+    none where it has none, so MISSING_REQUIRED_URLS does not occur. Further reasons, before the others: MERCHANT_NOT_FOUND,
+    OWNER_BLOCKED, MERCHANT_BLOCKED, MERCHANT_NOT_ACTIVE.
+    """
     GetInvoice: _grpc.UnaryUnaryMultiCallable[_invoices_pb2.GetInvoiceRequest, _invoices_pb2.GetInvoiceResponse]
     """By UUID or external_id; a match with the UUID of the merchant's own invoice goes first. Reason: INVOICE_NOT_FOUND,
     the same for an unknown invoice and for another merchant's.
@@ -80,6 +85,11 @@ class InvoicesServiceAsyncStub(InvoicesServiceStub):
     """Creates a pending invoice. Reasons, in the order in which they are checked: VALIDATION_ERROR (more decimals than the currency
     has), DEALS_SYSTEM_DISABLED, CURRENCY_INVALID, MISSING_REQUIRED_URLS, DUPLICATE_EXTERNAL_ID, AMOUNT_BELOW_MIN,
     AMOUNT_ABOVE_MAX, PAYMENT_METHOD_NOT_FOUND, PENDING_INVOICE_EXISTS, CUSTOMER_RATE_LIMIT, NO_AVAILABLE_REQUISITES.
+    """
+    CreateInvoiceByHand: _aio.UnaryUnaryMultiCallable[_invoices_pb2.CreateInvoiceByHandRequest, _invoices_pb2.CreateInvoiceByHandResponse]  # type: ignore[assignment]
+    """The same by a member of the merchant, without a key: a payment link by hand. The merchant's default URLs count, and
+    none where it has none, so MISSING_REQUIRED_URLS does not occur. Further reasons, before the others: MERCHANT_NOT_FOUND,
+    OWNER_BLOCKED, MERCHANT_BLOCKED, MERCHANT_NOT_ACTIVE.
     """
     GetInvoice: _aio.UnaryUnaryMultiCallable[_invoices_pb2.GetInvoiceRequest, _invoices_pb2.GetInvoiceResponse]  # type: ignore[assignment]
     """By UUID or external_id; a match with the UUID of the merchant's own invoice goes first. Reason: INVOICE_NOT_FOUND,
@@ -123,6 +133,17 @@ class InvoicesServiceServicer(metaclass=_abc_1.ABCMeta):
         """Creates a pending invoice. Reasons, in the order in which they are checked: VALIDATION_ERROR (more decimals than the currency
         has), DEALS_SYSTEM_DISABLED, CURRENCY_INVALID, MISSING_REQUIRED_URLS, DUPLICATE_EXTERNAL_ID, AMOUNT_BELOW_MIN,
         AMOUNT_ABOVE_MAX, PAYMENT_METHOD_NOT_FOUND, PENDING_INVOICE_EXISTS, CUSTOMER_RATE_LIMIT, NO_AVAILABLE_REQUISITES.
+        """
+
+    @_abc_1.abstractmethod
+    def CreateInvoiceByHand(
+        self,
+        request: _invoices_pb2.CreateInvoiceByHandRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_invoices_pb2.CreateInvoiceByHandResponse, _abc.Awaitable[_invoices_pb2.CreateInvoiceByHandResponse]]:
+        """The same by a member of the merchant, without a key: a payment link by hand. The merchant's default URLs count, and
+        none where it has none, so MISSING_REQUIRED_URLS does not occur. Further reasons, before the others: MERCHANT_NOT_FOUND,
+        OWNER_BLOCKED, MERCHANT_BLOCKED, MERCHANT_NOT_ACTIVE.
         """
 
     @_abc_1.abstractmethod

@@ -14,7 +14,7 @@ from kit.audit import approval_lists
 from kit.rpc import approvals, audit, books, find, queues, status
 from kit.rpc.approvals import Approvable
 from kit.rpc.callers import ALL, Callers
-from kit.rpc.permissions import READERS, Permissions, machine, staff
+from kit.rpc.permissions import OF_NONE, READERS, Permissions, machine, members, staff
 from kit.rpc.slots import Slots
 from services.catalog.operations import rates
 from services.catalog.rpc.catalog import CatalogServicer
@@ -44,7 +44,7 @@ CALLERS: Final[Callers] = {
             "FindService/Find",
         }
     ),
-    "console-dashboard": frozenset({audit.LIST}),
+    "console-dashboard": frozenset({audit.LIST, "CatalogService/ListMerchantCurrencies"}),
     "gateway": frozenset(
         {
             "CatalogService/GetLogo",
@@ -120,7 +120,9 @@ PERMISSIONS: Final[Permissions] = {
     **find.PERMISSIONS,
     **queues.PERMISSIONS,
     **approvals.permissions(APPROVABLE),
-    "CatalogService/ListMerchantCurrencies": machine(for_api=True),
+    # The request has the merchant's terms; the answer has nothing of a merchant.
+    "CatalogService/ListMerchantCurrencies": machine(for_api=True)
+    | members("developer", "finance", merchant_field=OF_NONE),
     "CatalogService/ListMethodOffers": machine(for_api=True),
     "CatalogService/ListMerchantMethods": machine(),
     "CatalogService/GetQuote": machine(),

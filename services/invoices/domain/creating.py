@@ -5,11 +5,14 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
 from enum import StrEnum
-from typing import Protocol
+from typing import Final, Protocol
 from uuid import UUID
 
 from services.invoices.domain.places import Wanted
 from services.invoices.domain.states import InvoiceStatus
+
+NO_KEY: Final = UUID(int=0)
+"""The key of an invoice that a person created by hand."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +35,10 @@ class NewInvoice:
     status: InvoiceStatus = InvoiceStatus.PENDING
     finished_at: None = None
     deal: None = None
+
+    @property
+    def is_by_hand(self) -> bool:
+        return self.key_id == NO_KEY
 
 
 class AmountBounds(Protocol):

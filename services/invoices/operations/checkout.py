@@ -78,7 +78,7 @@ def get_checkout(deps: Deps, *, invoice_id: str, choosing: bool = False) -> Chec
     refused = None
     if _may_choose(view, now):
         try:
-            _check_may_be_paid(storefront.merchant)
+            check_may_be_paid(storefront.merchant)
             offers = _offers(storefront, view)
             if choosing or view.deal is None:
                 offers = _with_openings(deps, view, offers, now)
@@ -114,7 +114,7 @@ def select_payment_method(
         raise errors.method_not_for_invoice(method_code[:64].replace("\0", ""))
     # Before the transaction: no call to another service is made while rows are locked.
     merchant = deps.merchants.merchant(view.merchant_id)
-    _check_may_be_paid(merchant)
+    check_may_be_paid(merchant)
     quote = deps.catalog.quote(merchant, method_code)
     if quote.currency_code != view.currency_code or not quote.minimum <= view.amount <= quote.maximum:
         raise errors.method_not_for_invoice(method_code)
@@ -128,7 +128,7 @@ def select_payment_method(
         raise scarcity.no_available_requisites(deps, view.merchant_id, wanted) from None
 
 
-def _check_may_be_paid(merchant: merchants_pb2.Merchant) -> None:
+def check_may_be_paid(merchant: merchants_pb2.Merchant) -> None:
     """Refuses a new deal of a merchant who may not create invoices. A customer who already has a requisite goes on."""
     if merchant.owner_blocked:
         raise errors.owner_blocked()

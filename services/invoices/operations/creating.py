@@ -1,23 +1,27 @@
-"""Creates an invoice, in one statement (docs/decisions/0002-create-invoice-in-one-statement.md)."""
+"""Creates an invoice, in one statement (docs/decisions/0002-create-invoice-in-one-statement.md). One by hand has an act
+beside it (docs/decisions/0107-invoices-by-hand-have-no-key.md).
+"""
 
 from collections.abc import Sequence
 from decimal import Decimal
-from typing import TypeVar
+from typing import Any, Final, TypeVar
+from uuid import UUID
 
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 from fiatgate.merchants.v1 import merchants_pb2
+from kit.audit import acts
 from kit.base.ids import secret_id
 from kit.base.money import has_decimals, parse_decimal
 from kit.base.proto import most_of
 from kit.egress.address import URL_MAX_CHARACTERS
 from kit.rpc import values
-from kit.rpc.errors import Refused, conflict
+from kit.rpc.errors import Refused, conflict, invalid
 from services.invoices import errors
 from services.invoices.clients import CatalogSnapshot, CurrencyTerms, MethodTerms
 from services.invoices.domain import creating, money
-from services.invoices.domain.creating import CreationFacts, CreationRefusal, NewInvoice
+from services.invoices.domain.creating import NO_KEY, CreationFacts, CreationRefusal, NewInvoice
 from services.invoices.domain.places import Wanted
-from services.invoices.operations import scarcity, timers
+from services.invoices.operations import checkout, scarcity, timers
 from services.invoices.store import invoices
 from services.invoices.wiring import Deps
 
@@ -27,6 +31,10 @@ ATTEMPTS = 5
 EXTERNAL_ID_MAX_CHARACTERS = most_of(pb.CreateInvoiceRequest, "external_id")
 CUSTOMER_ID_MAX_CHARACTERS = most_of(pb.CreateInvoiceRequest, "customer_id")
 PURPOSE_MAX_CHARACTERS = most_of(pb.CreateInvoiceRequest, "purpose")
+
+URLS: Final = ("callback_url", "success_url", "fail_url")
+UNADDRESSABLE: Final = (".", "..")
+"""External ids that clients take out of a path; the gateway refuses them too (`gateway/json/body.py`)."""
 
 T = TypeVar("T")
 
@@ -49,32 +57,98 @@ def create_invoice(
 
     Raises the reasons of InvoicesService.CreateInvoice in the order of docs/api.md#create-invoice.
     """
+    return _create(
+        deps,
+        merchant,
+        key_id=values.uuid("key_id", key_id),
+        amount=amount,
+        currency_code=currency_code,
+        customer_id=customer_id,
+        external_id=external_id,
+        purpose=purpose,
+        callback_url=_url("callback_url", callback_url, merchant.callback_url),
+        success_url=_url("success_url", success_url, merchant.success_url),
+        fail_url=_url("fail_url", fail_url, merchant.fail_url),
+    )
+
+
+def create_invoice_by_hand(
+    deps: Deps,
+    *,
+    merchant_id: str,
+    amount: str,
+    currency_code: str,
+    customer_id: str,
+    external_id: str,
+    purpose: str | None,
+) -> NewInvoice:
+    """Creates a pending invoice for the author of this work, who is a person, and writes the act `invoice.create`.
+
+    Raises the reasons of InvoicesService.CreateInvoiceByHand.
+    """
+    id = values.uuid("merchant_id", merchant_id)
+    merchant = deps.merchants.merchant(id)
+    checkout.check_may_be_paid(merchant)
+    if merchant.status != merchants_pb2.MERCHANT_STATUS_ACTIVE:
+        raise errors.merchant_not_active()
+    if external_id in UNADDRESSABLE:
+        raise invalid("VALIDATION_ERROR", f"external_id: {external_id!r} can't be one", field="external_id")
+    return _create(
+        deps,
+        merchant,
+        key_id=NO_KEY,
+        amount=amount,
+        currency_code=currency_code,
+        customer_id=customer_id,
+        external_id=external_id,
+        purpose=purpose,
+        callback_url=merchant.callback_url or None,
+        success_url=merchant.success_url or None,
+        fail_url=merchant.fail_url or None,
+    )
+
+
+def _create(
+    deps: Deps,
+    merchant: merchants_pb2.Merchant,
+    *,
+    key_id: UUID,
+    amount: str,
+    currency_code: str,
+    customer_id: str,
+    external_id: str,
+    purpose: str | None,
+    callback_url: str | None,
+    success_url: str | None,
+    fail_url: str | None,
+) -> NewInvoice:
+    """Creates the invoice. Only one of a program must have all three URLs."""
     now = deps.clock.now()
     catalog = deps.catalog.catalog()
     new = NewInvoice(
         id=secret_id(now, cell=deps.settings.cell),  # the id gives access to the customer's page
         merchant_id=values.uuid("merchant_id", merchant.merchant_id),
-        key_id=values.uuid("key_id", key_id),
+        key_id=key_id,
         external_id=values.text("external_id", external_id, most=EXTERNAL_ID_MAX_CHARACTERS),
         amount=_amount(amount, currency_code, catalog),
         currency_code=currency_code,
         customer_id=values.text("customer_id", customer_id, most=CUSTOMER_ID_MAX_CHARACTERS),
         purpose=None if purpose is None else values.text("purpose", purpose, most=PURPOSE_MAX_CHARACTERS),
-        callback_url=_url("callback_url", callback_url, merchant.callback_url),
-        success_url=_url("success_url", success_url, merchant.success_url),
-        fail_url=_url("fail_url", fail_url, merchant.fail_url),
+        callback_url=callback_url,
+        success_url=success_url,
+        fail_url=fail_url,
         created_at=now,
         expires_at=now + deps.settings.invoice_ttl,
     )
     terms = _terms(catalog, merchant, currency_code)
     wanted = _wanted(terms, merchant, new.amount)
-    missing_urls = [name for name in ("callback_url", "success_url", "fail_url") if not getattr(new, name)]
+    missing_urls = [] if new.is_by_hand else [name for name in URLS if not getattr(new, name)]
     of_request = creating.refusals_of_request(new.amount, terms, missing_urls=missing_urls, wanted=wanted)
     limit = deps.settings.limit_per_customer
 
     for _ in range(ATTEMPTS):
-        facts = invoices.create_if_allowed(
-            deps.db,
+        facts = _insert(
+            deps,
             new,
             acceptable=not of_request,
             wanted=wanted,
@@ -91,6 +165,18 @@ def create_invoice(
         if reason is not None:
             raise _refused(deps, reason, new, facts, terms=terms, missing_urls=missing_urls, wanted=wanted)
     raise conflict("DB_UNAVAILABLE", "Too many requests for the same customer at once, retry")
+
+
+def _insert(deps: Deps, new: NewInvoice, **rules: Any) -> CreationFacts:
+    """Runs the statement: in a transaction of its own, or beside the act of the invoice's author."""
+    if not new.is_by_hand:
+        return invoices.create_if_allowed(deps.db, new, **rules)
+    with deps.db.transaction() as tx:
+        facts = invoices.create_if_allowed(tx, new, **rules)
+        if facts.created:
+            after = acts.values_of(new, ("amount", "currency_code", "external_id", "customer_id"))
+            acts.record(tx, "invoice.create", f"invoice:{new.id}", merchant_id=new.merchant_id, after=after)
+    return facts
 
 
 def _refused(

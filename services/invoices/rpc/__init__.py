@@ -74,6 +74,8 @@ CALLERS: Final[Callers] = {
             audit.LIST,
             "DealDeskService/GetInvoiceStory",
             "DealDeskService/ListAllInvoices",
+            "InvoicesService/CreateInvoiceByHand",
+            "InvoicesService/GetInvoice",
             "ReportsService/GetReport",
         }
     ),
@@ -159,6 +161,8 @@ SLOTS: Final = (
                 "DealDeskService/ResolveCase",
                 "DealDeskService/SetDealsSystem",
                 "InvoicesService/CancelInvoice",
+                # It waits for merchants.
+                "InvoicesService/CreateInvoiceByHand",
                 queues.LIST,
             }
         )
@@ -199,6 +203,7 @@ PERMISSIONS: Final[Permissions] = {
     **queues.PERMISSIONS,
     **approvals.permissions(APPROVABLE),
     "InvoicesService/CreateInvoice": machine(for_api=True, changes=True),
+    "InvoicesService/CreateInvoiceByHand": members("developer", "finance", changes=True),
     "InvoicesService/GetInvoice": machine(for_api=True) | _READ | members("developer", "finance", "viewer"),
     "InvoicesService/ListInvoices": machine(for_api=True) | _READ | members("developer", "finance", "viewer"),
     "InvoicesService/CancelInvoice": _DESK,

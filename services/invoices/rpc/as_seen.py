@@ -1,7 +1,8 @@
 """Answers as members of the merchant see them: without what only operators may see.
 
 Left out are the account that a customer pays to, where a rate came from, the name on the customer's account, pictures,
-the operators' names and notes, and their acts but for two: the author of a cancellation and the amount that came.
+the operators' names and notes, and their acts but for two: the author of a cancellation and the amount that came. The
+person who created an invoice by hand is a member, and is named.
 """
 
 from typing import Final
@@ -11,7 +12,8 @@ from fiatgate.invoices.v1 import invoices_pb2 as pb
 from kit.base import actors
 from kit.base.actors import THE_OPERATOR
 
-ACTS: Final = frozenset({"invoice.cancel", "deal.adjust"})
+ACTS: Final = frozenset({"invoice.cancel", "invoice.create", "deal.adjust"})
+_OPERATOR: Final = audit_pb2.Actor(kind="operator", name=THE_OPERATOR)
 _AUTHORS: Final = frozenset({"", "customer", "time"})
 """The authors of steps that are no operators."""
 
@@ -55,12 +57,14 @@ def _strip_deal(deal: pb.Deal) -> None:
 def _act(act: audit_pb2.Act) -> audit_pb2.Act:
     """Returns the act with the fields that a timeline needs."""
     shown = ("received_amount",)
+    by_member = act.actor.surface == "dashboard"
+    actor = audit_pb2.Actor(kind="person", name=act.actor.name) if by_member else _OPERATOR
     return audit_pb2.Act(
         act_id=act.act_id,
         at=act.at,
         act=act.act,
         object=act.object,
         service=act.service,
-        actor=audit_pb2.Actor(kind="operator", name=THE_OPERATOR),
+        actor=actor,
         changes=[each for each in act.changes if each.field in shown],
     )

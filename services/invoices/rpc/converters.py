@@ -6,7 +6,7 @@ from kit.base.money import fiat_text, percent_text, rate_text, usdt_text
 from kit.base.proto import timestamp_from
 from kit.rpc import values
 from kit.rpc.audit import act_to_message
-from services.invoices.domain.creating import NewInvoice
+from services.invoices.domain.creating import NO_KEY, NewInvoice
 from services.invoices.domain.late import PictureKind
 from services.invoices.domain.rates import RateBasis
 from services.invoices.domain.states import DealStatus, InvoiceStatus
@@ -42,7 +42,7 @@ def invoice_to_message(view: InvoiceView | NewInvoice) -> pb.Invoice:
         expires_at=timestamp_from(view.expires_at),
         finished_at=timestamp_from(view.finished_at),
         deal=None if view.deal is None else deal_to_message(view.deal),
-        key_id=str(view.key_id),
+        key_id="" if view.key_id == NO_KEY else str(view.key_id),
     )
 
 

@@ -41,6 +41,20 @@ class InvoicesServicer(pb_grpc.InvoicesServiceServicer):
         )
         return pb.CreateInvoiceResponse(invoice=invoice_to_message(new))
 
+    def CreateInvoiceByHand(
+        self, request: pb.CreateInvoiceByHandRequest, context: Context
+    ) -> pb.CreateInvoiceByHandResponse:
+        new = creating.create_invoice_by_hand(
+            self._deps,
+            merchant_id=request.merchant_id,
+            amount=request.amount,
+            currency_code=request.currency_code,
+            customer_id=request.customer_id,
+            external_id=request.external_id,
+            purpose=optional(request, "purpose"),
+        )
+        return pb.CreateInvoiceByHandResponse(invoice=invoice_to_message(new))
+
     def GetInvoice(self, request: pb.GetInvoiceRequest, context: Context) -> pb.GetInvoiceResponse:
         view = reading.get_invoice(
             self._deps, merchant_id=request.merchant_id, invoice_ref=request.invoice_ref

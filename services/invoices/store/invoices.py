@@ -128,7 +128,7 @@ _CREATE = {known: _create(known=known) for known in (True, False)}
 
 
 def create_if_allowed(
-    db: Database,
+    of: Session | Database,
     new: NewInvoice,
     *,
     acceptable: bool,
@@ -138,32 +138,33 @@ def create_if_allowed(
     customer_limit: int,
 ) -> CreationFacts:
     """Inserts the invoice unless a fact stands against it, and returns the facts. One statement."""
-    facts = db.one_or_none(
-        _CREATE[REFERENCE.is_in(db)],
-        {
-            "id": new.id,
-            "merchant_id": new.merchant_id,
-            "key_id": new.key_id,
-            "external_id": new.external_id,
-            # A refused amount may be too large for the column, and PostgreSQL would fail before it checks the facts.
-            "amount": new.amount if acceptable else 0,
-            "currency_code": new.currency_code,
-            "customer_id": new.customer_id,
-            "purpose": new.purpose,
-            "callback_url": new.callback_url,
-            "success_url": new.success_url,
-            "fail_url": new.fail_url,
-            "created_at": new.created_at,
-            "expires_at": new.expires_at,
-            "acceptable": acceptable,
-            "method_codes": [each.method_code for each in wanted],
-            "amounts_fiat": [each.amount_fiat for each in wanted],
-            "takes_references": [each.takes_reference for each in wanted],
-            "share_percent": share_percent,
-            "window_start": window_start,
-            "customer_limit": customer_limit,
-        },
-    )
+    values = {
+        "id": new.id,
+        "merchant_id": new.merchant_id,
+        "key_id": new.key_id,
+        "external_id": new.external_id,
+        # A refused amount may be too large for the column, and PostgreSQL would fail before it checks the facts.
+        "amount": new.amount if acceptable else 0,
+        "currency_code": new.currency_code,
+        "customer_id": new.customer_id,
+        "purpose": new.purpose,
+        "callback_url": new.callback_url,
+        "success_url": new.success_url,
+        "fail_url": new.fail_url,
+        "created_at": new.created_at,
+        "expires_at": new.expires_at,
+        "acceptable": acceptable,
+        "method_codes": [each.method_code for each in wanted],
+        "amounts_fiat": [each.amount_fiat for each in wanted],
+        "takes_references": [each.takes_reference for each in wanted],
+        "share_percent": share_percent,
+        "window_start": window_start,
+        "customer_limit": customer_limit,
+    }
+    if isinstance(of, Session):
+        facts = prepared.one_or_none(of, _CREATE[REFERENCE.is_there(of)], values)
+    else:
+        facts = of.one_or_none(_CREATE[REFERENCE.is_in(of)], values)
     assert facts is not None
     return facts
 

@@ -1,0 +1,160 @@
+"""Payment links by hand: a member makes an invoice without a key, once for each form, and it has its author."""
+
+from __future__ import annotations
+
+import hmac
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from html import unescape
+
+import pytest
+import requests
+
+from fiatgate.invoices.v1 import invoices_pb2
+from fiatgate.merchants.v1 import merchants_pb2
+from kit.base.ids import new_id
+from kit.web.qr import svg_of
+from tests.console.conftest import Open, with_cookies
+from tests.console.house import House, Person, title_of
+from tests.console.looks import looks_right
+from tests.gateway.desk import HTTP_SECONDS, Desk, Shop, unique
+from tests.support.receiver import Receiver
+from tests.support.stack import Stack
+
+
+@dataclass(frozen=True)
+class Stall:
+    """A shop whose webhooks go to its default address, and a member."""
+
+    desk: Desk
+    method: str
+    shop: Shop
+    finance: Person
+    receiver: Receiver
+
+    def form(self, **changes: str) -> dict[str, str]:
+        """A form that is accepted, as the page has it."""
+        (made_order,) = re.findall(r'name="made_order" value="([^"]+)"', self.finance.get("/links").text)
+        typed = {"currency": self.shop.currency, "purpose": "Two <b>lamps</b>", "customer": unique("zoe")}
+        return {"amount": self.shop.body()["amount"], "order": "", "made_order": made_order} | typed | changes
+
+    def made(self, form: dict[str, str]) -> str:
+        """The id of the invoice that the form makes."""
+        answer = self.finance.post("/links", form, allow_redirects=False)
+        assert answer.status_code == 303, answer.text
+        return answer.headers["Location"].removeprefix("/links/")
+
+
+@pytest.fixture(scope="module")
+def stall(stack: Stack, house: House) -> Iterator[Stall]:
+    with Desk(stack) as desk, Receiver() as receiver:
+        currency = desk.currency()
+        method = desk.method(currency, name="Bank transfer")
+        desk.requisite(method)
+        shop = desk.open_shop(currency, name="Stall", callback_url=receiver.url())
+        receiver.wait_for(0)
+        finance = house.person("finance", merchant=shop.merchant_id, name="Mary")
+        yield Stall(desk, method, shop, finance, receiver)
+
+
+def test_a_link_is_made_once_paid_as_any_invoice_and_has_its_author(
+    stall: Stall, house: House, open_page: Open
+) -> None:
+    finance, form = stall.finance, stall.form(amount=f"{stall.shop.body()['amount'].replace('.', ',')} €")
+    id = stall.made(form)
+    assert stall.made(form) == id, "a form that is sent twice makes one invoice"
+    url = f"{stall.shop.url}/pay/{id}"
+    page = finance.get(f"/links/{id}").text
+    assert f'value="{url}"' in page
+    assert "Two &lt;b&gt;lamps&lt;/b&gt;" in page
+    assert finance.get(f"/links/{id}/qr.svg").content == svg_of(url)
+    assert requests.get(url, timeout=HTTP_SECONDS).status_code == 200
+    of_api = stall.shop.get(f"/api/v1/invoices/{form['made_order']}").json()["data"]
+    assert (of_api["invoice_id"], of_api["payment_link"]) == (id, url)
+    assert (of_api["callback_url"], of_api["success_url"]) == (stall.receiver.url(), None)
+
+    browser = with_cookies(open_page(), finance)
+    for name, address in (("links", "/links"), ("links-link", f"/links/{id}")):
+        browser.goto(house.dashboard + address)
+        looks_right(browser, f"dashboard-{name}")
+    browser.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    browser.get_by_role("button", name="Copy the link").click()
+    browser.get_by_role("button", name="Copied").wait_for()
+    assert browser.evaluate("navigator.clipboard.readText()") == url
+
+    # The newest active key signs: there is no key of the invoice.
+    secret = stall.desk.merchants.CreateApiKey(
+        merchants_pb2.CreateApiKeyRequest(merchant_id=stall.shop.merchant_id, name="newest")
+    ).secret
+    before = len(stall.receiver.received())
+    stall.desk.confirm(id, stall.method)
+    sent = stall.receiver.wait_for(before + 1)[-1]
+    signed = sent.headers["x-signature-timestamp"].encode() + b"." + sent.body
+    assert sent.headers["x-signature"] == hmac.digest(secret.encode(), signed, "sha256").hex()
+
+    owner = house.person("owner", merchant=stall.shop.merchant_id)
+    shown = unescape(re.sub("<[^>]+>", "", owner.get(f"/invoices/{id}").text))
+    assert f"Invoice created by {finance.email}, by hand" in " ".join(shown.split())
+    acts = unescape(re.sub("<[^>]+>", "", owner.get("/audit").text))
+    assert "invoice.create" in acts and finance.email in acts
+
+
+def test_a_refused_form_says_what_to_change_and_keeps_what_was_typed(stall: Stall) -> None:
+    finance = stall.finance
+    taken = stall.shop.create()
+    for changes, sentence in (
+        ({"amount": "0.50"}, "The least amount is "),
+        ({"amount": "12 or so"}, "not a plain decimal number"),
+        ({"currency": "XXX"}, "Your invoices can’t have this currency."),
+        ({"order": taken["external_id"]}, "You have an invoice of this order already."),
+        ({"customer": taken["customer_id"]}, "This customer has an invoice that waits for payment."),
+        ({"customer": ""}, "Customer"),
+        ({"customer": "x" * 129}, "Customer has 1 to 128 characters"),
+        ({"order": ".."}, "Order"),
+    ):
+        form = stall.form(**changes)
+        answer = finance.post("/links", form)
+        page = unescape(answer.text)
+        assert answer.status_code == 422, (changes, title_of(answer))
+        assert sentence in page, (changes, page)
+        assert form["purpose"] in page
+        assert form["made_order"] in page, "the same form, sent again"
+        names_other = {taken["external_id"], taken["customer_id"]} & {*changes.values()}
+        assert (f'href="/links/{taken["invoice_id"]}"' in page) == bool(names_other), changes
+
+
+def test_only_the_roles_of_the_table_make_links_and_none_of_another_merchant(
+    stall: Stall, house: House
+) -> None:
+    other = stall.desk.open_shop(stall.shop.currency, name="Other")
+    theirs, form = other.create(), stall.form()
+    viewer = house.person("viewer", merchant=stall.shop.merchant_id)
+    for path in ("/links", f"/links/{new_id()}"):
+        assert viewer.get(path).status_code == 403
+    assert viewer.post("/links", form).status_code == 403
+    for address in ("/links/{}", "/links/{}/qr.svg"):
+        for id in (theirs["invoice_id"], new_id(), theirs["external_id"]):
+            assert stall.finance.get(address.format(id)).status_code == 404
+    # Another merchant's order id is free here, and says nothing.
+    id = stall.made(form | {"order": theirs["external_id"], "customer": theirs["customer_id"]})
+    assert id != theirs["invoice_id"]
+    assert 'href="/links/' not in viewer.get(f"/invoices/{id}").text
+    assert f'href="/links/{id}"' in stall.finance.get(f"/invoices/{id}").text
+
+
+def test_a_banned_merchant_makes_no_link_and_one_without_addresses_does(stall: Stall, house: House) -> None:
+    shop = stall.desk.open_shop(stall.shop.currency, name="Bare")
+    developer = house.person("developer", merchant=shop.merchant_id)
+    form = stall.form()
+    assert "so your server is told nothing" in developer.get("/links").text
+    made = developer.post("/links", form, allow_redirects=False)
+    id = made.headers["Location"].removeprefix("/links/")
+    stall.desk.confirm(id, stall.method)
+    story = stall.desk.deals.GetInvoiceStory(invoices_pb2.GetInvoiceStoryRequest(invoice_id=id))
+    assert story.invoice.status == invoices_pb2.INVOICE_STATUS_SUCCESS
+    assert not story.invoice.callback_url and not story.invoice.key_id
+    assert [(each.act, each.actor.name) for each in story.acts][:1] == [("invoice.create", developer.email)]
+    stall.desk.merchants.BanMerchant(merchants_pb2.BanMerchantRequest(merchant_id=shop.merchant_id))
+    refused = developer.post("/links", stall.form())
+    assert (refused.status_code, "Your account is banned" in refused.text) == (422, True)
