@@ -15,7 +15,7 @@ from kit.base.money import has_decimals, parse_decimal
 from kit.base.proto import most_of
 from kit.egress.address import URL_MAX_CHARACTERS
 from kit.rpc import values
-from kit.rpc.errors import Refused, conflict, invalid
+from kit.rpc.errors import Refused, conflict
 from services.invoices import errors
 from services.invoices.clients import CatalogSnapshot, CurrencyTerms, MethodTerms
 from services.invoices.domain import creating, money
@@ -92,7 +92,7 @@ def create_invoice_by_hand(
     if merchant.status != merchants_pb2.MERCHANT_STATUS_ACTIVE:
         raise errors.merchant_not_active()
     if external_id in UNADDRESSABLE:
-        raise invalid("VALIDATION_ERROR", f"external_id: {external_id!r} can't be one", field="external_id")
+        raise values.invalid("external_id", f"external_id: {external_id!r} can't be one")
     return _create(
         deps,
         merchant,
