@@ -77,6 +77,7 @@ ROOMS: Final = {
         invoices,
         links,
         statements,
+        withdrawals,
         webhooks,
         keys,
         people,

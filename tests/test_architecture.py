@@ -440,12 +440,12 @@ OF_BOTH: Final = ("audit",)
 
 
 def files_of(surface: str) -> list[Path]:
-    """The files that a surface runs: its rooms, and what all rooms stand on. Of a room that both have, `desk.py` has
-    the calls of the desk alone.
+    """The files that a surface runs: its rooms, and what all rooms stand on. Of a room that both have, `desk.py`, or
+    the folder `desk`, has the calls of the desk alone.
     """
     rooms = [each.__name__.split(".")[1] for each in ROOMS_OF[surface]]
     files = chain.from_iterable(sources(f"console/{each}") for each in (*rooms, "signin", "ui"))
-    run = [each for each in files if surface == "desk" or each.name != "desk.py"]
+    run = [each for each in files if surface == "desk" or "desk" not in (each.stem, each.parent.name)]
     return [*sorted((ROOT / "console").glob("*.py")), *run]
 
 

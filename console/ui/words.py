@@ -41,6 +41,7 @@ NOTICES: Final[Mapping[str, str]] = {
     "withdrawal-sent": "It is marked as sent.",
     "withdrawal-failed": "It is marked as failed. The amount is available to the merchant again.",
     "withdrawal-canceled": "It is canceled. The amount is available to the merchant again.",
+    "withdrawal-canceled-here": "It is canceled. The amount is available again.",
     "withdrawal-method-set": "The withdrawal method is set. Withdrawals that exist keep their fee.",
     # webhooks
     "webhook-delivered": "Delivered: the merchant's server has accepted it.",

@@ -1,1 +1,1 @@
-"""Payouts to merchants, from the request to the transaction, and their methods."""
+"""Withdrawals on both surfaces: the list, one with its history; at the desk its steps, and methods too."""

@@ -1,95 +1,45 @@
-"""One withdrawal with its steps, and the request of a new one."""
+"""One withdrawal: its address and amounts, its history, its transfers, and its cancellation."""
 
 from __future__ import annotations
 
-import asyncio
-import re
 from collections.abc import Awaitable, Mapping
-from typing import Any, Final
+from typing import Any, ClassVar
 
 import falcon.asgi
 
-from console.calls import or_none
 from console.exchange import Request
 from console.page import Page, leave_for
-from console.ui.pages import only_for
 from console.ui.values import ago
 from console.withdrawals import words
 from console.words.moments import Moment
 from console.words.withdrawals import history
 from fiatgate.withdrawals.v1 import withdrawals_pb2 as pb
-from kit.base.ids import new_id, parse_id
-from kit.rpc.errors import Refused, invalid, is_away
-
-PAYS: Final = frozenset({"treasury", "admin"})
-TYPED: Final = ("merchant", "method", "address", "memo", "amount", "request_key")
-"""The fields of the form of a new withdrawal."""
-FIELD_OF: Final = {
-    "WITHDRAWAL_METHOD_NOT_FOUND": "method",
-    "WITHDRAWAL_ADDRESS_INVALID": "address",
-    "WITHDRAWAL_AMOUNT_INVALID": "amount",
-    "INSUFFICIENT_BALANCE": "amount",
-}
-"""The field of the form that a refusal is about."""
-FIELDS: Final = {"merchant_id": "merchant", "withdrawal_method_id": "method", "address_memo": "memo"}
-"""Fields of the request, as the form names them."""
+from kit.rpc.errors import Refused
 
 
 class WithdrawalPage(Page):
-    """/withdrawals/{withdraw_uuid}: the request, its steps, the merchant's balance, the history."""
+    """/withdrawals/{withdraw_uuid} at the dashboard."""
 
     link = "/withdrawals"
+    template: ClassVar[str] = "withdrawal-own"
 
     async def on_get(self, req: Request, resp: falcon.asgi.Response, withdraw_uuid: str) -> None:
-        await self._show(req, resp, withdraw_uuid)
+        await self.show_one(req, resp, withdraw_uuid)
 
     on_head = on_get
-
-    async def on_post_process(self, req: Request, resp: falcon.asgi.Response, withdraw_uuid: str) -> None:
-        await self.form(req)
-        request = pb.ProcessWithdrawalRequest(withdraw_uuid=withdraw_uuid, expected_stage="requested")
-        call = self.deps.withdrawals.ProcessWithdrawal(request)
-        await self._step(req, resp, withdraw_uuid, call, notice="withdrawal-processing")
-
-    async def on_post_complete(self, req: Request, resp: falcon.asgi.Response, withdraw_uuid: str) -> None:
-        """Records the transaction. A text that is no hash of the network is taken when the person agrees."""
-        form = await self.form(req)
-        transaction = form.line("transaction", most=200)
-        if not form.text("is_mark"):
-            story = await self._story(withdraw_uuid)
-            is_pending = story.withdrawal.status == pb.WITHDRAWAL_STATUS_PENDING
-            if is_pending and not re.fullmatch(story.method.transaction_pattern, transaction):
-                await self._show(
-                    req, resp, withdraw_uuid, transaction=transaction, is_doubtful=bool(transaction)
-                )
-                return
-        request = pb.CompleteWithdrawalRequest(
-            withdraw_uuid=withdraw_uuid, external_tx_id=transaction, expected_stage="processing"
-        )
-        call = self.deps.withdrawals.CompleteWithdrawal(request)
-        await self._step(req, resp, withdraw_uuid, call, notice="withdrawal-sent", transaction=transaction)
-
-    async def on_post_fail(self, req: Request, resp: falcon.asgi.Response, withdraw_uuid: str) -> None:
-        form = await self.form(req)
-        request = pb.FailWithdrawalRequest(
-            withdraw_uuid=withdraw_uuid,
-            substatus=form.text("substatus"),
-            expected_stage=words.stage_seen(form),
-        )
-        call = self.deps.withdrawals.FailWithdrawal(request)
-        await self._step(req, resp, withdraw_uuid, call, notice="withdrawal-failed")
 
     async def on_post_cancel(self, req: Request, resp: falcon.asgi.Response, withdraw_uuid: str) -> None:
         form = await self.form(req)
         request = pb.CancelWithdrawalRequest(
             withdraw_uuid=withdraw_uuid,
-            by_user=bool(form.text("by_user")),
+            by_user=self.deps.surface.has_merchants or bool(form.text("by_user")),
             expected_stage=words.stage_seen(form),
         )
         call = self.deps.withdrawals.CancelWithdrawal(request)
-        await self._step(req, resp, withdraw_uuid, call, notice="withdrawal-canceled")
+        notice = "withdrawal-canceled-here" if self.deps.surface.has_merchants else "withdrawal-canceled"
+        await self.step(req, resp, withdraw_uuid, call, notice=notice)
 
-    async def _step(
+    async def step(
         self,
         req: Request,
         resp: falcon.asgi.Response,
@@ -99,20 +49,25 @@ class WithdrawalPage(Page):
         notice: str,
         transaction: str = "",
     ) -> None:
+        """Makes one step and leaves for the page, or shows it with the refusal."""
         try:
             await call
         except Refused as refused:
             if refused.reason not in words.MENDABLE:
                 raise
-            await self._show(req, resp, withdraw_uuid, refused=refused, transaction=transaction)
+            await self.show_one(req, resp, withdraw_uuid, refused=refused, transaction=transaction)
         else:
             leave_for(resp, f"/withdrawals/{withdraw_uuid}", notice=notice)
 
-    async def _story(self, withdraw_uuid: str) -> pb.GetWithdrawalStoryResponse:
+    async def story(self, withdraw_uuid: str) -> pb.GetWithdrawalStoryResponse:
         request = pb.GetWithdrawalStoryRequest(withdraw_uuid=withdraw_uuid)
         return await self.deps.withdrawals.GetWithdrawalStory(request)
 
-    async def _show(
+    async def of_merchant(self, merchant_id: str) -> Mapping[str, Any]:
+        """Returns what the page shows of the merchant: at the dashboard nothing."""
+        return {}
+
+    async def show_one(
         self,
         req: Request,
         resp: falcon.asgi.Response,
@@ -122,28 +77,24 @@ class WithdrawalPage(Page):
         transaction: str = "",
         is_doubtful: bool = False,
     ) -> None:
-        story = await self._story(withdraw_uuid)
+        story = await self.story(withdraw_uuid)
         withdrawal = story.withdrawal
         moments = history(story)
-        names, balance = await asyncio.gather(
-            self.names(withdrawal.merchant_id),
-            self.deps.withdrawals.GetBalance(pb.GetBalanceRequest(merchant_id=withdrawal.merchant_id)),
-        )
-        values: dict[str, Any] = {}
+        values = dict(await self.of_merchant(withdrawal.merchant_id))
         if refused is not None and refused.reason == "WITHDRAWAL_STATE_CONFLICT" and moments:
             values["problem"] = _decided_before(refused, moments[-1])
         self.show(
             req,
             resp,
-            "withdrawal",
+            self.template,
             refused=refused,
             withdrawal=withdrawal,
             method=story.method,
             state=words.state_of(withdrawal),
+            meaning=words.FAILURES.get(withdrawal.substatus, ""),
             is_pending=withdrawal.status == pb.WITHDRAWAL_STATUS_PENDING,
-            merchant=names.get(withdrawal.merchant_id, ""),
-            balance=balance,
             entries=[_entry(each) for each in moments],
+            transfers=story.transfers,
             approval_id=story.pending_approval_id,
             failures=words.FAILURES,
             transaction=transaction,
@@ -170,86 +121,3 @@ def _entry(moment: Moment) -> Mapping[str, object]:
         "tone": moment.tone,
         "link": f"/approvals/withdrawals/{id}" if kind == "approval" else "",
     }
-
-
-class NewWithdrawalPage(Page):
-    """/withdrawals/new?merchant=…: the form has a key, so a form that is sent twice makes one withdrawal."""
-
-    link = "/withdrawals"
-
-    async def on_get(self, req: Request, resp: falcon.asgi.Response) -> None:
-        only_for(req, PAYS)
-        given = {"merchant": req.get_param("merchant") or "", "request_key": str(new_id())}
-        await self._show(req, resp, dict.fromkeys(TYPED, "") | given)
-
-    on_head = on_get
-
-    async def on_post(self, req: Request, resp: falcon.asgi.Response) -> None:
-        only_for(req, PAYS)
-        form = await self.form(req)
-        typed = {name: form.line(name, most=200) for name in TYPED}
-        try:
-            made = await self._create(typed)
-        except Refused as refused:
-            if is_away(refused):  # without a call: the service has just failed, and may have used up the time
-                self.show(req, resp, "withdrawal-again", refused=refused, status=503, typed=typed)
-                return
-            if refused.reason not in words.MENDABLE:
-                raise
-            await self._show(req, resp, typed, refused=refused)
-            return
-        leave_for(resp, f"/withdrawals/{made.withdraw_uuid}", notice="withdrawal-created")
-
-    async def _create(self, typed: Mapping[str, str]) -> pb.Withdrawal:
-        if not typed["merchant"]:
-            raise invalid("VALIDATION_ERROR", "name the merchant", field="merchant")
-        method = typed["method"]
-        request = pb.CreateWithdrawalRequest(
-            merchant_id=await self.merchant_named(typed["merchant"]),
-            withdrawal_method_id=int(method) if method.isdigit() and len(method) < 10 else 0,
-            address=typed["address"],
-            amount=typed["amount"],
-            request_key=typed["request_key"],
-        )
-        if typed["memo"]:
-            request.address_memo = typed["memo"]
-        return (await self.deps.withdrawals.CreateWithdrawal(request)).withdrawal
-
-    async def _show(
-        self,
-        req: Request,
-        resp: falcon.asgi.Response,
-        typed: Mapping[str, str],
-        *,
-        refused: Refused | None = None,
-        **values: Any,
-    ) -> None:
-        listed = await self.deps.withdrawals.ListWithdrawalMethods(pb.ListWithdrawalMethodsRequest())
-        methods = [each for each in listed.methods if each.enabled]
-        merchant_id = typed["merchant"] if parse_id(typed["merchant"]) else ""
-        balance = None
-        if merchant_id:
-            request = pb.GetBalanceRequest(merchant_id=merchant_id)
-            balance = await or_none(self.deps.withdrawals.GetBalance(request))
-        if refused is not None:
-            values["errors"] = _errors(refused)
-        self.show(
-            req,
-            resp,
-            "withdrawal-new",
-            refused=refused,
-            typed=typed,
-            methods=methods,
-            words={str(each.method_id): f"{each.name} ({each.code})" for each in methods},
-            balance=balance,
-            names=await self.names(merchant_id),
-            **values,
-        )
-
-
-def _errors(refused: Refused) -> dict[str, str]:
-    """Returns the message by the field of the form that it is about."""
-    named = refused.metadata.get("field", "")
-    field = FIELD_OF.get(refused.reason) or FIELDS.get(named, named)
-    message = refused.message.removeprefix(f"{named}: ").rstrip(".")
-    return {field: f"{message[:1].upper()}{message[1:]}."} if field else {}

@@ -4,12 +4,14 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from console.page import App, Page
-from console.ui.pages import Link, reads
+from console.ui.pages import Link, members_read, reads
 from console.wiring import Deps
-from console.withdrawals.lists import SeveralPage, WithdrawalsPage
-from console.withdrawals.methods import MethodPage, MethodsPage
-from console.withdrawals.one import NewWithdrawalPage, WithdrawalPage
-from console.withdrawals.payouts import payout_of
+from console.withdrawals.desk.lists import DeskWithdrawalsPage, SeveralPage
+from console.withdrawals.desk.methods import MethodPage, MethodsPage
+from console.withdrawals.desk.one import DeskWithdrawalPage, NewWithdrawalPage
+from console.withdrawals.desk.payouts import payout_of
+from console.withdrawals.list import WithdrawalsPage
+from console.withdrawals.one import WithdrawalPage
 from kit.rpc.permissions import READERS
 
 LINKS: Final = (
@@ -27,6 +29,13 @@ LINKS: Final = (
         reads(*READERS),
         group="setup",
     ),
+    Link(
+        "/withdrawals",
+        "Withdrawals",
+        "USDT from your balance to your address",
+        members_read("finance", "viewer"),
+        surface="dashboard",
+    ),
 )
 
 
@@ -37,13 +46,21 @@ async def evidence(page: Page, withdraw_uuid: str) -> Mapping[str, Any]:
 
 def add_to(app: App, deps: Deps) -> None:
     """Adds the addresses."""
-    one, method = WithdrawalPage(deps), MethodPage(deps)
-    WithdrawalsPage(deps).add_to(app, "/withdrawals")
+    if deps.surface.has_merchants:
+        WithdrawalsPage(deps).add_to(app, "/withdrawals")
+        _add_one(app, WithdrawalPage(deps), "cancel")
+        return
+    method = MethodPage(deps)
+    DeskWithdrawalsPage(deps).add_to(app, "/withdrawals")
     app.add_route("/withdrawals/new", NewWithdrawalPage(deps))
     app.add_route("/withdrawals/several", SeveralPage(deps))
-    app.add_route("/withdrawals/{withdraw_uuid}", one)
-    for step in ("process", "complete", "fail", "cancel"):
-        app.add_route(f"/withdrawals/{{withdraw_uuid}}/{step}", one, suffix=step)
+    _add_one(app, DeskWithdrawalPage(deps), "process", "complete", "fail", "cancel")
     MethodsPage(deps).add_to(app, "/withdrawal-methods")
     app.add_route("/withdrawal-methods/new", method, suffix="new")
     app.add_route("/withdrawal-methods/{code}", method)
+
+
+def _add_one(app: App, page: WithdrawalPage, *steps: str) -> None:
+    app.add_route("/withdrawals/{withdraw_uuid}", page)
+    for step in steps:
+        app.add_route(f"/withdrawals/{{withdraw_uuid}}/{step}", page, suffix=step)

@@ -106,6 +106,7 @@ OPENED: Final[dict[str, Sequence[str]]] = {
     "/invoices": ROLES,
     "/links": ("owner", "developer", "finance"),
     "/balance": ("owner", "finance", "viewer"),
+    "/withdrawals": ("owner", "finance", "viewer"),
     "/webhooks": ROLES,
     "/keys": ("owner", "developer"),
     "/people": ("owner",),

@@ -6,8 +6,7 @@ import csv
 import re
 from collections.abc import Iterator
 from decimal import Decimal
-from html import unescape
-from typing import Any, Final
+from typing import Final
 from uuid import uuid4
 
 import grpc
@@ -15,50 +14,13 @@ import pytest
 from playwright.sync_api import expect
 
 from fiatgate.withdrawals.v1 import withdrawals_pb2 as pb
-from fiatgate.withdrawals.v1.withdrawals_pb2_grpc import WithdrawalsServiceStub
 from tests.console.conftest import Open, Staff
-from tests.console.house import OPERATOR, House, Person, new_email, title_of
+from tests.console.house import House, Person, new_email, title_of
 from tests.console.looks import looks_right
-from tests.e2e.market import Customer, Operator, Shop, settled
+from tests.console.payouts import TRON_ADDRESS, Payouts, text_of
 
-TRON_ADDRESS: Final = "TJRabPrwbZy45sbavfcjinPJC18kjpRTv8"
 HASH: Final = "9f" * 32
 LARGE: Final = "1000"
-
-
-class Payouts:
-    """A merchant with money, and its withdrawals as an operator at the command line makes them."""
-
-    def __init__(self, house: House, channel: grpc.Channel) -> None:
-        self._stub = WithdrawalsServiceStub(channel)
-        self.shop = Shop.opened(house.stack)
-        with Operator(house.stack) as operator:
-            for _ in range(2):
-                invoice = self.shop.create("https://shop.example/hook", amount="1900.00")
-                Customer(invoice.created["payment_link"]).choose_and_pay()
-                operator.confirm(invoice)
-            settled(lambda: operator.available(self.shop) > 3000, "the credits")
-
-    @property
-    def merchant(self) -> str:
-        return self.shop.merchant_id
-
-    def made(self, amount: str = "20") -> str:
-        request = pb.CreateWithdrawalRequest(
-            merchant_id=self.merchant,
-            withdrawal_method_id=1,
-            address=TRON_ADDRESS,
-            amount=amount,
-            request_key=str(uuid4()),
-        )
-        return self._stub.CreateWithdrawal(request, metadata=OPERATOR).withdrawal.withdraw_uuid
-
-    def now(self, withdraw_uuid: str) -> pb.Withdrawal:
-        request = pb.GetWithdrawalRequest(merchant_id=self.merchant, withdraw_uuid=withdraw_uuid)
-        return self._stub.GetWithdrawal(request).withdrawal
-
-    def balance(self) -> pb.GetBalanceResponse:
-        return self._stub.GetBalance(pb.GetBalanceRequest(merchant_id=self.merchant))
 
 
 @pytest.fixture(scope="module")
@@ -70,11 +32,6 @@ def payouts(house: House) -> Iterator[Payouts]:
 @pytest.fixture(scope="module")
 def treasury(staff: Staff) -> Person:
     return staff("treasury")
-
-
-def text_of(answer: Any) -> str:
-    """The page without tags, its blanks as one."""
-    return " ".join(unescape(re.sub("<[^>]+>", " ", answer.text)).split())
 
 
 def test_a_withdrawal_goes_from_the_form_to_the_transaction(payouts: Payouts, treasury: Person) -> None:

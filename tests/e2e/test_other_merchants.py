@@ -55,6 +55,7 @@ FOREIGN: Final[dict[str, Callable[[Other], dict[str, Any]]]] = {
     "PeopleService/GetPerson": lambda other: {"person": other.person_id},
     "PeopleService/WithdrawInvitation": lambda other: {"invitation_id": other.invitation_id},
     "WebhooksService/GetEvent": lambda other: {"event_id": other.event_id},
+    "WithdrawalsService/GetWithdrawalStory": lambda other: {"withdraw_uuid": other.withdraw_uuid},
     "WithdrawalsService/CancelWithdrawal": lambda other: {"withdraw_uuid": other.withdraw_uuid},
 }
 """The request that names the object, for each method that loads one by its id."""

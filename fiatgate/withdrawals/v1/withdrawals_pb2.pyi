@@ -819,7 +819,7 @@ class CancelWithdrawalRequest(_message.Message):
     EXPECTED_STAGE_FIELD_NUMBER: _builtins.int
     withdraw_uuid: _builtins.str
     by_user: _builtins.bool
-    """True: cancelled_by_user; false: cancelled_by_admin."""
+    """True: cancelled_by_user; false: cancelled_by_admin. A member of the merchant is always the user."""
     expected_stage: _builtins.str
     """requested or processing, the stage that the caller saw: in another one WITHDRAWAL_STATE_CONFLICT, also when this step
     was made already. Empty: not checked, and a repeated step is answered as the first.

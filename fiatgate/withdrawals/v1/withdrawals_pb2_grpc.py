@@ -143,14 +143,15 @@ class WithdrawalsServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ListAllWithdrawals(self, request, context):
-        """The operator's list, newest first, over all merchants.
+        """The list of operators over all merchants, and of a merchant's members over its own; newest first.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def GetWithdrawalStory(self, request, context):
-        """Everything that is known of one withdrawal, whichever merchant's. Reason: WITHDRAWAL_NOT_FOUND.
+        """Everything that is known of one withdrawal, whichever merchant's; to a merchant's members without the operators' names
+        and their requests for a second person. Reason: WITHDRAWAL_NOT_FOUND.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

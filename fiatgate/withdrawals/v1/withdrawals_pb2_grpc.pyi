@@ -44,9 +44,11 @@ class WithdrawalsServiceStub:
     GetWithdrawal: _grpc.UnaryUnaryMultiCallable[_withdrawals_pb2.GetWithdrawalRequest, _withdrawals_pb2.GetWithdrawalResponse]
     """Returns one withdrawal. Reason: WITHDRAWAL_NOT_FOUND, for an unknown one and for another merchant's."""
     ListAllWithdrawals: _grpc.UnaryUnaryMultiCallable[_withdrawals_pb2.ListAllWithdrawalsRequest, _withdrawals_pb2.ListAllWithdrawalsResponse]
-    """The operator's list, newest first, over all merchants."""
+    """The list of operators over all merchants, and of a merchant's members over its own; newest first."""
     GetWithdrawalStory: _grpc.UnaryUnaryMultiCallable[_withdrawals_pb2.GetWithdrawalStoryRequest, _withdrawals_pb2.GetWithdrawalStoryResponse]
-    """Everything that is known of one withdrawal, whichever merchant's. Reason: WITHDRAWAL_NOT_FOUND."""
+    """Everything that is known of one withdrawal, whichever merchant's; to a merchant's members without the operators' names
+    and their requests for a second person. Reason: WITHDRAWAL_NOT_FOUND.
+    """
     ListWithdrawalMethods: _grpc.UnaryUnaryMultiCallable[_withdrawals_pb2.ListWithdrawalMethodsRequest, _withdrawals_pb2.ListWithdrawalMethodsResponse]
     """By id."""
     SetWithdrawalMethod: _grpc.UnaryUnaryMultiCallable[_withdrawals_pb2.SetWithdrawalMethodRequest, _withdrawals_pb2.SetWithdrawalMethodResponse]
@@ -98,9 +100,11 @@ class WithdrawalsServiceAsyncStub(WithdrawalsServiceStub):
     GetWithdrawal: _aio.UnaryUnaryMultiCallable[_withdrawals_pb2.GetWithdrawalRequest, _withdrawals_pb2.GetWithdrawalResponse]  # type: ignore[assignment]
     """Returns one withdrawal. Reason: WITHDRAWAL_NOT_FOUND, for an unknown one and for another merchant's."""
     ListAllWithdrawals: _aio.UnaryUnaryMultiCallable[_withdrawals_pb2.ListAllWithdrawalsRequest, _withdrawals_pb2.ListAllWithdrawalsResponse]  # type: ignore[assignment]
-    """The operator's list, newest first, over all merchants."""
+    """The list of operators over all merchants, and of a merchant's members over its own; newest first."""
     GetWithdrawalStory: _aio.UnaryUnaryMultiCallable[_withdrawals_pb2.GetWithdrawalStoryRequest, _withdrawals_pb2.GetWithdrawalStoryResponse]  # type: ignore[assignment]
-    """Everything that is known of one withdrawal, whichever merchant's. Reason: WITHDRAWAL_NOT_FOUND."""
+    """Everything that is known of one withdrawal, whichever merchant's; to a merchant's members without the operators' names
+    and their requests for a second person. Reason: WITHDRAWAL_NOT_FOUND.
+    """
     ListWithdrawalMethods: _aio.UnaryUnaryMultiCallable[_withdrawals_pb2.ListWithdrawalMethodsRequest, _withdrawals_pb2.ListWithdrawalMethodsResponse]  # type: ignore[assignment]
     """By id."""
     SetWithdrawalMethod: _aio.UnaryUnaryMultiCallable[_withdrawals_pb2.SetWithdrawalMethodRequest, _withdrawals_pb2.SetWithdrawalMethodResponse]  # type: ignore[assignment]
@@ -167,7 +171,7 @@ class WithdrawalsServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _withdrawals_pb2.ListAllWithdrawalsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_withdrawals_pb2.ListAllWithdrawalsResponse, _abc.Awaitable[_withdrawals_pb2.ListAllWithdrawalsResponse]]:
-        """The operator's list, newest first, over all merchants."""
+        """The list of operators over all merchants, and of a merchant's members over its own; newest first."""
 
     @_abc_1.abstractmethod
     def GetWithdrawalStory(
@@ -175,7 +179,9 @@ class WithdrawalsServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _withdrawals_pb2.GetWithdrawalStoryRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_withdrawals_pb2.GetWithdrawalStoryResponse, _abc.Awaitable[_withdrawals_pb2.GetWithdrawalStoryResponse]]:
-        """Everything that is known of one withdrawal, whichever merchant's. Reason: WITHDRAWAL_NOT_FOUND."""
+        """Everything that is known of one withdrawal, whichever merchant's; to a merchant's members without the operators' names
+        and their requests for a second person. Reason: WITHDRAWAL_NOT_FOUND.
+        """
 
     @_abc_1.abstractmethod
     def ListWithdrawalMethods(

@@ -9,6 +9,7 @@ from uuid import UUID
 from kit.audit.approvals import pending_of
 from kit.audit.listing import Act, newest_acts_on
 from kit.rpc import values
+from kit.rpc.actors import require_merchant
 from services.withdrawals import errors
 from services.withdrawals.addresses import NETWORKS
 from services.withdrawals.domain import STEPS, Stage, WithdrawalStatus, references_of
@@ -105,15 +106,19 @@ class Wanted:
 def list_all_withdrawals(
     deps: Deps, wanted: Wanted, *, limit: int, after_withdraw_uuid: str, oldest_first: bool
 ) -> Sequence[WithdrawalView]:
-    """Returns the operator's list. Raises WITHDRAWAL_NOT_FOUND for an unknown `after_withdraw_uuid`."""
+    """Returns the list of operators, or of a member of `wanted.merchant_id`. Raises WITHDRAWAL_NOT_FOUND for an unknown
+    `after_withdraw_uuid`.
+    """
     filter, limit = wanted.checked(), values.rows(limit)
     after_id = (
         values.uuid_or(errors.withdrawal_not_found, after_withdraw_uuid) if after_withdraw_uuid else None
     )
     with deps.db.transaction() as tx:
         after = None if after_id is None else withdrawals.withdrawal(tx, after_id)
-        if after is None and after_id is not None:
-            raise errors.withdrawal_not_found()
+        if after_id is not None:
+            if after is None:
+                raise errors.withdrawal_not_found()
+            require_merchant(after.merchant_id, errors.withdrawal_not_found)
         return withdrawals.listed(tx, filter, after=after, oldest_first=oldest_first, limit=limit)
 
 
@@ -138,13 +143,14 @@ class Story:
 
 
 def get_withdrawal_story(deps: Deps, *, withdraw_uuid: str) -> Story:
-    """Returns the story of one withdrawal of any merchant. Raises WITHDRAWAL_NOT_FOUND."""
+    """Returns the story of one withdrawal. Raises WITHDRAWAL_NOT_FOUND, also to a member of another merchant."""
     withdrawal_id = values.uuid_or(errors.withdrawal_not_found, withdraw_uuid)
     object = f"withdrawal:{withdrawal_id}"
     with deps.db.transaction() as tx:
         withdrawal = withdrawals.withdrawal(tx, withdrawal_id)
         if withdrawal is None:
             raise errors.withdrawal_not_found()
+        require_merchant(withdrawal.merchant_id, errors.withdrawal_not_found)
         method = withdrawals.method(tx, withdrawal.method_id)
         if method is None:
             raise LookupError(f"withdrawal {withdrawal_id} has a method that is not there")

@@ -15,6 +15,7 @@ from sqlalchemy.orm import Session
 
 from kit.audit import acts
 from kit.audit.approvals import Approval, Terms, close
+from kit.base import actors
 from kit.base.money import usdt_text
 from kit.db.database import refusing, retry_conflicts
 from kit.rpc import approvals, values
@@ -91,8 +92,11 @@ def fail_withdrawal(
 def cancel_withdrawal(
     deps: Deps, *, withdraw_uuid: str, by_user: bool, expected_stage: str = ""
 ) -> WithdrawalView:
-    """Cancels it; gives the money back to the merchant."""
-    target = CANCELLED_BY_USER if by_user else CANCELLED_BY_ADMIN
+    """Cancels it; gives the money back to the merchant. A member of the merchant is the user, whatever `by_user` is:
+    one that is being sent is not the merchant's to cancel.
+    """
+    by_member = actors.current().surface == "dashboard"
+    target = CANCELLED_BY_USER if by_user or by_member else CANCELLED_BY_ADMIN
     return approvals.done(_advance(deps, withdraw_uuid, target, expected_stage))
 
 

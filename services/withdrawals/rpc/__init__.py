@@ -2,6 +2,7 @@
 
 - `servicer`: fiatgate.withdrawals.v1.WithdrawalsService
 - `converters`: values to messages, and back
+- `as_seen`: answers without what members of merchants may not see
 """
 
 from collections.abc import Mapping
@@ -53,9 +54,13 @@ CALLERS: Final[Callers] = {
     "console-dashboard": frozenset(
         {
             audit.LIST,
+            "WithdrawalsService/CancelWithdrawal",
             "WithdrawalsService/GetBalance",
             "WithdrawalsService/GetStatement",
+            "WithdrawalsService/GetWithdrawalStory",
+            "WithdrawalsService/ListAllWithdrawals",
             "WithdrawalsService/ListTransfers",
+            "WithdrawalsService/ListWithdrawalMethods",
         }
     ),
     "gateway": frozenset({"WithdrawalsService/GetWithdrawal", "WithdrawalsService/ListWithdrawals"}),
@@ -115,11 +120,12 @@ PERMISSIONS: Final[Permissions] = {
     "WithdrawalsService/GetWithdrawal": machine(for_api=True)
     | staff(*READERS)
     | members("finance", "viewer"),
-    "WithdrawalsService/ListAllWithdrawals": staff(*READERS),
+    "WithdrawalsService/ListAllWithdrawals": staff(*READERS) | members("finance", "viewer"),
     "WithdrawalsService/ListWithdrawalMethods": staff(*READERS)
     | members("finance", "viewer", merchant_field=OF_NONE),
     "WithdrawalsService/GetBalance": staff(*READERS) | members("finance", "viewer"),
-    "WithdrawalsService/GetWithdrawalStory": staff(*READERS),
+    "WithdrawalsService/GetWithdrawalStory": staff(*READERS)
+    | members("finance", "viewer", merchant_field=OF_OBJECT),
     "WithdrawalsService/ListTransfers": staff(*READERS) | members("finance", "viewer"),
     "WithdrawalsService/GetStatement": staff(*READERS) | members("finance", "viewer"),
     "WithdrawalsService/SetWithdrawalMethod": staff("treasury", changes=True, steps_up=True),

@@ -8,6 +8,7 @@ from kit.base.money import usdt_text
 from kit.base.proto import optional, optional_datetime
 from kit.rpc.audit import act_to_message
 from services.withdrawals.operations import creating, ledger, methods, reading, statements, stepping
+from services.withdrawals.rpc.as_seen import story_as_seen
 from services.withdrawals.rpc.converters import (
     crossing_to_message,
     entry_to_message,
@@ -69,12 +70,14 @@ class WithdrawalsServicer(withdrawals_pb2_grpc.WithdrawalsServiceServicer):
         self, request: pb.GetWithdrawalStoryRequest, context: grpc.ServicerContext
     ) -> pb.GetWithdrawalStoryResponse:
         story = reading.get_withdrawal_story(self._deps, withdraw_uuid=request.withdraw_uuid)
-        return pb.GetWithdrawalStoryResponse(
-            withdrawal=withdrawal_to_message(story.withdrawal),
-            method=method_to_message(story.method),
-            acts=[act_to_message(each, self._deps.settings.service) for each in story.acts],
-            transfers=[transfer_to_message(each) for each in story.transfers],
-            pending_approval_id=str(story.pending_approval_id or ""),
+        return story_as_seen(
+            pb.GetWithdrawalStoryResponse(
+                withdrawal=withdrawal_to_message(story.withdrawal),
+                method=method_to_message(story.method),
+                acts=[act_to_message(each, self._deps.settings.service) for each in story.acts],
+                transfers=[transfer_to_message(each) for each in story.transfers],
+                pending_approval_id=str(story.pending_approval_id or ""),
+            )
         )
 
     def ListWithdrawalMethods(

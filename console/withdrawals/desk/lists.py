@@ -1,8 +1,8 @@
-"""The list of withdrawals, and one act on several of them."""
+"""The list of withdrawals as the desk's queues, and one act on several of them."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import Any, Final
 
@@ -10,12 +10,12 @@ import falcon.asgi
 
 from console.calls import Outcome, each_of
 from console.exchange import Request
-from console.list_page import Asked, Found, ListPage
+from console.list_page import Asked, Found
 from console.page import Line, Page, leave_for
-from console.ui.filters import DAYS, SINCE, UNTIL, Amount, Choice, Merchant, Tabs, Text
-from console.ui.values import iso, word
+from console.ui.filters import Tabs
 from console.ui.words import sentence_for
 from console.withdrawals import words
+from console.withdrawals.list import FILTERS, WithdrawalsPage
 from fiatgate.approvals.v1 import approvals_pb2
 from fiatgate.withdrawals.v1 import withdrawals_pb2 as pb
 from kit.web.forms import Form
@@ -28,132 +28,37 @@ STAGES: Final = {
 }
 QUEUES: Final = ("requested", "processing")
 """The stages that wait for an operator: the oldest comes first."""
-STATUSES: Final = {
-    "": pb.WITHDRAWAL_STATUS_UNSPECIFIED,
-    "pending": pb.WITHDRAWAL_STATUS_PENDING,
-    "success": pb.WITHDRAWAL_STATUS_SUCCESS,
-    "failed": pb.WITHDRAWAL_STATUS_FAILED,
-    "cancelled": pb.WITHDRAWAL_STATUS_CANCELLED,
-}
 SEVERAL_MOST: Final = 200
 BESIDE: Final = words.MENDABLE | {"WITHDRAWAL_NOT_FOUND"}
 """Refusals of one withdrawal, beside which the others go on."""
 
 
-class WithdrawalsPage(ListPage):
-    """/withdrawals and /withdrawals.csv: the queues with the oldest first, the others with the newest."""
+class DeskWithdrawalsPage(WithdrawalsPage):
+    """/withdrawals of all merchants: the queues with the oldest first, the others with the newest."""
 
-    link = "/withdrawals"
-    template = "withdrawals"
-    csv_name = "withdrawals"
-    columns = (
-        "withdraw_uuid",
-        "created_at",
-        "merchant_id",
-        "merchant",
-        "status",
-        "substatus",
-        "amount",
-        "network_fee",
-        "amount_to_receive",
-        "withdrawal_method_id",
-        "address",
-        "address_memo",
-        "external_tx_id",
-        "processed_at",
-    )
     filters = (
         Tabs(
             "stage",
             "Parts",
             {"requested": "Requested", "processing": "Processing", "done": "Done", "all": "All"},
         ),
-        Merchant(),
-        Choice(
-            "status",
-            "Status",
-            {
-                "": "Any",
-                "pending": "pending",
-                "success": "success",
-                "failed": "failed",
-                "cancelled": "cancelled",
-            },
-        ),
-        Choice("method", "Method", of="withdrawal_method_id"),
-        Text("address", "Address"),
-        Text("transaction", "Transaction", hint="hash, in any spelling", of="external_tx_id"),
-        Amount("least", "Amount from", of="amount_from"),
-        Amount("most", "Amount to", of="amount_to"),
-        *DAYS,
+        *FILTERS,
     )
 
-    async def rows(self, req: Request, asked: Asked) -> Found:
-        stage = asked["stage"]
-        request = pb.ListAllWithdrawalsRequest(
-            stage=STAGES[stage],
-            status=STATUSES[asked["status"]],
-            merchant_id=asked["merchant"],
-            withdrawal_method_id=_number(asked["method"]),
-            address=asked["address"],
-            external_tx_id=asked["transaction"],
-            amount_from=asked["least"],
-            amount_to=asked["most"],
-            oldest_first=stage in QUEUES,
-            after_withdraw_uuid=asked.after,
-            limit=asked.limit,
-        )
-        if begin := SINCE.begin(asked["since"]):
-            request.created_from.FromDatetime(begin)
-        if end := UNTIL.end(asked["until"]):
-            request.created_before.FromDatetime(end)
-        found = (await self.deps.withdrawals.ListAllWithdrawals(request)).withdrawals
-        names = await self.names(*(each.merchant_id for each in found))
-        return asked.found(
-            found,
-            after=lambda row: row.withdraw_uuid,
-            names=names,
-            stage=stage,
-            state_of=words.state_of,
-        )
-
-    def cells(self, row: pb.Withdrawal, found: Found) -> Sequence[str]:
-        return (
-            row.withdraw_uuid,
-            iso(row.created_at),
-            row.merchant_id,
-            found.values["names"].get(row.merchant_id, ""),
-            word(row, "status"),
-            row.substatus,
-            row.amount,
-            row.network_fee,
-            row.amount_to_receive,
-            str(row.withdrawal_method_id),
-            row.address,
-            row.address_memo,
-            row.external_tx_id,
-            iso(row.processed_at),
-        )
-
-    async def choices(self, req: Request) -> Mapping[str, Mapping[str, str]]:
-        listed = await self.deps.withdrawals.ListWithdrawalMethods(pb.ListWithdrawalMethodsRequest())
-        return {"method": {str(each.method_id): each.code for each in listed.methods}}
+    def narrow(self, request: pb.ListAllWithdrawalsRequest, asked: Asked) -> None:
+        request.stage = STAGES[asked["stage"]]
+        request.oldest_first = asked["stage"] in QUEUES
 
     async def more(self, req: Request, found: Found) -> Mapping[str, Any]:
         """Returns the requests for a second pair of eyes, by the withdrawal that they are about."""
         values = {"asked": {}, "failures": words.FAILURES}
-        if found.rows and found.values["stage"] == "requested":
+        if any(words.state_of(each) == "requested" for each in found.rows):
             request = approvals_pb2.ListApprovalsRequest(
                 state=approvals_pb2.APPROVAL_STATE_PENDING, limit=1000
             )
             waiting = (await self.deps.approvals["withdrawals"].ListApprovals(request)).approvals
             values["asked"] = {each.object.partition(":")[2]: each.approval_id for each in waiting}
         return values
-
-
-def _number(text: str) -> int:
-    """Returns the id of a method; that of none for another text."""
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else -bool(text)
 
 
 class SeveralPage(Page):

@@ -1,0 +1,47 @@
+"""Answers as members of the merchant see them: without the operators' names, their requests for a second person, and
+attempts that were refused.
+"""
+
+from typing import Final
+
+from fiatgate.audit.v1 import audit_pb2
+from fiatgate.withdrawals.v1 import withdrawals_pb2 as pb
+from kit.base import actors
+from kit.base.actors import THE_OPERATOR
+
+STEPS: Final = frozenset(
+    {
+        "withdrawal.create",
+        "withdrawal.process",
+        "withdrawal.complete",
+        "withdrawal.fail",
+        "withdrawal.cancel",
+    }
+)
+
+
+def story_as_seen(story: pb.GetWithdrawalStoryResponse) -> pb.GetWithdrawalStoryResponse:
+    """Returns the story as the author of this call may see it."""
+    if actors.current().surface != "dashboard":
+        return story
+    story.ClearField("pending_approval_id")
+    acts = [each for each in story.acts if each.act in STEPS and not each.refused]
+    story.ClearField("acts")
+    story.acts.extend(map(_act, acts))
+    return story
+
+
+def _act(act: audit_pb2.Act) -> audit_pb2.Act:
+    """Returns the act with the fields that a history needs."""
+    by_member = act.actor.surface == "dashboard"
+    return audit_pb2.Act(
+        act_id=act.act_id,
+        at=act.at,
+        act=act.act,
+        object=act.object,
+        service=act.service,
+        actor=audit_pb2.Actor(kind="person", name=act.actor.name)
+        if by_member
+        else audit_pb2.Actor(kind="operator", name=THE_OPERATOR),
+        changes=act.changes,
+    )

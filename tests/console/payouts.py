@@ -1,0 +1,57 @@
+"""A merchant with money, whose withdrawals tests make and read past the pages."""
+
+from __future__ import annotations
+
+import re
+from html import unescape
+from typing import Any, Final
+from uuid import uuid4
+
+import grpc
+
+from fiatgate.withdrawals.v1 import withdrawals_pb2 as pb
+from fiatgate.withdrawals.v1.withdrawals_pb2_grpc import WithdrawalsServiceStub
+from tests.console.house import OPERATOR, House
+from tests.e2e.market import Customer, Operator, Shop, settled
+
+TRON_ADDRESS: Final = "TJRabPrwbZy45sbavfcjinPJC18kjpRTv8"
+
+
+class Payouts:
+    """A merchant with money, and its withdrawals as an operator at the command line makes them."""
+
+    def __init__(self, house: House, channel: grpc.Channel) -> None:
+        self._stub = WithdrawalsServiceStub(channel)
+        self.shop = Shop.opened(house.stack)
+        with Operator(house.stack) as operator:
+            for _ in range(2):
+                invoice = self.shop.create("https://shop.example/hook", amount="1900.00")
+                Customer(invoice.created["payment_link"]).choose_and_pay()
+                operator.confirm(invoice)
+            settled(lambda: operator.available(self.shop) > 3000, "the credits")
+
+    @property
+    def merchant(self) -> str:
+        return self.shop.merchant_id
+
+    def made(self, amount: str = "20") -> str:
+        request = pb.CreateWithdrawalRequest(
+            merchant_id=self.merchant,
+            withdrawal_method_id=1,
+            address=TRON_ADDRESS,
+            amount=amount,
+            request_key=str(uuid4()),
+        )
+        return self._stub.CreateWithdrawal(request, metadata=OPERATOR).withdrawal.withdraw_uuid
+
+    def now(self, withdraw_uuid: str) -> pb.Withdrawal:
+        request = pb.GetWithdrawalRequest(merchant_id=self.merchant, withdraw_uuid=withdraw_uuid)
+        return self._stub.GetWithdrawal(request).withdrawal
+
+    def balance(self) -> pb.GetBalanceResponse:
+        return self._stub.GetBalance(pb.GetBalanceRequest(merchant_id=self.merchant))
+
+
+def text_of(answer: Any) -> str:
+    """The page without tags, its blanks as one."""
+    return " ".join(unescape(re.sub("<[^>]+>", " ", answer.text)).split())
