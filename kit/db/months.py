@@ -19,10 +19,16 @@ SELECT EXISTS (SELECT FROM pg_partitioned_table WHERE partrelid = to_regclass('p
 """)
 _ADD: Final = text("SELECT add_months(:head, :ahead)")
 _END_OF_BEFORE: Final = text("SELECT until FROM months_of(:head) WHERE name = :head || '_before'")
+# The first month from this one on that has no partition ends the count. `add_months` makes no thirteenth.
 _LEFT: Final = text("""
-SELECT greatest(0, floor(12 * extract(year FROM span) + extract(month FROM span)))
-FROM (SELECT age(max(until) AT TIME ZONE 'UTC', date_trunc('month', :now AT TIME ZONE 'UTC') + interval '1 month')
-      AS span FROM months_of(:head)) AS ahead
+SELECT greatest(0, coalesce(min(number), 13) - 1) FROM generate_series(0, 12) AS number
+CROSS JOIN LATERAL (
+  SELECT (date_trunc('month', :now AT TIME ZONE 'UTC') + (number + 1) * interval '1 month') AT TIME ZONE 'UTC' AS ends
+) AS month
+WHERE NOT EXISTS (
+  SELECT FROM months_of(:head) AS there
+  WHERE there.until = month.ends OR there.name = :head || '_before' AND there.until > month.ends
+)
 """)
 
 
@@ -44,14 +50,14 @@ class Months:
         return divided
 
     def add(self, connection: Connection) -> int:
-        """Makes the partitions of the next months that have none; returns their number. 0 also while the table's locks
-        can't be had: call it again later.
+        """Makes the partitions of the next months, and of earlier ones, that have none; returns their number. 0 also
+        while the table's locks can't be had: call it again later.
         """
         return int(connection.scalar(_ADD, self._head | {"ahead": AHEAD}) or 0)
 
     def drop(self, connection: Connection, *, before: datetime) -> Sequence[str]:
-        """Drops the partitions that ended before this time and may go; returns their names. As `add`, it gives up where
-        it would have to wait.
+        """Drops the partitions that ended before this time, up to the first that may not go; returns their names. As
+        `add`, it gives up where it would have to wait.
         """
         return connection.scalars(self._drop, {"before": before}).all()
 
@@ -61,5 +67,7 @@ class Months:
         return end
 
     def left(self, connection: Connection, *, now: datetime) -> int:
-        """Returns the number of whole months after this one that have a partition."""
+        """Returns the number of whole months after this one that have a partition, up to the first that has none; 0
+        also when this month has none.
+        """
         return int(connection.scalar(_LEFT, self._head | {"now": now}) or 0)

@@ -5,8 +5,8 @@ the rows of months that have none yet (`…_rest`), so that an insert never fail
 keys, indexes and triggers of the table. Unique keys hold within a partition.
 
 The service's role may not change tables. It calls functions, which run with their owner's rights: `add_months` makes
-the partitions of the next months, `drop_old_months` drops the oldest ones. Neither waits longer than half a second for
-a lock, because whoever uses the table would wait behind it; they are called again later.
+the partitions of the next months and of holes among them, `drop_old_months` drops the oldest ones. Neither waits longer
+than half a second for a lock, because whoever uses the table would wait behind it; they are called again later.
 """
 
 from alembic import op
@@ -22,7 +22,7 @@ LIFT_TRIES = 30
 # Those that fire once for each statement do not, so each partition gets its own.
 _COPY_TRIGGERS = """
 CREATE OR REPLACE FUNCTION copy_triggers(template regclass, to_table regclass, by_row boolean) RETURNS void
-LANGUAGE plpgsql SET search_path = pg_catalog AS $$
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   of_template record;
 BEGIN
@@ -35,18 +35,20 @@ BEGIN
 END $$
 """
 
-# Partitions with their ends: none for the rest.
+# Partitions with their ends: none for the rest. Without a place in the search path pg_temp would come first, and tables
+# of the caller would stand for those of the catalog.
 _MONTHS_OF = """
 CREATE OR REPLACE FUNCTION months_of(head text) RETURNS TABLE (name text, until timestamptz) LANGUAGE sql STABLE
-SET search_path = pg_catalog, public SET timezone = 'UTC' AS $$
+SET search_path = pg_catalog, public, pg_temp SET timezone = 'UTC' AS $$
   SELECT month.relname, CAST(substring(pg_get_expr(relpartbound, oid) FROM 'TO \\(''([^'']+)''\\)') AS timestamptz)
   FROM pg_inherits JOIN pg_class AS month ON oid = inhrelid
   WHERE inhparent = to_regclass(quote_ident(head)) AND relispartition
 $$
 """
 
-# Rows that came to the rest meanwhile move, past the triggers that keep them: PostgreSQL refuses to attach a partition
-# whose rows are elsewhere.
+# All months after the oldest partition, so also a hole. A month stays without one while a table has its name: the owner
+# has detached it to archive it. Rows that came to the rest meanwhile move, past the triggers that keep them: PostgreSQL
+# refuses to attach a partition whose rows are elsewhere.
 _ADD_MONTHS = """
 CREATE OR REPLACE FUNCTION add_months(head text, ahead integer) RETURNS integer LANGUAGE plpgsql
 SECURITY DEFINER SET search_path = public, pg_temp SET timezone = 'UTC' SET lock_timeout = '500ms' AS $$
@@ -54,7 +56,8 @@ DECLARE
   -- No caller can have a heap of tables made.
   last_month CONSTANT timestamptz := date_trunc('month', now()) + least(ahead, 12) * interval '1 month';
   rest CONSTANT text := head || '_rest';
-  month timestamptz := (SELECT max(until) FROM months_of(head));
+  month timestamptz := (SELECT min(until) FROM months_of(head));
+  ends CONSTANT timestamptz[] := ARRAY(SELECT until FROM months_of(head));
   by_time name;
   new text;
   in_rest boolean;
@@ -65,6 +68,10 @@ BEGIN
   WHERE partrelid = to_regclass(quote_ident(head));
   WHILE month <= last_month LOOP
     new := head || to_char(month, '_YYYY_MM');
+    IF month + interval '1 month' = ANY (ends) OR to_regclass(quote_ident(new)) IS NOT NULL THEN
+      month := month + interval '1 month';
+      CONTINUE;
+    END IF;
     EXECUTE format('LOCK TABLE %I IN ACCESS EXCLUSIVE MODE', rest);
     EXECUTE format('CREATE TABLE %I (LIKE %I INCLUDING ALL EXCLUDING IDENTITY)', new, rest);
     EXECUTE format('SELECT EXISTS (SELECT FROM %I WHERE %I >= %L AND %I < %L)',
@@ -88,8 +95,8 @@ EXCEPTION WHEN lock_not_available THEN
 END $$
 """
 
-# `in_use` finds a row of the partition %1$I, which ends at %2$L, that must stay. A month that somebody uses stays too,
-# and keeps no other one.
+# `in_use` finds a row of the partition %1$I, which ends at %2$L, that must stay. A month that somebody uses stays too.
+# The first month that stays keeps all later ones, so that of the rows of one thing always the newest are left.
 _DROP_OLD_MONTHS = """
 CREATE OR REPLACE FUNCTION drop_old_months_of_{head}(before timestamptz) RETURNS SETOF text LANGUAGE plpgsql
 SECURITY DEFINER SET search_path = public, pg_temp SET timezone = 'UTC' SET lock_timeout = '500ms' AS $$
@@ -109,9 +116,8 @@ BEGIN
     EXCEPTION WHEN lock_not_available THEN
       stays := true;
     END;
-    IF NOT stays THEN
-      RETURN NEXT old.name;
-    END IF;
+    EXIT WHEN stays;
+    RETURN NEXT old.name;
     -- The first month may have locked the whole table until the end, so the others wait for nobody.
     SET LOCAL lock_timeout = '1ms';
   END LOOP;
@@ -230,10 +236,7 @@ def divide(table: str, column: str, *, in_use: str, youngest: str, ahead: int) -
     """
     # All rows until the bound belong to the partition from before, so it must not come during the step that reads them.
     with each_by_itself():
-        op.execute(_COPY_TRIGGERS)
-        op.execute(_MONTHS_OF)
-        op.execute(_ADD_MONTHS)
-        op.execute(_DROP_OLD_MONTHS.format(head=table, in_use=in_use, youngest=youngest))
+        make_functions(table, in_use=in_use, youngest=youngest)
         try:
             op.execute(_BOUND.format(table=table, column=column, ahead=LEAST_AHEAD_DAYS))
             op.execute(_PROVE_BOUND.format(table=table))
@@ -242,3 +245,11 @@ def divide(table: str, column: str, *, in_use: str, youngest: str, ahead: int) -
             op.execute(_LIFT_BOUND.format(table=table, tries=LIFT_TRIES))
             raise
         op.execute(f"SELECT add_months('{table}', {ahead})")
+
+
+def make_functions(table: str, *, in_use: str, youngest: str) -> None:
+    """Makes the functions of the months, or replaces them; the arguments are those of `divide`."""
+    op.execute(_COPY_TRIGGERS)
+    op.execute(_MONTHS_OF)
+    op.execute(_ADD_MONTHS)
+    op.execute(_DROP_OLD_MONTHS.format(head=table, in_use=in_use, youngest=youngest))
