@@ -9,7 +9,7 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; 
 	"$$p" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo "$$p" && break; done)
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo cli test bench faults restore rolling failover cluster lint types verify protos docs lock browser clean runs develops nodes port
+.PHONY: help run demo cli test soak bench faults restore rolling failover cluster lint types verify protos docs lock browser clean runs develops nodes port
 
 help: ## what there is
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /make \1\t/' | expand -t 14
@@ -25,6 +25,9 @@ cli: runs ## the operator's command: make cli ARGS="deals list"
 
 test: develops lint types verify browser ## everything that CI runs: lint, types, verify, tests
 	$(BIN)/pytest $(or $(ARGS),-n 2)
+
+soak: develops ## the tests that take minutes each: a whole restore under load
+	$(BIN)/pytest -m soak $(ARGS)
 
 bench: develops ## the measurements of benchmarks/, with their limits
 	$(BIN)/python -m benchmarks $(ARGS)

@@ -8,6 +8,7 @@ once, and a NATS server of its own: streams and durable consumers would otherwis
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Iterator
 from typing import Final
 
@@ -55,6 +56,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         return next((at for at, each in enumerate(LONGEST) if item.nodeid.startswith(each)), len(LONGEST))
 
     items.sort(key=place)
+
+
+def pytest_collection_finish() -> None:
+    """The collected tests and their modules stay to the end: the collector of garbage need not look at them each time,
+    which takes a fifth of the time of tests that read all sources.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(100_000, 50, 100)
 
 
 class _ByFile(LoadFileScheduling):  # type: ignore[misc]  # xdist ships no types

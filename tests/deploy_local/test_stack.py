@@ -245,7 +245,7 @@ def test_the_supervisor_itself_may_be_killed(own_stack: Stack) -> None:
     supervisord = next(p for p in family(own_stack.process_id) if p.name() == "supervisord")
     supervisord.kill()
     wait_until(lambda: not own_stack.programs(), "supervisord to be gone", timeout_seconds=10)
-    wait_until(lambda: len(own_stack.programs()) == len(HEALED), "another supervisord", timeout_seconds=20)
+    wait_until(lambda: len(own_stack.programs()) == len(HEALED), "another supervisord", timeout_seconds=60)
     own_stack.wait_until_ready()
 
 

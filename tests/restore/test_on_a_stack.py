@@ -1,4 +1,4 @@
-"""A short round of `make restore`: the whole server goes back to before a mistake."""
+"""A short round of `make restore`: the whole server goes back to before a mistake. `make soak` runs it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.faults.checker import Evidence
 from tests.restore import compare
 from tests.restore.rounds import Figures, Loss, World, run_round
 
-pytestmark = pytest.mark.timeout(600)
+pytestmark = [pytest.mark.soak, pytest.mark.timeout(600)]
 
 SECONDS = 6
 BEYOND_SECONDS = 4
