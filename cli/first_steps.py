@@ -4,7 +4,8 @@
 """
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import requests
@@ -47,22 +48,38 @@ def demo_url() -> str:
     return url
 
 
-def prepare(report: Report, *, anyway: bool) -> Prepared:
-    """Makes the world unless its merchant exists, then a new key. Raises NoAddress, OthersThere, Refused, and
-    requests.RequestException.
+@contextmanager
+def prepared(report: Report, *, anyway: bool, keep_key: bool) -> Iterator[Prepared]:
+    """Makes the world unless its merchant exists, then a new key, which is deactivated at the end unless `keep_key`.
+    Raises NoAddress, OthersThere, Refused, and requests.RequestException.
+
+    Beside data of others nobody gets a link to the desk: it would open their data, too.
     """
     url = demo_url()
-    merchant = _merchant(url, report, anyway=anyway)
+    others = _others()
+    merchant = _merchant(url, report, others, anyway=anyway)
     key = seeding.new_key(connection.merchants(), merchant)
-    receiver = PodReceiver(url)
-    receiver.trust(key.secret)
-    report("A new key of the demo shop", f"{key.api_key}\nsigning secret {key.secret}")
-    links = people.links(
-        connection.people(), merchant_id=merchant.merchant_id, owner_email=merchant.owner_email
-    )
-    shown = [f"{surface}: {link}" for surface, link in links.items() if link]
-    report("Links by which the demo people sign in", "\n".join(shown) or "none: they can sign in already")
-    return Prepared(merchant.merchant_id, key.api_key, key.secret, receiver)
+    try:
+        receiver = PodReceiver(url)
+        receiver.trust(key.secret)
+        shown = f"{key.api_key}\nsigning secret {key.secret}" if keep_key else "for this run only"
+        report("A new key of the demo shop", shown)
+        _invite(merchant, report, to_desk=not others)
+        yield Prepared(merchant.merchant_id, key.api_key, key.secret, receiver)
+    finally:
+        if not keep_key:
+            request = merchants_pb2.DeactivateApiKeyRequest(key_id=key.key_id)
+            connection.merchants().DeactivateApiKey(request)
+
+
+def require_alone(*, anyway: bool) -> None:
+    """Raises OthersThere beside data that the demo did not make, unless `anyway`."""
+    others = "" if anyway else _others()
+    if others:
+        raise OthersThere(
+            f"Beside the demo's data this installation has {others}. The demo pays an invented invoice and a "
+            "withdrawal, which stay in the books. To do so: fiatgate demo --anyway"
+        )
 
 
 def another(api_key: str) -> str:
@@ -70,9 +87,23 @@ def another(api_key: str) -> str:
     return curl_line(connection.gateway_url(), api_key)
 
 
-def _merchant(url: str, report: Report, *, anyway: bool) -> merchants_pb2.Merchant:
+def _others() -> str:
+    return "; ".join(seeding.others(connection.merchants(), connection.catalog(), connection.desk()))
+
+
+def _invite(merchant: merchants_pb2.Merchant, report: Report, *, to_desk: bool) -> None:
+    links = people.links(
+        connection.people(),
+        merchant_id=merchant.merchant_id,
+        owner_email=merchant.owner_email,
+        to_desk=to_desk,
+    )
+    shown = [f"{surface}: {link}" for surface, link in links.items() if link]
+    report("Links by which the demo people sign in", "\n".join(shown) or "none: they can sign in already")
+
+
+def _merchant(url: str, report: Report, others: str, *, anyway: bool) -> merchants_pb2.Merchant:
     merchant = seeding.demo_merchant(connection.merchants())
-    others = "; ".join(seeding.others(connection.merchants(), connection.catalog(), connection.desk()))
     if merchant is None:
         if others:
             raise OthersThere(
@@ -89,11 +120,8 @@ def _merchant(url: str, report: Report, *, anyway: bool) -> merchants_pb2.Mercha
             f"{len(CURRENCIES)} currencies with rates, {len(METHODS)} methods, {accounts} accounts, "
             f"category {seeding.CATEGORY}, merchant {merchant.name} {merchant.merchant_id}",
         )
-    elif others and not anyway:
-        raise OthersThere(
-            f"Beside the demo's data this installation has {others}. The demo pays an invented invoice and a "
-            "withdrawal, which stay in the books. To do so: fiatgate demo --anyway"
-        )
+    else:
+        require_alone(anyway=anyway)
     return merchant
 
 

@@ -15,8 +15,11 @@ from kit.rpc.errors import Refused
 OPERATOR: Final = "operator@fiatgate.example"
 
 
-def links(people: PeopleServiceStub, *, merchant_id: str, owner_email: str) -> dict[str, str | None]:
+def links(
+    people: PeopleServiceStub, *, merchant_id: str, owner_email: str, to_desk: bool = True
+) -> dict[str, str | None]:
     """Returns the links to the desk and to the dashboard; None for a person who needs no link, or got it by e-mail.
+    Not `to_desk`: nobody is invited there.
 
     Raises kit.rpc.errors.Refused with DB_UNAVAILABLE while accounts is away.
     """
@@ -24,7 +27,8 @@ def links(people: PeopleServiceStub, *, merchant_id: str, owner_email: str) -> d
     owner = pb.InvitePersonRequest(
         email=owner_email, name="Owner of the demo shop", merchant_id=merchant_id, member_roles=["owner"]
     )
-    return {"desk": _link(people, operator), "dashboard": _link(people, owner)}
+    desk = {"desk": _link(people, operator)} if to_desk else {}
+    return desk | {"dashboard": _link(people, owner)}
 
 
 def _link(people: PeopleServiceStub, wanted: pb.InvitePersonRequest) -> str | None:

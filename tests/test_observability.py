@@ -192,7 +192,7 @@ def test_a_client_can_not_make_series(stack: Stack) -> None:
 def test_a_purchase_is_seen_on_its_whole_way(stack: Stack) -> None:
     """From the invoice over the outbox and both consumers to the delivery."""
     before = scraped(stack)
-    stack.cli("demo")
+    stack.cli("demo", "--anyway")
     steps = [
         (
             "fiatgate_rpc_calls_total",

@@ -16,6 +16,12 @@ def demo(
     anyway: Annotated[
         bool, typer.Option("--anyway", help="Also beside merchants that the demo did not make.")
     ] = False,
+    keep_key: Annotated[
+        bool,
+        typer.Option(
+            "--keep-key", help="Show the API key that it makes in a cluster, and leave it active afterwards."
+        ),
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Run one whole purchase, from invoice to withdrawal, and print each step. On the local stack (`make run`), or in a
@@ -38,13 +44,19 @@ def demo(
 
     try:
         if demonstrating.is_local():
+            first_steps.require_alone(anyway=anyway)
             with OwnReceiver() as receiver:
                 demonstrating.run(demonstrating.demo_shop(), receiver, report)
         else:
             output.note("[yellow]Demo data: merchant, accounts and rates are invented.[/yellow]")
-            prepared = first_steps.prepare(report, anyway=anyway)
-            demonstrating.run(demonstrating.shop_of(prepared), prepared.receiver, report)
-            output.note(f"Another invoice: {escape(first_steps.another(prepared.api_key))}")
+            with first_steps.prepared(report, anyway=anyway, keep_key=keep_key) as prepared:
+                demonstrating.run(demonstrating.shop_of(prepared), prepared.receiver, report)
+            if keep_key:
+                output.note(f"Another invoice: {escape(first_steps.another(prepared.api_key))}")
+            else:
+                output.note(
+                    "The key of this run is deactivated. For a key to go on with: fiatgate demo --keep-key"
+                )
     except first_steps.OthersThere as others:
         output.refusal("OTHERS_THERE", str(others), {})
         raise typer.Exit(1) from None

@@ -77,11 +77,18 @@ def test_the_demo_pays_an_invoice_and_shows_its_webhook(
     log = tmp_path / "pod.log"
     with demo_pod(log) as url:
         elsewhere.setenv("FIATGATE_DEMO_URL", url)
+        keys = active_keys(fiatgate)
         first = run("demo", "--anyway", "--json")
         assert first.exit_code == 0, first.err
+        assert active_keys(fiatgate) == keys, "that of the run is deactivated"
         steps = {step["step"]: step["detail"] for step in json.loads(first.out)}
-        again = run("demo", "--anyway")
+        again = run("demo", "--anyway", "--keep-key")
     assert again.exit_code == 0, again.err
+    (kept,) = active_keys(fiatgate) - keys
+    assert run("keys", "deactivate", kept).exit_code == 0
+    assert "signing secret" in again.out
+    assert "signing secret" not in first.out
+    assert "desk" not in steps["Links by which the demo people sign in"], "it would open the data of others"
     assert "Demo data" in again.err
     assert "https://pay.example.com/api/v1/create-invoice" in again.err, "customers' address, not ours"
     assert "signature valid" in steps["Merchant receives one signed webhook"]
@@ -89,6 +96,19 @@ def test_the_demo_pays_an_invoice_and_shows_its_webhook(
     received = [line for line in lines(log) if line["event"] == "webhook_received"]
     assert [line["signature"] for line in received] == ["valid"] * 4, "each run's webhook and its resend"
     assert {line["status"] for line in received} == {"success"}
+
+
+def active_keys(fiatgate: Fiatgate) -> set[str]:
+    return {
+        key["key_id"] for key in fiatgate("keys", "list", fiatgate.stack.demo["merchant_id"]) if key["active"]
+    }
+
+
+def test_the_demo_of_a_local_stack_needs_the_word_too(fiatgate: Fiatgate) -> None:
+    run("merchants", "create", "Real shop", "--owner", "real@shop.example", "--json")
+    refused = refusal(run("demo", "--json"))
+    assert refused["code"] == "OTHERS_THERE"
+    assert "--anyway" in refused["message"]
 
 
 def test_the_demo_needs_a_word_where_there_are_other_merchants(
@@ -149,12 +169,16 @@ def test_an_installation_that_is_not_for_trials_has_no_demo(elsewhere: pytest.Mo
     assert "FIATGATE_DEMO_URL" in refused["message"]
 
 
-def test_a_demo_pod_that_is_away_is_named(elsewhere: pytest.MonkeyPatch) -> None:
+def test_a_demo_pod_that_is_away_is_named_and_no_key_stays(
+    fiatgate: Fiatgate, elsewhere: pytest.MonkeyPatch
+) -> None:
+    keys = active_keys(fiatgate)
     (port,) = free_ports(1)
     elsewhere.setenv("FIATGATE_DEMO_URL", f"http://127.0.0.1:{port}")
     refused = refusal(run("demo", "--anyway", "--json"))
     assert refused["code"] == "SERVICE_DOWN"
     assert str(port) in refused["message"]
+    assert active_keys(fiatgate) == keys
 
 
 def test_the_pod_has_the_rates_and_names_a_wrong_signature(tmp_path: Path) -> None:
