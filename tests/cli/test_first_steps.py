@@ -75,6 +75,7 @@ def test_the_demo_pays_an_invoice_and_shows_its_webhook(
     fiatgate: Fiatgate, elsewhere: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     log = tmp_path / "pod.log"
+    run("merchants", "create", "Real shop", "--owner", "real@shop.example", "--json")
     with demo_pod(log) as url:
         elsewhere.setenv("FIATGATE_DEMO_URL", url)
         keys = active_keys(fiatgate)
