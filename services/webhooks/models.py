@@ -43,6 +43,15 @@ class Event(Base):
             "id",
             postgresql_where=text("status <> 'success'"),
         ),
+        # For members: those of their merchant, newest first. Of its pending ones, `ix_events_lanes` has all.
+        Index("ix_events_merchant", "merchant_id", "created_at", "id"),
+        Index(
+            "ix_events_merchant_dead",
+            "merchant_id",
+            "created_at",
+            "id",
+            postgresql_where=text("status = 'dead'"),
+        ),
         CheckConstraint("status IN ('pending', 'success', 'dead')", name="status"),
         # A pending event without a next attempt would wait for ever; a finished one must not be sent automatically.
         CheckConstraint("(status = 'pending') = (next_retry_at IS NOT NULL)", name="next_retry_at"),

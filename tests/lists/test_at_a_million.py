@@ -11,6 +11,7 @@ from typing import Any, Final
 from uuid import UUID
 
 import pytest
+from sqlalchemy import text
 
 from kit.audit import approval_lists
 from kit.audit.approvals import State
@@ -225,7 +226,12 @@ LISTS: Final[Mapping[str, dict[str, List]]] = {
         "webhooks: dead": events_of(status=EventStatus.DEAD),
         "webhooks: dead of a merchant": events_of(status=EventStatus.DEAD, merchant_id=UUID(M)),
         "webhooks: pending": events_of(status=EventStatus.PENDING),
+        "webhooks: pending of a merchant": events_of(
+            status=EventStatus.PENDING, merchant_id=UUID(M), attempted=True
+        ),
+        "webhooks: delivered of a merchant": events_of(status=EventStatus.SUCCESS, merchant_id=UUID(M)),
         "webhooks: of a merchant": events_of(merchant_id=UUID(M)),
+        "webhooks: of a type of a merchant": events_of(merchant_id=UUID(M), event_type="invoice.expired"),
         "webhooks: of the invoice": events_of(invoice_id=UUID(id_of("i", 507))),
         "webhooks: days": events_of(**DAYS),
         "webhooks: stuck": lambda deps: webhooks_desk.list_stuck_events(deps, overdue_seconds=60, limit=50),
@@ -355,11 +361,15 @@ def test_lists_and_searches_read_indexes(wired: Callable[[str], Any], service: s
     assert not wrong, "\n\n".join(wrong)
 
 
-def test_a_report_begins_where_the_sums_end(wired: Callable[[str], Any]) -> None:
+@pytest.mark.parametrize("merchant", ["", M])
+def test_a_report_begins_where_the_sums_end(wired: Callable[[str], Any], merchant: str, index: str) -> None:
     deps = wired("invoices")
+    with deps.db.transaction() as tx:
+        tx.execute(text("UPDATE daily_place SET invoice_at = :at"), {"at": NOW - timedelta(minutes=10)})
 
     def report(deps: Any) -> object:
-        return reports.get_report(deps, first_day="2026-01-09", last_day="2026-01-15", by=By.MERCHANT)
+        days = {"first_day": "2026-01-09", "last_day": "2026-01-15"}
+        return reports.get_report(deps, by=By.MERCHANT, merchant_id=merchant, **days)
 
     *_, plan = plans_of(deps, report).values()
     read = {(each["Relation Name"], each.get("Index Name"), each.get("Index Cond")) for each in nodes(plan)}

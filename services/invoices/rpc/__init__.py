@@ -9,6 +9,7 @@
 """
 
 from collections.abc import Mapping
+from operator import attrgetter
 from typing import Final
 
 import grpc
@@ -19,7 +20,7 @@ from kit.rpc import approvals, audit, books, find, queues, status
 from kit.rpc.approvals import Approvable
 from kit.rpc.callers import ALL, Callers
 from kit.rpc.permissions import OF_OBJECT, READERS, Permissions, machine, members, staff
-from kit.rpc.slots import Slots, lists, proofs
+from kit.rpc.slots import Share, Slots, lists, proofs
 from services.invoices.operations.desk import ADJUST, adjust_approved, adjust_terms
 from services.invoices.operations.verification import ACCEPT, accept_approved, accept_terms
 from services.invoices.rpc.customers import CheckoutServicer
@@ -176,8 +177,16 @@ SLOTS: Final = (
         threads=1,
         waiting=16,
     ),
-    # A report over a year and all merchants takes a second.
-    Slots(name="reports", methods=frozenset({"ReportsService/GetReport"}), threads=1, waiting=8),
+    # A report over a year and all merchants takes a second, that of a merchant's month some milliseconds. Each member's
+    # start page has one: merchants take turns, and operators together count as one of them.
+    Slots(
+        name="reports",
+        methods=frozenset({"ReportsService/GetReport"}),
+        threads=16,
+        waiting=64,
+        owner=attrgetter("merchant_id"),
+        share=Share(working=1, waiting=7, wait_seconds=3, in_all=2),
+    ),
     proofs(
         "InvoicesService/ListFinishedInvoices",
         "InvoicesService/ReannounceInvoices",

@@ -158,6 +158,11 @@ class ReportFilter:
     method_code: str = ""
     currency_code: str = ""
 
+    @property
+    def days(self) -> int:
+        """Returns the number of days."""
+        return (self.last_day - self.first_day).days + 1
+
 
 @dataclass(frozen=True)
 class Sums:
@@ -191,54 +196,72 @@ class Summed:
 TAIL_ROWS: Final = 100_000
 """The most events, and the most creations, that a report counts from the rows."""
 
-_OF_ROWS: Final = f"""
+_OF_ROWS: Final = """
 taken AS MATERIALIZED (
   SELECT id, deal_id, at, status, sub_status FROM deal_transitions
-  WHERE id > (SELECT transition_id FROM daily_place) ORDER BY id LIMIT {TAIL_ROWS}
+  WHERE id > (SELECT transition_id FROM daily_place) ORDER BY id LIMIT {most}
 ), made AS MATERIALIZED (
   SELECT created_at, merchant_id, currency_code FROM invoices
-  WHERE (created_at, id) > (SELECT invoice_at, invoice_id FROM daily_place) ORDER BY created_at, id LIMIT {TAIL_ROWS}
+  WHERE {of_merchant} (created_at, id) > (SELECT invoice_at, invoice_id FROM daily_place)
+  ORDER BY created_at, id LIMIT {most}
 )
-"""  # noqa: S608  made of constants
-_IN_REPORT: Final = """
-day BETWEEN :first_day AND :last_day
-  AND (CAST(:merchant_id AS uuid) IS NULL OR merchant_id = :merchant_id)
-  AND (:method_code = '' OR method_code = :method_code)
-  AND (:currency_code = '' OR currency_code = :currency_code)
 """
+_CHOSEN: Final = """
+(:method_code = '' OR method_code = :method_code) AND (:currency_code = '' OR currency_code = :currency_code)
+"""
+_OF_ALL: Final = "day BETWEEN :first_day AND :last_day"
+_BEGIN: Final = text("SELECT CAST(invoice_at AS text) FROM daily_place")
+# `begin` was the place a moment before, and places only move on: it changes no sum, and tells PostgreSQL that few rows
+# come after it, where it would expect a third of the merchant's.
+_NEW_OF_MERCHANT: Final = """
+merchant_id = CAST(:merchant_id AS uuid) AND created_at >= CAST(:begin AS timestamptz) AND
+"""
+# Each day by itself: the primary keys have the day first, and between two days stand the rows of all merchants.
+_OF_MERCHANT: Final = "day = ANY(CAST(:days AS date[])) AND merchant_id = CAST(:merchant_id AS uuid)"
 
 
-def _report(by: By) -> str:
+def _report(by: By, *, of_merchant: bool) -> str:
     key = f'CAST({by} AS text) COLLATE "C" AS key, currency_code AS currency'
     numbers = ", ".join(f"sum({each}) AS {each}" for each in _NUMBERS)
     none = ", ".join("NULL" for _ in _NUMBERS)
+    wanted = f"{_OF_MERCHANT if of_merchant else _OF_ALL} AND {_CHOSEN}"
+    whose = _NEW_OF_MERCHANT if of_merchant else ""
     return f"""
-WITH {_OF_ROWS}
+WITH {_OF_ROWS.format(most=TAIL_ROWS, of_merchant=whose)}
 SELECT {key}, {numbers}, NULL AS span, NULL AS deals FROM (
-  SELECT {_COLUMNS} FROM daily_sums WHERE {_IN_REPORT}
-  UNION ALL SELECT * FROM ({_EVENTS_OF_DEALS} GROUP BY 1, 2, 3, 4) AS late WHERE {_IN_REPORT}
-  UNION ALL SELECT * FROM ({_CREATIONS} FROM made GROUP BY 1, 2, 3, 4) AS late WHERE {_IN_REPORT}
+  SELECT {_COLUMNS} FROM daily_sums WHERE {wanted}
+  UNION ALL SELECT * FROM ({_EVENTS_OF_DEALS} GROUP BY 1, 2, 3, 4) AS late WHERE {wanted}
+  UNION ALL SELECT * FROM ({_CREATIONS} FROM made GROUP BY 1, 2, 3, 4) AS late WHERE {wanted}
 ) AS summed GROUP BY 1, 2
 UNION ALL
 SELECT {key}, {none}, span, sum(deals) FROM (
-  SELECT {_KEY}, span, deals FROM daily_times WHERE {_IN_REPORT}
-  UNION ALL SELECT * FROM ({_TIMES_OF_DEALS} GROUP BY 1, 2, 3, 4, 5) AS late WHERE {_IN_REPORT}
+  SELECT {_KEY}, span, deals FROM daily_times WHERE {wanted}
+  UNION ALL SELECT * FROM ({_TIMES_OF_DEALS} GROUP BY 1, 2, 3, 4, 5) AS late WHERE {wanted}
 ) AS timed GROUP BY 1, 2, span
 UNION ALL
 SELECT NULL, NULL, {none}, (SELECT count(*) FROM taken), (SELECT count(*) FROM made)
 """  # noqa: S608  made of constants
 
 
-_REPORTS: Final = {by: text(_report(by)) for by in By}
+_REPORTS: Final = {
+    (by, of_merchant): text(_report(by, of_merchant=of_merchant))
+    for by in By
+    for of_merchant in (False, True)
+}
 
 
 def report(connection: Connection, wanted: ReportFilter, by: By) -> Summed:
-    """Returns the sums of these days at one moment: it is one statement."""
-    values = {each: getattr(wanted, each) for each in wanted.__dataclass_fields__} | {"bounds": list(BOUNDS)}
+    """Returns the sums of these days at one moment: one statement reads them."""
+    values: dict[str, Any] = {each: getattr(wanted, each) for each in wanted.__dataclass_fields__} | {
+        "bounds": list(BOUNDS),
+        "days": [wanted.first_day + timedelta(days=each) for each in range(wanted.days)],
+    }
+    if of_merchant := wanted.merchant_id is not None:
+        values["begin"] = connection.scalar(_BEGIN)
     numbers: dict[tuple[str, str], Sequence[Decimal]] = {}
     spans: dict[tuple[str, str], Counter[int]] = defaultdict(Counter)
     complete = True
-    for key, currency, *found, span, deals in connection.execute(_REPORTS[by], values):
+    for key, currency, *found, span, deals in connection.execute(_REPORTS[by, of_merchant], values):
         if key is None:
             complete = max(span, deals) < TAIL_ROWS
         elif span is None:

@@ -1,4 +1,4 @@
-"""The operator's list of events, page by page."""
+"""The list of events, of all merchants or of one, page by page."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from services.webhooks.models import Event
 from services.webhooks.store.views import EventView
 
 WALK_MOST: Final = 20_000
-"""The most events that one page of a search by merchant or type reads."""
+"""The most events that one page of a search by type, or by a merchant's deliveries, reads."""
 
 _WITHOUT_PAYLOAD: Final = Rows(EventView, table_of(Event), payload=literal(b""))
 _NEWEST_FIRST: Final = (Event.created_at.desc(), Event.id.desc())
@@ -41,17 +41,19 @@ class EventFilter:
 
     @property
     def walks(self) -> bool:
-        """Whether no index has the chosen events alone: those of all merchants and types are read to find them."""
+        """Whether no index has the chosen events alone: others, of the same merchant if one is given, are read too."""
         is_few = self.status in (EventStatus.PENDING, EventStatus.DEAD) or self.invoice_id is not None
-        chooses = (self.merchant_id, self.event_type, self.attempted)
-        return not is_few and any(value is not None for value in chooses)
+        of_merchant = None if self.merchant_id is None else self.status
+        return not is_few and any(
+            value is not None for value in (self.event_type, self.attempted, of_merchant)
+        )
 
 
 def newest_events(connection: Connection, wanted: EventFilter, *, limit: int) -> list[EventView]:
-    """Returns events without their payload, newest first. A search by merchant or type reads at most WALK_MOST.
+    """Returns events without their payload, newest first. A search that `walks` reads at most WALK_MOST.
 
-    An invoice has a unique index, a status other than success `ix_events_list_unsent`, and all others
-    `ix_events_list`, the index of the order.
+    An invoice has a unique index, and a status other than success `ix_events_list_unsent`. All others have the index
+    of the order: `ix_events_list`, or `ix_events_merchant`.
     """
     query = select(*_WITHOUT_PAYLOAD.columns).where(*_conditions(wanted))
     if wanted.walks and (end := walk_end(connection, wanted)):
@@ -60,7 +62,7 @@ def newest_events(connection: Connection, wanted: EventFilter, *, limit: int) ->
 
 
 def walk_end(connection: Connection, wanted: EventFilter) -> tuple[datetime, int] | None:
-    """Returns the place of the last event that a search by merchant or type reads; None when it reads to the end."""
+    """Returns the place of the last event that a search that `walks` reads; None when it reads to the end."""
     query = select(Event.created_at, Event.id).where(*_in_place(wanted)).order_by(*_NEWEST_FIRST)
     row = connection.execute(query.offset(WALK_MOST - 1).limit(1)).one_or_none()
     return None if row is None else (row.created_at, row.id)
@@ -79,6 +81,8 @@ def place_of_event(
 
 def _in_place(wanted: EventFilter) -> Iterator[ColumnElement[bool]]:
     yield from in_span(Event.created_at, wanted.created_from, wanted.created_before)
+    if wanted.merchant_id is not None:
+        yield Event.merchant_id == wanted.merchant_id
     if wanted.after is not None:
         yield stands_after(Event.created_at, Event.id, wanted.after)
 
@@ -87,7 +91,6 @@ def _conditions(wanted: EventFilter) -> Iterator[ColumnElement[bool]]:
     yield from _in_place(wanted)
     equal = (
         (Event.status, wanted.status),
-        (Event.merchant_id, wanted.merchant_id),
         (Event.event_type, wanted.event_type),
         (Event.invoice_id, wanted.invoice_id),
     )
