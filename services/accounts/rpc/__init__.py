@@ -133,7 +133,7 @@ _PEOPLE: Final = (
     - _SIGN_INS
 )
 SLOTS: Final = (
-    _shared("sessions", _AUTHORIZE, in_all=3, working=2, waiting=22, owners=2),
+    _shared("sessions", _AUTHORIZE, in_all=3, working=2, waiting=62, owners=2),
     _shared("passwords", _PASSWORDS, in_all=2, working=1, waiting=7, owners=4, owner=_surface_and_work_of),
     _shared("sign_ins", _SIGN_INS, in_all=2, working=1, waiting=15, owners=2),
     _shared("people", _PEOPLE, in_all=3, working=2, waiting=10, owners=3),
