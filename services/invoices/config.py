@@ -13,7 +13,7 @@ from services.invoices.domain.creating import CustomerLimit
 
 class InvoicesSettings(FourEyesSettings):
     service: ClassVar[str] = "invoices"
-    slot_connections: ClassVar[int] = 21
+    slot_connections: ClassVar[int] = 20
 
     merchants_address: Address = Field(description="host:port of the merchants service")
     catalog_address: Address = Field(description="host:port of the catalog service")

@@ -10,7 +10,7 @@ from kit.base.config.processes import FactSettings, FourEyesSettings
 
 class WithdrawalsSettings(FactSettings, FourEyesSettings):
     service: ClassVar[str] = "withdrawals"
-    slot_connections: ClassVar[int] = 7
+    slot_connections: ClassVar[int] = 5
 
     # CheckLedger reads the whole ledger: some seconds per million transfers. The database limits all other calls.
     call_seconds: int = Field(

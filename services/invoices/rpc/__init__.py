@@ -185,7 +185,7 @@ SLOTS: Final = (
         threads=16,
         waiting=64,
         owner=attrgetter("merchant_id"),
-        share=Share(working=1, waiting=7, wait_seconds=3, in_all=2),
+        share=Share(working=1, waiting=7, wait_seconds=3, in_all=1),
     ),
     proofs(
         "InvoicesService/ListFinishedInvoices",

@@ -92,7 +92,7 @@ SLOTS: Final = (
             }
         )
         | approvals.METHODS,
-        threads=3,
+        threads=2,
     ),
     # Each member's start page has the balance, and a statement takes time: they hold up no payout, and merchants take
     # turns.
@@ -108,7 +108,7 @@ SLOTS: Final = (
         threads=16,
         waiting=64,
         owner=attrgetter("merchant_id"),
-        share=Share(working=1, waiting=7, wait_seconds=3, in_all=2),
+        share=Share(working=1, waiting=7, wait_seconds=3, in_all=1),
     ),
     proofs("WithdrawalsService/CheckLedger", "WithdrawalsService/ListCredits"),
 )
