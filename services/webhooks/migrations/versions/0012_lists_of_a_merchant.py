@@ -4,8 +4,8 @@ import sqlalchemy as sa
 
 from kit.db.migrations.steps import index_beside_traffic
 
-revision = "0011"
-down_revision = "0010"
+revision = "0012"
+down_revision = "0011"
 branch_labels = None
 depends_on = None
 
