@@ -368,8 +368,9 @@ def test_a_report_begins_where_the_sums_end(wired: Callable[[str], Any], merchan
         tx.execute(text("UPDATE daily_place SET invoice_at = :at"), {"at": NOW - timedelta(minutes=10)})
 
     def report(deps: Any) -> object:
-        days = {"first_day": "2026-01-09", "last_day": "2026-01-15"}
-        return reports.get_report(deps, by=By.MERCHANT, merchant_id=merchant, **days)
+        return reports.get_report(
+            deps, first_day="2026-01-09", last_day="2026-01-15", by=By.MERCHANT, merchant_id=merchant
+        )
 
     *_, plan = plans_of(deps, report).values()
     read = {(each["Relation Name"], each.get("Index Name"), each.get("Index Cond")) for each in nodes(plan)}
