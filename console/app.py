@@ -27,6 +27,7 @@ from console.prices import routes as prices
 from console.refusals import Refusals, broken_http
 from console.reports import routes as reports
 from console.requisites import routes as requisites
+from console.settings import routes as settings_room
 from console.signin import routes as signin
 from console.signin.access import Access
 from console.statements import routes as statements
@@ -80,6 +81,7 @@ ROOMS: Final = {
         withdrawals,
         webhooks,
         keys,
+        settings_room,
         people,
         audit,
     ),

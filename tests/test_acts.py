@@ -38,6 +38,7 @@ ACT_OF: Final = {
     "MerchantsService/BanMerchant": "merchant.ban",
     "MerchantsService/BlockOwner": "owner.block",
     "MerchantsService/ConfigureMerchant": "merchant.configure",
+    "MerchantsService/ConfigureOwnMerchant": "merchant.configure",
     "MerchantsService/CreateApiKey": "key.create",
     "MerchantsService/CreateMerchant": "merchant.create",
     "MerchantsService/DeactivateApiKey": "key.deactivate",

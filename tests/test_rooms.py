@@ -57,6 +57,8 @@ CONSOLE_ROOMS: Final = (
     "surfaces",
     "exchange",
     "calls",
+    "options",
+    "pictures",
     "ui",
     "wiring",
     "page",
@@ -96,3 +98,18 @@ def test_a_room_of_an_http_process_imports_itself_and_those_before_it(process: s
         if each.module.startswith(f"{process}.") and each.module.split(".")[1] not in allowed
     ]
     assert not wrong, f"{process}/{room} may import {', '.join(allowed)}:\n" + "\n".join(wrong)
+
+
+SAMPLE: Final = ("gateway.pay.brand", "gateway.pay.files", "gateway.pay.sample")
+"""The parts of the payment page of which the settings make a preview (docs/decisions/0109)."""
+
+
+def test_the_settings_show_the_payment_page_and_the_console_knows_nothing_else_of_the_gateway() -> None:
+    found = {
+        (path.relative_to(ROOT).parts[1], each.module)
+        for path in sources("console")
+        for each in imports_of(path)
+        if each.module.startswith("gateway.")
+    }
+    assert {room for room, _ in found} == {"settings"}
+    assert {module for _, module in found if not module.startswith(SAMPLE)} == set()

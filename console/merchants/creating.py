@@ -8,7 +8,7 @@ import falcon.asgi
 
 from console.exchange import Request
 from console.merchants.merchant import MENDABLE, category_words
-from console.merchants.options import TEXT_MAX_CHARACTERS
+from console.options import TEXT_MAX_CHARACTERS
 from console.page import Page, leave_for
 from console.ui.pages import only_for
 from fiatgate.merchants.v1 import merchants_pb2 as pb

@@ -11,7 +11,7 @@ import falcon.asgi
 from console.calls import or_none
 from console.exchange import Request
 from console.file_page import FilePage
-from console.merchants.options import GROUPS, change_of, items_of, logo_of, typed_in, values_of, was_in
+from console.options import GROUPS, change_of, items_of, logo_of, typed_in, values_of, was_in
 from console.page import leave_for
 from console.ui.values import percent
 from console.ui.words import FIELDS
@@ -60,7 +60,7 @@ class MerchantPage(OneMerchant):
         if group is None:
             raise not_found("NOT_FOUND", "There is no such group of settings")
         typed, was = typed_in(form, group.fields), was_in(form, group.fields)
-        request = change_of(merchant_id, typed, was)
+        request = change_of(pb.ConfigureMerchantRequest, merchant_id, typed, was)
         path = f"/merchants/{merchant_id}"
         if request is None:
             leave_for(resp, path, notice="merchant-unchanged")

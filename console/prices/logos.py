@@ -10,15 +10,12 @@ import falcon.asgi
 
 from console.exchange import Request
 from console.page import Page, leave_for
+from console.pictures import FILE_MAX_BYTES, answer_logo
 from console.prices.edits import MENDABLE
 from console.prices.methods import catalog_with
 from fiatgate.catalog.v1 import catalog_pb2 as pb
-from kit.rpc.errors import Refused, invalid, not_found
-from kit.web.files import keep_for_ever
+from kit.rpc.errors import Refused, invalid
 
-FILE_MAX_BYTES: Final = 192 * 1024
-"""More than catalog takes: its refusal names the bound, and advises."""
-PICTURES: Final = frozenset({"image/jpeg", "image/png", "image/webp"})
 _DIGEST: Final = re.compile(r"[0-9a-f]{64}").fullmatch
 
 
@@ -101,17 +98,6 @@ class LogoPicture(Page):
     link = "/methods"
 
     async def on_get(self, req: Request, resp: falcon.asgi.Response, logo: str) -> None:
-        found = await self.deps.catalog.GetLogo(pb.GetLogoRequest(logo=logo))
-        if found.content_type not in PICTURES:
-            raise not_found("NOT_FOUND", "There is no such logo")
-        resp.content_type, resp.data = found.content_type, found.content
-        keep_for_ever(resp)
-        resp.set_headers(
-            {
-                "Cache-Control": "private, max-age=31536000, immutable",
-                "Content-Security-Policy": "sandbox; default-src 'none'",
-                "Cross-Origin-Resource-Policy": "same-origin",
-            }
-        )
+        answer_logo(resp, await self.deps.catalog.GetLogo(pb.GetLogoRequest(logo=logo)))
 
     on_head = on_get

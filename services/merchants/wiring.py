@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from kit.base.clock import Clock, SystemClock
 from kit.base.vault import Vault
 from kit.db.database import Database
-from services.merchants import store
 from services.merchants.config import MerchantsSettings
 from services.merchants.credentials import ApiKeyHasher
+from services.merchants.store import keys
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,7 +31,7 @@ def wire(settings: MerchantsSettings, *, clock: Clock | None = None) -> Deps:
 
     def sealed_lookup_key() -> bytes | None:
         with db.autocommit() as connection:
-            return store.sealed_lookup_key(connection)
+            return keys.sealed_lookup_key(connection)
 
     return Deps(
         settings=settings,

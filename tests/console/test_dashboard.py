@@ -109,6 +109,7 @@ OPENED: Final[dict[str, Sequence[str]]] = {
     "/withdrawals": ("owner", "finance", "viewer"),
     "/webhooks": ROLES,
     "/keys": ("owner", "developer"),
+    "/settings": ROLES,
     "/people": ("owner",),
     "/audit": ("owner",),
 }

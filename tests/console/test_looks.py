@@ -78,9 +78,12 @@ ANSWERS: Final = frozenset(
         "/deals/states",
         "/deals/{deal_id}/pictures/{kind}",
         "/links/{invoice_id}/qr.svg",
+        "/settings/logos/{logo}",
+        "/settings/colours/{name}",
+        "/settings/preview/{colour}/{logo}",
     }
 )
-"""Answers to forms, which lead elsewhere as addresses, to scripts, and pictures."""
+"""Answers to forms, which lead elsewhere as addresses, to scripts, pictures, and the payment page in a frame."""
 IN_ROOMS: Final[dict[str, str]] = (
     dict.fromkeys(
         (
@@ -124,6 +127,7 @@ IN_ROOMS: Final[dict[str, str]] = (
     | dict.fromkeys(("/webhooks", "/webhooks/{event_id}", "/parked"), "test_webhooks.py")
     | dict.fromkeys(("/links", "/links/{invoice_id}"), "test_links.py")
     | dict.fromkeys(("/webhooks/test", "/balance", "/keys"), "test_dashboard.py")
+    | dict.fromkeys(("/settings", "/settings/logo"), "test_settings.py")
     | dict.fromkeys(
         (
             "/currencies",

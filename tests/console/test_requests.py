@@ -227,6 +227,7 @@ READ_BY: Final[dict[str, Permission]] = {
     "/requisites": invoices_rpc.PERMISSIONS["DealDeskService/ListRequisites"],
     "/reports": invoices_rpc.PERMISSIONS["ReportsService/GetReport"],
     "/links": invoices_rpc.PERMISSIONS["InvoicesService/CreateInvoiceByHand"],
+    "/settings": merchants_rpc.PERMISSIONS["MerchantsService/GetMerchant"],
     "/keys": merchants_rpc.PERMISSIONS["MerchantsService/ListApiKeys"],
     "/balance": withdrawals_rpc.PERMISSIONS["WithdrawalsService/ListTransfers"],
     "/withdrawals": withdrawals_rpc.PERMISSIONS["WithdrawalsService/ListAllWithdrawals"],

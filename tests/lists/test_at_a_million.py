@@ -27,10 +27,10 @@ from services.invoices.store import queues as invoices_queues
 from services.invoices.store.books import PARTS
 from services.invoices.store.daily import By
 from services.invoices.wiring import wire as wire_invoices
-from services.merchants import store as merchants_store
 from services.merchants.config import MerchantsSettings
 from services.merchants.domain import MerchantFilter, MerchantStatus
 from services.merchants.operations import merchants, owners
+from services.merchants.store import finding as merchants_finding
 from services.merchants.wiring import wire as wire_merchants
 from services.webhooks.config import WebhooksSettings
 from services.webhooks.domain import EventStatus
@@ -268,7 +268,7 @@ def searches(service: str) -> dict[str, List]:
         "invoices": invoices_finding.SEARCHES,
         "withdrawals": withdrawals_finding.SEARCHES,
         "webhooks": webhooks_finding.SEARCHES,
-        "merchants": merchants_store.SEARCHES,
+        "merchants": merchants_finding.SEARCHES,
     }
 
     def run(search: Any, words: str) -> List:

@@ -13,12 +13,14 @@ from sqlalchemy import event
 
 from fiatgate.merchants.v1 import merchants_pb2 as pb
 from fiatgate.merchants.v1.merchants_pb2_grpc import MerchantsServiceStub
+from kit.base.ids import new_id
 from kit.rpc.errors import Refused
-from services.merchants import store
 from services.merchants.domain import MerchantFilter, MerchantStatus
+from services.merchants.operations.logos import LOGOS_PER_DAY
+from services.merchants.store import merchants as merchant_rows
 from services.merchants.wiring import Deps
 from tests.support.databases import owner_url
-from tests.support.pictures import PNG
+from tests.support.pictures import PNG, png
 
 OWNER = "lists@example.com"
 
@@ -132,7 +134,7 @@ def explained(deps: Deps, filters: MerchantFilter) -> str:
 
     with deps.db.autocommit() as connection:
         event.listen(connection, "before_cursor_execute", note)
-        store.merchants_newest_first(connection, filters, older_than=None, limit=50)
+        merchant_rows.merchants_newest_first(connection, filters, older_than=None, limit=50)
         event.remove(connection, "before_cursor_execute", note)
         ((statement, values),) = made
         return "\n".join(connection.exec_driver_sql(f"EXPLAIN {statement}", values).scalars())
@@ -178,6 +180,31 @@ def test_bytes_that_are_no_picture_are_not_kept(stub: MerchantsServiceStub, cont
     with pytest.raises(Refused) as refused:
         stub.KeepLogo(pb.KeepLogoRequest(logo=content))
     assert (refused.value.reason, refused.value.metadata["field"]) == ("VALIDATION_ERROR", "logo")
+
+
+def test_members_of_a_merchant_send_so_many_new_pictures_a_day(
+    stub: MerchantsServiceStub, made: dict[str, str]
+) -> None:
+    """Pictures that no merchant uses stay for ever: nobody may fill the database with them."""
+    id = made["Garden"]
+    own = [
+        pb.KeepLogoRequest(logo=png(line=bytes([1, each])), merchant_id=id) for each in range(LOGOS_PER_DAY)
+    ]
+    for each in own:
+        stub.KeepLogo(each)
+    further = png(line=bytes([2, 0]))
+    for refused_call in (
+        lambda: stub.KeepLogo(pb.KeepLogoRequest(logo=further, merchant_id=id)),
+        lambda: stub.ConfigureOwnMerchant(pb.ConfigureOwnMerchantRequest(merchant_id=id, logo=further)),
+    ):
+        with pytest.raises(Refused, match="go on tomorrow") as refused:
+            refused_call()
+        assert (refused.value.reason, refused.value.metadata["field"]) == ("VALIDATION_ERROR", "logo")
+    assert stub.KeepLogo(own[0]).logo, "one that is there already counts for nothing"
+    assert stub.KeepLogo(pb.KeepLogoRequest(logo=further)).logo, "an operator is not counted"
+    with pytest.raises(Refused) as refused:
+        stub.KeepLogo(pb.KeepLogoRequest(logo=png(line=bytes([3, 0])), merchant_id=str(new_id())))
+    assert refused.value.reason == "MERCHANT_NOT_FOUND"
 
 
 # -- two authors

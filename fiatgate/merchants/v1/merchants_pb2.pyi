@@ -460,16 +460,20 @@ class KeepLogoRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     LOGO_FIELD_NUMBER: _builtins.int
+    MERCHANT_ID_FIELD_NUMBER: _builtins.int
     logo: _builtins.bytes
     """As in ConfigureMerchantRequest, and not empty."""
+    merchant_id: _builtins.str
+    """The merchant whose member chose it: at most 50 new pictures a day. Empty: an operator did."""
     def __init__(
         self,
         *,
         logo: _builtins.bytes = ...,
+        merchant_id: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["logo", b"logo"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["logo", b"logo", "merchant_id", b"merchant_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -968,6 +972,97 @@ class ConfigureMerchantResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ConfigureMerchantResponse: _TypeAlias = ConfigureMerchantResponse  # noqa: Y015
+
+@_typing.final
+class ConfigureOwnMerchantRequest(_message.Message):
+    """As in ConfigureMerchantRequest."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    MERCHANT_ID_FIELD_NUMBER: _builtins.int
+    CALLBACK_URL_FIELD_NUMBER: _builtins.int
+    SUCCESS_URL_FIELD_NUMBER: _builtins.int
+    FAIL_URL_FIELD_NUMBER: _builtins.int
+    COLOUR_FIELD_NUMBER: _builtins.int
+    FRAME_ORIGINS_FIELD_NUMBER: _builtins.int
+    LOGO_FIELD_NUMBER: _builtins.int
+    WAS_FIELD_NUMBER: _builtins.int
+    merchant_id: _builtins.str
+    callback_url: _builtins.str
+    success_url: _builtins.str
+    fail_url: _builtins.str
+    colour: _builtins.str
+    logo: _builtins.bytes
+    @_builtins.property
+    def frame_origins(self) -> Global___AllowedOrigins: ...
+    @_builtins.property
+    def was(self) -> Global___MerchantOptions: ...
+    def __init__(
+        self,
+        *,
+        merchant_id: _builtins.str = ...,
+        callback_url: _builtins.str | None = ...,
+        success_url: _builtins.str | None = ...,
+        fail_url: _builtins.str | None = ...,
+        colour: _builtins.str | None = ...,
+        frame_origins: Global___AllowedOrigins | None = ...,
+        logo: _builtins.bytes | None = ...,
+        was: Global___MerchantOptions | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_callback_url", b"_callback_url", "_colour", b"_colour", "_fail_url", b"_fail_url", "_frame_origins", b"_frame_origins", "_logo", b"_logo", "_success_url", b"_success_url", "_was", b"_was", "callback_url", b"callback_url", "colour", b"colour", "fail_url", b"fail_url", "frame_origins", b"frame_origins", "logo", b"logo", "success_url", b"success_url", "was", b"was"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_callback_url", b"_callback_url", "_colour", b"_colour", "_fail_url", b"_fail_url", "_frame_origins", b"_frame_origins", "_logo", b"_logo", "_success_url", b"_success_url", "_was", b"_was", "callback_url", b"callback_url", "colour", b"colour", "fail_url", b"fail_url", "frame_origins", b"frame_origins", "logo", b"logo", "merchant_id", b"merchant_id", "success_url", b"success_url", "was", b"was"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__callback_url: _TypeAlias = _typing.Literal["callback_url"]  # noqa: Y015
+    _WhichOneofArgType__callback_url: _TypeAlias = _typing.Literal["_callback_url", b"_callback_url"]  # noqa: Y015
+    _WhichOneofReturnType__colour: _TypeAlias = _typing.Literal["colour"]  # noqa: Y015
+    _WhichOneofArgType__colour: _TypeAlias = _typing.Literal["_colour", b"_colour"]  # noqa: Y015
+    _WhichOneofReturnType__fail_url: _TypeAlias = _typing.Literal["fail_url"]  # noqa: Y015
+    _WhichOneofArgType__fail_url: _TypeAlias = _typing.Literal["_fail_url", b"_fail_url"]  # noqa: Y015
+    _WhichOneofReturnType__frame_origins: _TypeAlias = _typing.Literal["frame_origins"]  # noqa: Y015
+    _WhichOneofArgType__frame_origins: _TypeAlias = _typing.Literal["_frame_origins", b"_frame_origins"]  # noqa: Y015
+    _WhichOneofReturnType__logo: _TypeAlias = _typing.Literal["logo"]  # noqa: Y015
+    _WhichOneofArgType__logo: _TypeAlias = _typing.Literal["_logo", b"_logo"]  # noqa: Y015
+    _WhichOneofReturnType__success_url: _TypeAlias = _typing.Literal["success_url"]  # noqa: Y015
+    _WhichOneofArgType__success_url: _TypeAlias = _typing.Literal["_success_url", b"_success_url"]  # noqa: Y015
+    _WhichOneofReturnType__was: _TypeAlias = _typing.Literal["was"]  # noqa: Y015
+    _WhichOneofArgType__was: _TypeAlias = _typing.Literal["_was", b"_was"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__callback_url) -> _WhichOneofReturnType__callback_url | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__colour) -> _WhichOneofReturnType__colour | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__fail_url) -> _WhichOneofReturnType__fail_url | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__frame_origins) -> _WhichOneofReturnType__frame_origins | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__logo) -> _WhichOneofReturnType__logo | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__success_url) -> _WhichOneofReturnType__success_url | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__was) -> _WhichOneofReturnType__was | None: ...
+
+Global___ConfigureOwnMerchantRequest: _TypeAlias = ConfigureOwnMerchantRequest  # noqa: Y015
+
+@_typing.final
+class ConfigureOwnMerchantResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    MERCHANT_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def merchant(self) -> Global___Merchant: ...
+    def __init__(
+        self,
+        *,
+        merchant: Global___Merchant | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["merchant", b"merchant"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["merchant", b"merchant"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ConfigureOwnMerchantResponse: _TypeAlias = ConfigureOwnMerchantResponse  # noqa: Y015
 
 @_typing.final
 class ActivateMerchantRequest(_message.Message):

@@ -67,6 +67,11 @@ class MerchantsServiceStub:
                 request_serializer=fiatgate_dot_merchants_dot_v1_dot_merchants__pb2.ConfigureMerchantRequest.SerializeToString,
                 response_deserializer=fiatgate_dot_merchants_dot_v1_dot_merchants__pb2.ConfigureMerchantResponse.FromString,
                 _registered_method=True)
+        self.ConfigureOwnMerchant = channel.unary_unary(
+                '/fiatgate.merchants.v1.MerchantsService/ConfigureOwnMerchant',
+                request_serializer=fiatgate_dot_merchants_dot_v1_dot_merchants__pb2.ConfigureOwnMerchantRequest.SerializeToString,
+                response_deserializer=fiatgate_dot_merchants_dot_v1_dot_merchants__pb2.ConfigureOwnMerchantResponse.FromString,
+                _registered_method=True)
         self.ActivateMerchant = channel.unary_unary(
                 '/fiatgate.merchants.v1.MerchantsService/ActivateMerchant',
                 request_serializer=fiatgate_dot_merchants_dot_v1_dot_merchants__pb2.ActivateMerchantRequest.SerializeToString,
@@ -148,7 +153,7 @@ class MerchantsServiceServicer:
     def Authenticate(self, request, context):
         """Returns the merchant of the key, read from the database at every call. Each act that changes an answer waits at its
         end until the leases of earlier answers have ended: DeactivateApiKey, BanMerchant, BlockOwner, ConfigureMerchant,
-        SetCategory. Reasons, in this order: API_KEY_INVALID, OWNER_BLOCKED, MERCHANT_BLOCKED, MERCHANT_NOT_ACTIVE.
+        ConfigureOwnMerchant, SetCategory. Reasons, in this order: API_KEY_INVALID, OWNER_BLOCKED, MERCHANT_BLOCKED, MERCHANT_NOT_ACTIVE.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -190,6 +195,13 @@ class MerchantsServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ConfigureOwnMerchant(self, request, context):
+        """The same for the options that a merchant's own people change. Reasons: MERCHANT_NOT_FOUND, EDIT_CONFLICT.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def ActivateMerchant(self, request, context):
         """inactive -> active; active stays active. Reasons: MERCHANT_NOT_FOUND, MERCHANT_STATE_CONFLICT (banned).
         """
@@ -219,7 +231,7 @@ class MerchantsServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def KeepLogo(self, request, context):
-        """Checks, cleans and stores a picture that may become a logo, so that an operator sees it before it is one.
+        """Checks, cleans and stores a picture that may become a logo, so that a person sees it before it is one.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -322,6 +334,11 @@ def add_MerchantsServiceServicer_to_server(servicer, server):
                     servicer.ConfigureMerchant,
                     request_deserializer=fiatgate_dot_merchants_dot_v1_dot_merchants__pb2.ConfigureMerchantRequest.FromString,
                     response_serializer=fiatgate_dot_merchants_dot_v1_dot_merchants__pb2.ConfigureMerchantResponse.SerializeToString,
+            ),
+            'ConfigureOwnMerchant': grpc.unary_unary_rpc_method_handler(
+                    servicer.ConfigureOwnMerchant,
+                    request_deserializer=fiatgate_dot_merchants_dot_v1_dot_merchants__pb2.ConfigureOwnMerchantRequest.FromString,
+                    response_serializer=fiatgate_dot_merchants_dot_v1_dot_merchants__pb2.ConfigureOwnMerchantResponse.SerializeToString,
             ),
             'ActivateMerchant': grpc.unary_unary_rpc_method_handler(
                     servicer.ActivateMerchant,
@@ -559,6 +576,33 @@ class MerchantsService:
             '/fiatgate.merchants.v1.MerchantsService/ConfigureMerchant',
             fiatgate_dot_merchants_dot_v1_dot_merchants__pb2.ConfigureMerchantRequest.SerializeToString,
             fiatgate_dot_merchants_dot_v1_dot_merchants__pb2.ConfigureMerchantResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ConfigureOwnMerchant(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/fiatgate.merchants.v1.MerchantsService/ConfigureOwnMerchant',
+            fiatgate_dot_merchants_dot_v1_dot_merchants__pb2.ConfigureOwnMerchantRequest.SerializeToString,
+            fiatgate_dot_merchants_dot_v1_dot_merchants__pb2.ConfigureOwnMerchantResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -39,7 +39,7 @@ class MerchantsServiceStub:
     Authenticate: _grpc.UnaryUnaryMultiCallable[_merchants_pb2.AuthenticateRequest, _merchants_pb2.AuthenticateResponse]
     """Returns the merchant of the key, read from the database at every call. Each act that changes an answer waits at its
     end until the leases of earlier answers have ended: DeactivateApiKey, BanMerchant, BlockOwner, ConfigureMerchant,
-    SetCategory. Reasons, in this order: API_KEY_INVALID, OWNER_BLOCKED, MERCHANT_BLOCKED, MERCHANT_NOT_ACTIVE.
+    ConfigureOwnMerchant, SetCategory. Reasons, in this order: API_KEY_INVALID, OWNER_BLOCKED, MERCHANT_BLOCKED, MERCHANT_NOT_ACTIVE.
     """
     CreateMerchant: _grpc.UnaryUnaryMultiCallable[_merchants_pb2.CreateMerchantRequest, _merchants_pb2.CreateMerchantResponse]
     """A known owner_email adds a merchant to that owner. Reason: MERCHANT_CATEGORY_NOT_FOUND."""
@@ -53,6 +53,8 @@ class MerchantsServiceStub:
     """Changes the options that are given, leaves the others. Reasons: MERCHANT_NOT_FOUND, MERCHANT_CATEGORY_NOT_FOUND,
     EDIT_CONFLICT.
     """
+    ConfigureOwnMerchant: _grpc.UnaryUnaryMultiCallable[_merchants_pb2.ConfigureOwnMerchantRequest, _merchants_pb2.ConfigureOwnMerchantResponse]
+    """The same for the options that a merchant's own people change. Reasons: MERCHANT_NOT_FOUND, EDIT_CONFLICT."""
     ActivateMerchant: _grpc.UnaryUnaryMultiCallable[_merchants_pb2.ActivateMerchantRequest, _merchants_pb2.ActivateMerchantResponse]
     """inactive -> active; active stays active. Reasons: MERCHANT_NOT_FOUND, MERCHANT_STATE_CONFLICT (banned)."""
     BanMerchant: _grpc.UnaryUnaryMultiCallable[_merchants_pb2.BanMerchantRequest, _merchants_pb2.BanMerchantResponse]
@@ -62,7 +64,7 @@ class MerchantsServiceStub:
     GetLogo: _grpc.UnaryUnaryMultiCallable[_merchants_pb2.GetLogoRequest, _merchants_pb2.GetLogoResponse]
     """A picture that a merchant has or had as its logo. Reason: NOT_FOUND."""
     KeepLogo: _grpc.UnaryUnaryMultiCallable[_merchants_pb2.KeepLogoRequest, _merchants_pb2.KeepLogoResponse]
-    """Checks, cleans and stores a picture that may become a logo, so that an operator sees it before it is one."""
+    """Checks, cleans and stores a picture that may become a logo, so that a person sees it before it is one."""
     GetOwner: _grpc.UnaryUnaryMultiCallable[_merchants_pb2.GetOwnerRequest, _merchants_pb2.GetOwnerResponse]
     """Reason: OWNER_NOT_FOUND."""
     BlockOwner: _grpc.UnaryUnaryMultiCallable[_merchants_pb2.BlockOwnerRequest, _merchants_pb2.BlockOwnerResponse]
@@ -97,7 +99,7 @@ class MerchantsServiceAsyncStub(MerchantsServiceStub):
     Authenticate: _aio.UnaryUnaryMultiCallable[_merchants_pb2.AuthenticateRequest, _merchants_pb2.AuthenticateResponse]  # type: ignore[assignment]
     """Returns the merchant of the key, read from the database at every call. Each act that changes an answer waits at its
     end until the leases of earlier answers have ended: DeactivateApiKey, BanMerchant, BlockOwner, ConfigureMerchant,
-    SetCategory. Reasons, in this order: API_KEY_INVALID, OWNER_BLOCKED, MERCHANT_BLOCKED, MERCHANT_NOT_ACTIVE.
+    ConfigureOwnMerchant, SetCategory. Reasons, in this order: API_KEY_INVALID, OWNER_BLOCKED, MERCHANT_BLOCKED, MERCHANT_NOT_ACTIVE.
     """
     CreateMerchant: _aio.UnaryUnaryMultiCallable[_merchants_pb2.CreateMerchantRequest, _merchants_pb2.CreateMerchantResponse]  # type: ignore[assignment]
     """A known owner_email adds a merchant to that owner. Reason: MERCHANT_CATEGORY_NOT_FOUND."""
@@ -111,6 +113,8 @@ class MerchantsServiceAsyncStub(MerchantsServiceStub):
     """Changes the options that are given, leaves the others. Reasons: MERCHANT_NOT_FOUND, MERCHANT_CATEGORY_NOT_FOUND,
     EDIT_CONFLICT.
     """
+    ConfigureOwnMerchant: _aio.UnaryUnaryMultiCallable[_merchants_pb2.ConfigureOwnMerchantRequest, _merchants_pb2.ConfigureOwnMerchantResponse]  # type: ignore[assignment]
+    """The same for the options that a merchant's own people change. Reasons: MERCHANT_NOT_FOUND, EDIT_CONFLICT."""
     ActivateMerchant: _aio.UnaryUnaryMultiCallable[_merchants_pb2.ActivateMerchantRequest, _merchants_pb2.ActivateMerchantResponse]  # type: ignore[assignment]
     """inactive -> active; active stays active. Reasons: MERCHANT_NOT_FOUND, MERCHANT_STATE_CONFLICT (banned)."""
     BanMerchant: _aio.UnaryUnaryMultiCallable[_merchants_pb2.BanMerchantRequest, _merchants_pb2.BanMerchantResponse]  # type: ignore[assignment]
@@ -120,7 +124,7 @@ class MerchantsServiceAsyncStub(MerchantsServiceStub):
     GetLogo: _aio.UnaryUnaryMultiCallable[_merchants_pb2.GetLogoRequest, _merchants_pb2.GetLogoResponse]  # type: ignore[assignment]
     """A picture that a merchant has or had as its logo. Reason: NOT_FOUND."""
     KeepLogo: _aio.UnaryUnaryMultiCallable[_merchants_pb2.KeepLogoRequest, _merchants_pb2.KeepLogoResponse]  # type: ignore[assignment]
-    """Checks, cleans and stores a picture that may become a logo, so that an operator sees it before it is one."""
+    """Checks, cleans and stores a picture that may become a logo, so that a person sees it before it is one."""
     GetOwner: _aio.UnaryUnaryMultiCallable[_merchants_pb2.GetOwnerRequest, _merchants_pb2.GetOwnerResponse]  # type: ignore[assignment]
     """Reason: OWNER_NOT_FOUND."""
     BlockOwner: _aio.UnaryUnaryMultiCallable[_merchants_pb2.BlockOwnerRequest, _merchants_pb2.BlockOwnerResponse]  # type: ignore[assignment]
@@ -158,7 +162,7 @@ class MerchantsServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_merchants_pb2.AuthenticateResponse, _abc.Awaitable[_merchants_pb2.AuthenticateResponse]]:
         """Returns the merchant of the key, read from the database at every call. Each act that changes an answer waits at its
         end until the leases of earlier answers have ended: DeactivateApiKey, BanMerchant, BlockOwner, ConfigureMerchant,
-        SetCategory. Reasons, in this order: API_KEY_INVALID, OWNER_BLOCKED, MERCHANT_BLOCKED, MERCHANT_NOT_ACTIVE.
+        ConfigureOwnMerchant, SetCategory. Reasons, in this order: API_KEY_INVALID, OWNER_BLOCKED, MERCHANT_BLOCKED, MERCHANT_NOT_ACTIVE.
         """
 
     @_abc_1.abstractmethod
@@ -204,6 +208,14 @@ class MerchantsServiceServicer(metaclass=_abc_1.ABCMeta):
         """
 
     @_abc_1.abstractmethod
+    def ConfigureOwnMerchant(
+        self,
+        request: _merchants_pb2.ConfigureOwnMerchantRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_merchants_pb2.ConfigureOwnMerchantResponse, _abc.Awaitable[_merchants_pb2.ConfigureOwnMerchantResponse]]:
+        """The same for the options that a merchant's own people change. Reasons: MERCHANT_NOT_FOUND, EDIT_CONFLICT."""
+
+    @_abc_1.abstractmethod
     def ActivateMerchant(
         self,
         request: _merchants_pb2.ActivateMerchantRequest,
@@ -241,7 +253,7 @@ class MerchantsServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _merchants_pb2.KeepLogoRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_merchants_pb2.KeepLogoResponse, _abc.Awaitable[_merchants_pb2.KeepLogoResponse]]:
-        """Checks, cleans and stores a picture that may become a logo, so that an operator sees it before it is one."""
+        """Checks, cleans and stores a picture that may become a logo, so that a person sees it before it is one."""
 
     @_abc_1.abstractmethod
     def GetOwner(

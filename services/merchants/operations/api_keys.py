@@ -12,11 +12,12 @@ from kit.base.ids import new_id, parse_id
 from kit.rpc import values
 from kit.rpc.actors import require_merchant
 from kit.rpc.errors import edit_conflict
-from services.merchants import credentials, domain, errors, models, store
+from services.merchants import credentials, domain, errors, models
 from services.merchants.operations import fields
 from services.merchants.operations.leases import ends_leases
 from services.merchants.operations.lookup import id_of_merchant, merchant_or_refuse
-from services.merchants.store import KeyHolder
+from services.merchants.store import keys, merchants
+from services.merchants.store.keys import KeyHolder
 from services.merchants.wiring import Deps
 
 API_KEYS_LISTED: Final = 1000
@@ -51,7 +52,7 @@ def authenticate(deps: Deps, *, api_key: str) -> KeyHolder:
     key_hash = deps.hasher.hash_of(api_key)
     if key_hash is None:
         raise errors.not_admitted("API_KEY_INVALID")
-    holder = store.holder_of_active_key(deps.db, key_hash)
+    holder = keys.holder_of_active_key(deps.db, key_hash)
     if holder is None:
         raise errors.not_admitted("API_KEY_INVALID")
     reason = domain.obstacle(holder.merchant)
@@ -76,7 +77,7 @@ def create_api_key(
         if newest_key_id is not None:
             _require_newest(tx, merchant.merchant_id, newest_key_id)
         fresh = deps.vault.seal(credentials.new_lookup_key())
-        sealed = store.sealed_lookup_key_or_new(tx, sealed=fresh, at=now)
+        sealed = keys.sealed_lookup_key_or_new(tx, sealed=fresh, at=now)
         lookup_key = credentials.opened_lookup_key(deps.vault, sealed)
         kept = models.ApiKey(
             id=new_id(),
@@ -100,8 +101,8 @@ def create_api_key(
 
 def _require_newest(tx: Session, merchant_id: UUID, newest_key_id: str) -> None:
     """Raises EDIT_CONFLICT when the merchant has a newer key. Another call waits until this one has made its key."""
-    store.merchant_to_change(tx, merchant_id)
-    newest = next((str(each.id) for each in store.api_keys_newest_first(tx, merchant_id, limit=1)), "")
+    merchants.merchant_to_change(tx, merchant_id)
+    newest = next((str(each.id) for each in keys.api_keys_newest_first(tx, merchant_id, limit=1)), "")
     if newest != newest_key_id:
         raise edit_conflict("newest_key_id", newest)
 
@@ -110,7 +111,7 @@ def list_api_keys(deps: Deps, *, merchant_id: str) -> Sequence[domain.ApiKey]:
     """Returns the merchant's keys, newest first, deactivated ones included. Raises MERCHANT_NOT_FOUND."""
     with deps.db.transaction() as tx:
         merchant = merchant_or_refuse(tx, id_of_merchant(merchant_id))
-        return store.api_keys_newest_first(tx, merchant.merchant_id, limit=API_KEYS_LISTED)
+        return keys.api_keys_newest_first(tx, merchant.merchant_id, limit=API_KEYS_LISTED)
 
 
 @ends_leases
@@ -118,13 +119,13 @@ def deactivate_api_key(deps: Deps, *, key_id: str) -> domain.ApiKey:
     """Deactivates the key for good; the first time counts. Raises API_KEY_NOT_FOUND."""
     parsed = values.uuid_or(errors.api_key_not_found, key_id)
     with deps.db.transaction() as tx:
-        before = store.api_key_to_change(tx, parsed)
+        before = keys.api_key_to_change(tx, parsed)
         if before is None:
             raise errors.api_key_not_found()
         require_merchant(before.merchant_id, errors.api_key_not_found)
         if before.deactivated_at is not None:
             return before
-        after = store.api_key_deactivated(tx, parsed, at=deps.clock.now())
+        after = keys.api_key_deactivated(tx, parsed, at=deps.clock.now())
         changed = ("deactivated_at",)
         acts.record(
             tx,
@@ -149,7 +150,7 @@ def get_signing_secrets(deps: Deps, *, queries: Sequence[tuple[str, str]]) -> li
         if (merchant_id := parse_id(text)) is not None
     ]
     with deps.db.autocommit() as connection:
-        found = store.signing_secrets(connection, parsed)
+        found = keys.signing_secrets(connection, parsed)
     opened = {each.key_id: each.sealed for each in found}  # many queries name few keys
     secrets = {key_id: deps.vault.open(sealed).decode() for key_id, sealed in opened.items()}
     return [
@@ -171,16 +172,16 @@ def rotate_secrets(deps: Deps) -> int:
     with the old list would still encrypt with the old key. Raises MasterKeyMissing when a value can't be opened.
     """
     with deps.db.transaction() as tx:
-        lookup_key = store.lookup_key_to_change(tx)
+        lookup_key = keys.lookup_key_to_change(tx)
         if lookup_key is None:
             return 0  # no API key was ever made
         lookup_key.sealed = deps.vault.reseal(lookup_key.sealed)
     resealed, last = 1, None
     while True:
         with deps.db.transaction() as tx:
-            keys = store.api_keys_after(tx, last, limit=RESEALED_PER_TRANSACTION)
-            for key in keys:
+            rows = keys.api_keys_after(tx, last, limit=RESEALED_PER_TRANSACTION)
+            for key in rows:
                 key.sealed_secret = deps.vault.reseal(key.sealed_secret)
-        if not keys:
+        if not rows:
             return resealed
-        resealed, last = resealed + len(keys), keys[-1].id
+        resealed, last = resealed + len(rows), rows[-1].id

@@ -7,9 +7,10 @@ from kit.audit import acts
 from kit.base.money import parse_fraction
 from kit.rpc import values
 from kit.rpc.errors import edit_conflict
-from services.merchants import domain, store
+from services.merchants import domain
 from services.merchants.operations import fields
 from services.merchants.operations.leases import ends_leases
+from services.merchants.store import merchants
 from services.merchants.wiring import Deps
 
 CATEGORIES_LISTED: Final = 10_000
@@ -23,11 +24,11 @@ def set_category(deps: Deps, *, code: str, commission: str, was: str | None = No
         commission=values.parsed("commission", commission, parse_fraction),
     )
     with deps.db.transaction() as tx:
-        before = store.category_to_change(tx, category.code)
+        before = merchants.category_to_change(tx, category.code)
         now = "" if before is None else domain.fraction_text(before.commission)
         if was is not None and now not in (was, domain.fraction_text(category.commission)):
             raise edit_conflict("commission", now)
-        store.put_category(tx, category, at=deps.clock.now())
+        merchants.put_category(tx, category, at=deps.clock.now())
         changed = ("commission",)
         acts.record(
             tx,
@@ -42,4 +43,4 @@ def set_category(deps: Deps, *, code: str, commission: str, was: str | None = No
 def list_categories(deps: Deps) -> Sequence[domain.Category]:
     """Returns all categories, by code."""
     with deps.db.transaction() as tx:
-        return store.categories(tx, limit=CATEGORIES_LISTED)
+        return merchants.categories(tx, limit=CATEGORIES_LISTED)

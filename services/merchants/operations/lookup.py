@@ -5,12 +5,13 @@ from uuid import UUID
 from sqlalchemy.orm import Session
 
 from kit.rpc import values
-from services.merchants import errors, store
+from services.merchants import errors
 from services.merchants.domain import Merchant
+from services.merchants.store import merchants
 
 
 def merchant_or_refuse(tx: Session, merchant_id: UUID) -> Merchant:
-    merchant = store.merchant(tx, merchant_id)
+    merchant = merchants.merchant(tx, merchant_id)
     if merchant is None:
         raise errors.merchant_not_found()
     return merchant

@@ -15,12 +15,13 @@ from kit.base.money import parse_fraction
 from kit.egress.address import check_url
 from kit.rpc import values
 from kit.rpc.errors import edit_conflict
-from services.merchants import domain, errors, models, store
+from services.merchants import domain, errors, models
 from services.merchants.domain import Merchant, MerchantFilter, MerchantStatus
 from services.merchants.operations import fields
 from services.merchants.operations.leases import ends_leases
 from services.merchants.operations.logos import kept_logo
 from services.merchants.operations.lookup import id_of_merchant, merchant_or_refuse
+from services.merchants.store import merchants
 from services.merchants.wiring import Deps
 
 MERCHANTS_PER_PAGE: Final = 200
@@ -84,7 +85,7 @@ def create_merchant(
     created.logo = kept_logo(deps, options.logo or b"")
     with deps.db.transaction() as tx:
         _require_category(tx, options.category_code)
-        created.owner_id = store.id_of_owner_or_new(tx, email, at=now)
+        created.owner_id = merchants.id_of_owner_or_new(tx, email, at=now)
         tx.add(created)
         tx.flush()
         merchant = merchant_or_refuse(tx, created.id)
@@ -94,7 +95,7 @@ def create_merchant(
 
 def get_merchant(deps: Deps, *, merchant_id: str) -> Merchant:
     """Returns the merchant. Raises MERCHANT_NOT_FOUND."""
-    merchant = store.merchant_by_id(deps.db, id_of_merchant(merchant_id))
+    merchant = merchants.merchant_by_id(deps.db, id_of_merchant(merchant_id))
     if merchant is None:
         raise errors.merchant_not_found()
     return merchant
@@ -117,7 +118,7 @@ def list_merchants(
         name=_if_given("name", filters.name, fields.parse_name),
     )
     with deps.db.autocommit() as connection:
-        return store.merchants_newest_first(connection, checked, older_than=older_than, limit=limit)
+        return merchants.merchants_newest_first(connection, checked, older_than=older_than, limit=limit)
 
 
 def _if_given(field: str, text: str, parse: Callable[[str], str]) -> str:
@@ -129,7 +130,7 @@ def name_merchants(deps: Deps, *, merchant_ids: Sequence[str]) -> dict[UUID, str
     values.at_most("merchant_ids", merchant_ids, values.LIST_MOST_ROWS)
     ids = [values.uuid("merchant_ids", each) for each in merchant_ids]
     with deps.db.autocommit() as connection:
-        return store.names_of_merchants(connection, ids)
+        return merchants.names_of_merchants(connection, ids)
 
 
 @ends_leases
@@ -141,6 +142,26 @@ def configure_merchant(
     Raises MERCHANT_NOT_FOUND, MERCHANT_CATEGORY_NOT_FOUND, EDIT_CONFLICT.
     """
     logo = None if options.logo is None else kept_logo(deps, options.logo)
+    return _configured(deps, merchant_id, options, was, logo=logo)
+
+
+@ends_leases
+def configure_own_merchant(
+    deps: Deps, *, merchant_id: str, options: MerchantOptions, was: Before = UNKNOWN
+) -> Merchant:
+    """Does the same for the merchant's own people; a new picture counts among theirs.
+
+    Raises MERCHANT_NOT_FOUND, EDIT_CONFLICT.
+    """
+    kept_for = id_of_merchant(merchant_id)
+    logo = None if options.logo is None else kept_logo(deps, options.logo, kept_for=kept_for)
+    return _configured(deps, merchant_id, options, was, logo=logo)
+
+
+def _configured(
+    deps: Deps, merchant_id: str, options: MerchantOptions, was: Before, *, logo: str | None
+) -> Merchant:
+    """Returns the merchant with the options; `logo` is the digest of theirs."""
 
     def configure(tx: Session, merchant: models.Merchant) -> None:
         present = {name: _option(getattr(merchant, name)) for name in was}
@@ -193,7 +214,7 @@ def _change(
     deps: Deps, merchant_id: str, act: str, change: Callable[[Session, models.Merchant], None]
 ) -> Merchant:
     with deps.db.transaction() as tx:
-        merchant = store.merchant_to_change(tx, id_of_merchant(merchant_id))
+        merchant = merchants.merchant_to_change(tx, id_of_merchant(merchant_id))
         if merchant is None:
             raise errors.merchant_not_found()
         before = merchant_or_refuse(tx, merchant.id)
@@ -216,7 +237,7 @@ def _record(tx: Session, act: str, before: Merchant | None, after: Merchant) -> 
 
 
 def _require_category(tx: Session, code: str | None) -> None:
-    if code and not store.has_category(tx, code):
+    if code and not merchants.has_category(tx, code):
         raise errors.category_not_found(code)
 
 

@@ -6,10 +6,11 @@ from typing import Final
 from kit.audit import acts
 from kit.base.ids import parse_id
 from kit.rpc import values
-from services.merchants import errors, store
+from services.merchants import errors
 from services.merchants.domain import Owner, OwnerFacts
 from services.merchants.operations import fields
 from services.merchants.operations.leases import ends_leases
+from services.merchants.store import merchants
 from services.merchants.wiring import Deps
 
 MERCHANTS_COUNTED: Final = 1000
@@ -19,7 +20,7 @@ def get_owner(deps: Deps, *, owner: str) -> OwnerFacts:
     """Returns the owner with this id or e-mail address. Raises OWNER_NOT_FOUND."""
     known_by = parse_id(owner) or values.parsed("owner", owner, fields.parse_email)
     with deps.db.autocommit() as connection:
-        found = store.owner_by_id_or_email(connection, known_by, counted=MERCHANTS_COUNTED)
+        found = merchants.owner_by_id_or_email(connection, known_by, counted=MERCHANTS_COUNTED)
     if found is None:
         raise errors.owner_not_found()
     return found
@@ -39,12 +40,12 @@ def unblock_owner(deps: Deps, *, email: str) -> Owner:
 def _set_block(deps: Deps, act: str, email: str, blocked_at: datetime | None) -> Owner:
     address = values.parsed("email", email, fields.parse_email)
     with deps.db.transaction() as tx:
-        before = store.owner_to_change(tx, address)
+        before = merchants.owner_to_change(tx, address)
         if before is None:
             raise errors.owner_not_found()
         if (before.blocked_at is None) == (blocked_at is None):
             return before  # an earlier block keeps its time
-        after = store.owner_with_block(tx, address, blocked_at)
+        after = merchants.owner_with_block(tx, address, blocked_at)
         changed = ("blocked_at",)
         acts.record(
             tx,

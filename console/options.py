@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from fiatgate.merchants.v1 import merchants_pb2 as pb
 from kit.base.proto import optional
@@ -92,14 +92,17 @@ def was_in(form: Form, fields: Sequence[str]) -> dict[str, str]:
     return {field: form.prose(f"was:{field}", most=_most(field)) for field in fields}
 
 
+Change = TypeVar("Change", pb.ConfigureMerchantRequest, pb.ConfigureOwnMerchantRequest)
+
+
 def change_of(
-    merchant_id: str, typed: Mapping[str, str], was: Mapping[str, str]
-) -> pb.ConfigureMerchantRequest | None:
+    kind: type[Change], merchant_id: str, typed: Mapping[str, str], was: Mapping[str, str]
+) -> Change | None:
     """Returns the request with the fields that differ from what they were; None when none does."""
     changed = [field for field, text in typed.items() if not _same(field, text, was[field])]
     if not changed:
         return None
-    return pb.ConfigureMerchantRequest(
+    return kind(
         merchant_id=merchant_id,
         was=pb.MerchantOptions(**{field: _value(field, was[field]) for field in changed}),
         **{field: _value(field, typed[field]) for field in changed},

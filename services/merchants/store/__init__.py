@@ -1,0 +1,1 @@
+"""Every query of the merchants service, named by its result."""

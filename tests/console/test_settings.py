@@ -1,0 +1,240 @@
+"""The settings of a merchant on the dashboard: changed by its own people, seen on the payment page before."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from html import unescape
+from typing import Any, Final
+
+import pytest
+from playwright.sync_api import expect
+
+from console.surfaces import DASHBOARD
+from fiatgate.merchants.v1 import merchants_pb2 as pb
+from gateway.pay import brand
+from tests.console.conftest import Open, with_cookies
+from tests.console.house import House, Person, title_of
+from tests.console.looks import looks_right
+from tests.gateway.desk import Desk, Shop
+from tests.support.pictures import PNG
+from tests.support.stack import Stack
+
+HTTP_SECONDS: Final = 15
+COLOUR: Final = "#8a2be2"
+
+
+@dataclass(frozen=True)
+class Business:
+    """A merchant, its members by role, and the owner of another one."""
+
+    desk: Desk
+    shop: Shop
+    members: dict[str, Person]
+    stranger: Person
+
+    @property
+    def merchant(self) -> pb.Merchant:
+        request = pb.GetMerchantRequest(merchant_id=self.shop.merchant_id)
+        found: pb.Merchant = self.desk.merchants.GetMerchant(request).merchant
+        return found
+
+
+@pytest.fixture(scope="module")
+def business(stack: Stack, house: House) -> Iterator[Business]:
+    with Desk(stack) as desk:
+        currency = desk.currency()
+        desk.requisite(desk.method(currency))
+        shop, other = desk.open_shop(currency, name="Lamps"), desk.open_shop(currency, name="Chairs")
+        members = {
+            role: house.person(role, merchant=shop.merchant_id, name=f"Mary {role}")
+            for role in DASHBOARD.roles
+        }
+        yield Business(desk, shop, members, house.person("owner", merchant=other.merchant_id))
+
+
+@pytest.fixture
+def developer(business: Business, house: House) -> Person:
+    """A developer with a fresh step-up."""
+    house.step_up(business.members["developer"])
+    return business.members["developer"]
+
+
+def form_of(page: str, group: str) -> dict[str, str]:
+    """The fields of the form of a group, as a browser would send them."""
+    (form,) = re.findall(rf'<form class="card" id="{group}".*?</form>', page, re.DOTALL)
+    fields = {
+        name: unescape(value) for name, value in re.findall(r'name="([\w:]+)"[^>]*? value="(.*?)"', form)
+    }
+    areas = re.findall(r'<textarea[^>]* name="(\w+)"[^>]*>\n?(.*?)</textarea>', form, re.DOTALL)
+    fields |= {name: unescape(text).strip("\n") for name, text in areas}
+    fields.pop("preview", None)
+    return fields
+
+
+def test_owner_and_developer_change_and_the_others_read(business: Business, house: House) -> None:
+    for role, person in business.members.items():
+        house.step_up(person)
+        page = person.get("/settings").text
+        changes = role in ("owner", "developer")
+        assert ('name="callback_url"' in page) == changes, role
+        assert "Set by the operator" in page
+        assert person.get("/settings/logo").status_code == (200 if changes else 403)
+        field = f"https://{role}.example/hooks"
+        posted = {
+            "group": "addresses",
+            "callback_url": field,
+            "was:callback_url": business.merchant.callback_url,
+        }
+        answer = person.post("/settings", posted)
+        assert answer.status_code == (200 if changes else 403), role
+        assert (business.merchant.callback_url == field) == changes
+    acts = business.members["owner"].get("/audit").text
+    assert business.members["developer"].email in acts
+    assert "developer.example" in acts
+
+
+def test_settings_of_the_operator_are_no_part_of_the_call(business: Business, developer: Person) -> None:
+    before = business.merchant
+    answer = developer.post("/settings", {"group": "terms", "client_share": "1", "was:client_share": "0"})
+    assert (answer.status_code, title_of(answer)) == (404, "Not found")
+    developer.post("/settings", {"group": "shown", "name": "Mine", "client_share": "1", "colour": ""})
+    assert (business.merchant.name, business.merchant.client_share) == (before.name, before.client_share)
+    assert not {"name", "category_code", "client_share", "allowed_methods"} & set(
+        pb.ConfigureOwnMerchantRequest.DESCRIPTOR.fields_by_name
+    )
+
+
+def test_a_stale_form_undoes_no_change_of_a_colleague(
+    business: Business, developer: Person, house: House
+) -> None:
+    house.step_up(business.members["owner"])
+    stale = form_of(developer.get("/settings").text, "addresses")
+    fresh = form_of(business.members["owner"].get("/settings").text, "addresses")
+    business.members["owner"].post("/settings", fresh | {"success_url": "https://shop.example/thanks"})
+    # Another field of the same form: both changes stay.
+    done = developer.post("/settings", stale | {"fail_url": "https://shop.example/sorry"})
+    assert "The settings are saved." in done.text
+    assert business.merchant.success_url == "https://shop.example/thanks"
+    assert business.merchant.fail_url == "https://shop.example/sorry"
+    # The same field: refused, with the present value.
+    refused = developer.post("/settings", stale | {"success_url": "https://shop.example/mine"})
+    assert refused.status_code == 422
+    assert "Another person changed this meanwhile, to “https://shop.example/thanks”." in unescape(
+        refused.text
+    )
+    assert business.merchant.success_url == "https://shop.example/thanks"
+    wrong = developer.post("/settings", form_of(refused.text, "addresses") | {"callback_url": "ftp://x"})
+    assert wrong.status_code == 422
+    assert 'id="callback_url-error"' in wrong.text
+
+
+def test_a_change_needs_a_step_up_and_goes_on_after_it(business: Business, house: House) -> None:
+    person = house.person("developer", merchant=business.shop.merchant_id)
+    person.add_factors()
+    house.database(
+        "UPDATE sessions SET stepped_up_at = NULL WHERE person_id = (SELECT id FROM people WHERE email = %s)",
+        person.email,
+    )
+    fields = form_of(person.get("/settings").text, "shown")
+    asked = person.post("/settings", fields | {"colour": COLOUR})
+    assert 'name="step_up_code"' in asked.text
+    assert COLOUR in asked.text, "the form is carried along"
+    assert business.merchant.branding.colour != COLOUR
+    shown = person.post("/settings", fields | {"colour": COLOUR, "preview": "on"})
+    assert 'name="step_up_code"' not in shown.text, "a preview changes nothing"
+    assert f"/settings/preview/{COLOUR[1:]}/none" in shown.text
+    assert business.merchant.branding.colour != COLOUR
+
+
+def test_the_preview_is_a_page_that_can_do_nothing(business: Business) -> None:
+    viewer = business.members["viewer"]
+    frame = viewer.get(f"/settings/preview/{COLOUR[1:]}/none", headers={"Accept-Language": "de"})
+    policy = frame.headers["Content-Security-Policy"]
+    assert "sandbox allow-same-origin" in policy
+    assert "frame-ancestors 'self'" in policy
+    assert frame.headers["X-Frame-Options"] == "SAMEORIGIN"
+    assert "<script" not in frame.text
+    assert "Lamps" in frame.text
+    assert 'lang="de"' in frame.text
+    assert "http-equiv" not in frame.text
+    (sheet,) = re.findall(r'href="(/settings/colours/[^"]+)"', frame.text)
+    assert viewer.get(sheet).content == brand.stylesheet(f"{COLOUR[1:]}.css")
+    (files,) = set(re.findall(r'href="(/settings/pay-static/[^"]+/pay\.css)"', frame.text))
+    assert viewer.get(files).status_code == 200
+    for wrong in ("/settings/preview/red/none", "/settings/preview/none/x", "/settings/colours/x.css"):
+        assert viewer.get(wrong).status_code == 404, wrong
+    # Pages that hold it may frame this surface only; all others frame nothing.
+    assert "frame-src 'self'" in viewer.get("/settings").headers["Content-Security-Policy"]
+    assert "frame-ancestors 'none'" in viewer.get("/settings").headers["Content-Security-Policy"]
+    assert "frame-src" not in viewer.get("/").headers["Content-Security-Policy"]
+
+
+def sent(person: Person, content: bytes) -> Any:
+    headers = {"Sec-Fetch-Site": "same-origin"}
+    return person.http.post(
+        person.url + "/settings/logo",
+        files={"logo": ("shop.png", content, "image/png")},
+        headers=headers,
+        timeout=HTTP_SECONDS,
+    )
+
+
+def test_a_logo_is_seen_before_it_is_used(business: Business, developer: Person) -> None:
+    kept = sent(developer, PNG)
+    (digest,) = set(re.findall(r'name="logo" value="([0-9a-f]{64})"', kept.text))
+    assert f"/settings/preview/none/{digest}" in kept.text or f"/{digest}" in kept.text
+    assert not business.merchant.branding.HasField("logo")
+    assert developer.get(f"/settings/logos/{digest}").content == PNG
+    refused = sent(developer, b"x" * 7000)
+    assert (refused.status_code, 'id="logo-error"' in refused.text) == (422, True)
+    assert sent(business.members["finance"], PNG).status_code == 403
+    used = developer.post("/settings/logo/use", {"logo": digest, "was:logo": ""})
+    assert "The logo is in use." in used.text
+    assert business.merchant.branding.logo == digest
+    stale = developer.post("/settings/logo/remove", {"was:logo": ""})
+    assert stale.status_code == 422
+    removed = developer.post("/settings/logo/remove", {"was:logo": digest})
+    assert "The logo is removed." in removed.text
+    assert not business.merchant.branding.HasField("logo")
+
+
+def test_the_preview_follows_the_colour_while_it_is_typed(
+    business: Business, house: House, open_page: Open, developer: Person
+) -> None:
+    page = with_cookies(open_page(), developer)
+    page.goto(house.dashboard + "/settings")
+    frame = page.frame_locator("[data-preview]")
+    button = frame.get_by_role("button", name="I have paid")
+    own = button.evaluate("each => getComputedStyle(each).backgroundColor")
+    page.get_by_label("Colour").fill("#8a2b0a")
+    expect(button).not_to_have_css("background-color", own)
+    expect(button).to_have_css("background-color", "rgb(138, 43, 10)")
+    looks_right(page, "dashboard-settings")
+    sent(developer, PNG)
+    page.goto(house.dashboard + "/settings/logo")
+    looks_right(page, "dashboard-logo")
+    # Without scripts a button shows it.
+    plain = with_cookies(open_page(scripts=False), developer)
+    plain.goto(house.dashboard + "/settings")
+    plain.get_by_label("Colour").fill("#8a2b0a")
+    plain.get_by_role("button", name="Preview").click()
+    expect(plain.get_by_label("Colour")).to_have_value("#8a2b0a")
+    assert "/settings/preview/8a2b0a/none" in plain.content()
+
+
+def test_another_merchants_settings_are_out_of_reach(business: Business, house: House) -> None:
+    house.step_up(business.stranger)
+    fields = form_of(business.members["owner"].get("/settings").text, "addresses")
+    answer = business.stranger.post(
+        "/settings",
+        fields
+        | {
+            "merchant_id": business.shop.merchant_id,
+            "was:callback_url": "",
+            "callback_url": "https://evil.example",
+        },
+    )
+    assert answer.status_code in (200, 422)
+    assert business.merchant.callback_url != "https://evil.example"
