@@ -13,7 +13,9 @@ from gateway.api.webhooks import WebhookResource
 from gateway.api.withdrawals import WithdrawalResource
 from gateway.config import GatewaySettings
 from gateway.exchange import Exchange, Request
-from gateway.openapi.page import DocsResource, DocsStyleResource, DocumentResource
+from gateway.openapi.guide import GuideResource
+from gateway.openapi.page import DocsResource, DocumentResource
+from gateway.openapi.page import static_files as docs_files
 from gateway.pay.files import BrandResource, ModalResource, static_files
 from gateway.pay.logos import LogoResource
 from gateway.pay.page import PageResource
@@ -67,7 +69,8 @@ def routes(deps: Deps) -> falcon.asgi.App[Any, Any]:
     app.add_route("/healthz", AliveResource())
     app.add_route("/readyz", ReadyResource(deps.health))
     app.add_route("/docs", DocsResource(deps))
-    app.add_route("/docs-static/{name}", DocsStyleResource())
+    app.add_route("/docs/guide", GuideResource(deps))
+    app.add_route("/docs-static/{version}/{name}", FilesResource(docs_files()))
     app.add_route("/api/v1/openapi.json", DocumentResource(deps))
 
     invoices = InvoiceResource(deps)

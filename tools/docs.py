@@ -28,6 +28,7 @@ from kit.base.config.processes import CallerSettings, CliSettings, Settings  # n
 from kit.base.config.variables import PREFIX, describe  # noqa: E402
 from kit.base.services import SERVICES  # noqa: E402
 from tools import api_states, api_tables  # noqa: E402
+from tools.guide import MADE, guide_html  # noqa: E402
 
 # -- settings
 
@@ -220,6 +221,11 @@ def main() -> None:
             stale.append(document)
             if not check:
                 (ROOT / document).write_text(after)
+    guide = guide_html()
+    if (ROOT / MADE).read_text() != guide:
+        stale.append(MADE)
+        if not check:
+            (ROOT / MADE).write_text(guide)
     if check and stale:
         sys.exit(f"{', '.join(stale)}: not what the code gives; run `make docs`")
 

@@ -1,4 +1,4 @@
-"""GET /api/v1/openapi.json, and /docs: the same document as one page of plain HTML, searchable with the browser."""
+"""GET /api/v1/openapi.json, and /docs: the same document as one page of HTML, whole without scripts."""
 
 import hashlib
 import json
@@ -24,15 +24,16 @@ from gateway.openapi.schemas import named
 from gateway.openapi.webhook import SIGNATURE
 from gateway.openapi.words import WORDS
 from gateway.wiring import Deps
-from kit.rpc.errors import not_found
+from kit.web.files import Files
 
 _HERE: Final = Path(__file__).parent
+TEMPLATES: Final = _HERE / "templates"
 
 _PAGE_HEADERS: Final = (
-    # Nothing from other hosts, and no script at all.
+    # Nothing from other hosts, and nothing inline.
     (
         "Content-Security-Policy",
-        "default-src 'none'; style-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; "
+        "default-src 'none'; style-src 'self'; script-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; "
         "frame-ancestors 'none'",
     ),
     ("X-Content-Type-Options", "nosniff"),
@@ -78,31 +79,22 @@ class DocsResource:
         self._html = render(document(deps.settings), prefix=deps.links.prefix).encode()
 
     async def on_get(self, req: Request, resp: falcon.asgi.Response) -> None:
-        resp.content_type = falcon.MEDIA_HTML
-        resp.data = self._html
-        resp.set_headers(_PAGE_HEADERS)
+        answer_page(resp, self._html)
 
     on_head = on_get
 
 
-class DocsStyleResource:
-    """GET /docs-static/{name}: one file; its name changes with its content, so browsers may keep it for ever."""
-
-    async def on_get(self, req: Request, resp: falcon.asgi.Response, name: str) -> None:
-        known, content = _stylesheet()
-        if name != known:
-            raise not_found("NOT_FOUND", "No such file")
-        resp.content_type = "text/css; charset=utf-8"
-        resp.data = content
-        resp.set_header("Cache-Control", "public, max-age=31536000, immutable")
-        resp.set_header("X-Content-Type-Options", "nosniff")
-
-
 @cache
-def _stylesheet() -> tuple[str, bytes]:
-    """Returns the stylesheet's name, which changes with its content, and its content."""
-    content = (_HERE / "static" / "docs.css").read_bytes()
-    return f"docs.{hashlib.sha256(content).hexdigest()[:12]}.css", content
+def static_files() -> Files:
+    """Returns the stylesheet and the script of the pages."""
+    return Files(_HERE / "static")
+
+
+def answer_page(resp: falcon.asgi.Response, html: bytes) -> None:
+    """Answers with a page of the documentation."""
+    resp.content_type = falcon.MEDIA_HTML
+    resp.data = html
+    resp.set_headers(_PAGE_HEADERS)
 
 
 # -- the page
@@ -112,7 +104,7 @@ def render(described: Json, *, prefix: str) -> str:
     """Returns the page of a document; `prefix` is the path that the gateway's addresses begin with."""
     schemas = described["components"]["schemas"]
     examples = described["components"]["examples"]
-    template = _environment().get_template("docs.html")
+    template = environment(prefix).get_template("docs.html")
     (webhook,) = (each["post"] for each in described["webhooks"].values())
     return template.render(
         document=described,
@@ -120,8 +112,6 @@ def render(described: Json, *, prefix: str) -> str:
         about=ABOUT,
         about_errors=ABOUT_ERRORS,
         about_limit=described["info"]["description"].removeprefix(f"{ABOUT}\n\n{ABOUT_ERRORS}").strip(),
-        prefix=prefix,
-        stylesheet=f"{prefix}/docs-static/{_stylesheet()[0]}",
         tags=[(tag, list(_endpoints(described, tag["name"]))) for tag in described["tags"]],
         webhook=webhook,
         payload=webhook["requestBody"]["content"]["application/json"],
@@ -139,16 +129,18 @@ def render(described: Json, *, prefix: str) -> str:
 
 
 @cache
-def _environment() -> jinja2.Environment:
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(_HERE / "templates"),
+def environment(prefix: str) -> jinja2.Environment:
+    """Returns the templates of the documentation's pages, with the address of their files."""
+    made = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(TEMPLATES),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(prose=prose, inline=inline, json=_json_text, type=type_text)
-    return environment
+    made.filters.update(prose=prose, inline=inline, json=_json_text, type=type_text)
+    made.globals.update(static=f"{prefix}/docs-static/{static_files().version}", prefix=prefix)
+    return made
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,43 @@
+"""/docs/guide: docs/integrate.md as a page, the same without scripts. `make docs` makes its text of the document."""
+
+import re
+from typing import Final
+
+import falcon.asgi
+from markupsafe import Markup, escape
+
+from gateway.exchange import Request
+from gateway.openapi.page import TEMPLATES, answer_page, environment
+from gateway.wiring import Deps
+
+EXAMPLE: Final = "https://pay.example"
+"""The gateway in the document's examples; the page has the installation's own address."""
+HEADING: Final = re.compile(r'<h2 id="([^"]+)">(.*?)</h2>')
+
+
+class GuideResource:
+    """GET /docs/guide."""
+
+    def __init__(self, deps: Deps) -> None:
+        self._html = render(deps.settings.public_url, prefix=deps.links.prefix).encode()
+
+    async def on_get(self, req: Request, resp: falcon.asgi.Response) -> None:
+        answer_page(resp, self._html)
+
+    on_head = on_get
+
+
+def render(public_url: str, *, prefix: str) -> str:
+    """Returns the page; `prefix` is the path that the gateway's addresses begin with."""
+    text = (TEMPLATES / "guide-text.html").read_text()
+    text = text.replace('href="/docs', f'href="{escape(prefix)}/docs')
+    text = text.replace(EXAMPLE, escape(public_url))
+    headings = [(id, Markup(heading)) for id, heading in HEADING.findall(text)]  # noqa: S704  our own document
+    return (
+        environment(prefix)
+        .get_template("guide.html")
+        .render(
+            headings=headings,
+            text=Markup(text),  # noqa: S704  the same
+        )
+    )
