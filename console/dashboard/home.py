@@ -4,21 +4,31 @@ import asyncio
 
 import falcon.asgi
 
+from console.dashboard.first_steps import first_steps
 from console.dashboard.numbers import numbers_of
 from console.exchange import Request
 from console.page import Page, leave_for
+from console.wiring import Deps
 from fiatgate.accounts.v1 import accounts_pb2 as pb
 from kit.rpc.errors import Refused
 
 
 class HomePage(Page):
-    """/: what needs attention, the balance, today and thirty days; the person, the merchant and the roles there."""
+    """/: what needs attention, a new merchant's first steps, the balance, today and thirty days; the person, the
+    merchant and the roles there.
+    """
+
+    def __init__(self, deps: Deps, *, public_url: str) -> None:
+        super().__init__(deps)
+        self._public_url = public_url
 
     async def on_get(self, req: Request, resp: falcon.asgi.Response) -> None:
         names, numbers = await asyncio.gather(
             self.names(req.exchange.signed_in.merchant_id), numbers_of(self, req)
         )
-        self.show(req, resp, "dashboard-home", names=names, **numbers)
+        steps = await first_steps(self, req, numbers["month"], self._public_url)
+        guide = f"{self._public_url}/docs/guide"
+        self.show(req, resp, "dashboard-home", names=names, steps=steps, guide=guide, **numbers)
 
     on_head = on_get
 

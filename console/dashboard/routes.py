@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from console.config import DashboardSettings
 from console.dashboard.home import HomePage, MerchantPage
 from console.dashboard.testing import SendTestPage
 from console.page import App
@@ -13,6 +14,7 @@ LINKS: Final[tuple[Link, ...]] = ()
 
 def add_to(app: App, deps: Deps) -> None:
     """Adds the addresses."""
-    app.add_route("/", HomePage(deps))
+    assert isinstance(deps.settings, DashboardSettings)
+    app.add_route("/", HomePage(deps, public_url=deps.settings.public_url))
     app.add_route("/merchant", MerchantPage(deps))
     app.add_route("/webhooks/test", SendTestPage(deps))

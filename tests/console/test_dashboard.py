@@ -7,6 +7,7 @@ import hmac
 import io
 import json
 import re
+import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -317,6 +318,78 @@ def test_the_start_page_names_the_services_that_are_away(market: Market) -> None
         assert "<dt>Balance</dt>" not in page
         assert "The last 30 days" in page
         assert "not answer" not in developer.get("/").text, "the balance is not for this role"
+
+
+def test_a_new_merchants_first_steps_tick_themselves_and_go_away(
+    market: Market, house: House, open_page: Open
+) -> None:
+    receiver, desk = market.receiver, market.desk
+    merchant = desk.merchants.CreateMerchant(
+        merchants_pb2.CreateMerchantRequest(
+            name="New lamps",
+            owner_email=f"{unique('owner')}@shop.example",
+            allowed_currencies=[market.shop.currency],
+        )
+    ).merchant
+    owner, finance, viewer = (
+        house.person(role, merchant=merchant.merchant_id) for role in ("owner", "finance", "viewer")
+    )
+
+    def steps(person: Person) -> dict[str, str]:
+        found = re.findall(
+            r"<li><strong>([^<]+)</strong> <span class=\"badge \w+\">([^<]+)", person.get("/").text
+        )
+        return dict(found)
+
+    todo = [
+        "Make an API key",
+        "Create the first invoice",
+        "Receive a webhook and check its signature",
+        "Go live",
+    ]
+    assert steps(owner) == dict.fromkeys(todo, "to do")
+    assert list(steps(finance)) == ["Create the first invoice", "Go live"], "what this role may do"
+    assert steps(viewer) == {}
+    page = unescape(owner.get("/").text)
+    assert (
+        "Ask the operator for the activation and a category with its commission. Set the default address"
+        in page
+    )
+    assert f"{market.shop.url}/docs/guide" in page
+    browser = with_cookies(open_page(), owner)
+    browser.goto(house.dashboard)
+    looks_right(browser, "dashboard-first-steps")
+
+    terms = desk.merchants.GetMerchant(
+        merchants_pb2.GetMerchantRequest(merchant_id=market.shop.merchant_id)
+    ).merchant
+    desk.merchants.ConfigureMerchant(
+        merchants_pb2.ConfigureMerchantRequest(
+            merchant_id=merchant.merchant_id,
+            category_code=terms.category_code,
+            callback_url=receiver.url("new"),
+        )
+    )
+    desk.merchants.ActivateMerchant(merchants_pb2.ActivateMerchantRequest(merchant_id=merchant.merchant_id))
+    assert steps(owner)["Go live"] == "done"
+    house.step_up(owner)
+    (newest,) = re.findall(r'name="newest_key_id" value="([^"]*)"', owner.get("/keys").text)
+    (key, _) = re.findall(
+        r'readonly value="([^"]+)"', owner.post("/keys", {"name": "", "newest_key_id": newest}).text
+    )
+    assert steps(owner)["Make an API key"] == "done"
+    # The line of the page, as a shell would run it.
+    (line,) = re.findall(r"<pre class=\"body\">(curl [^<]*create-invoice[^<]*)", owner.get("/").text)
+    words = shlex.split(unescape(line).replace("$KEY", key))
+    sent = requests.post(
+        words[2], words[-1], headers=dict(words[at + 1].split(": ") for at in (3, 5)), timeout=HTTP_SECONDS
+    )
+    assert sent.status_code == 201, sent.text
+    assert steps(owner)["Create the first invoice"] == "done"
+    desk.cancel(sent.json()["invoice_id"])
+    receiver.wait_for(1, path="new")
+    wait_until(lambda: steps(owner) == {}, "all steps ticked", timeout_seconds=SETTLE_SECONDS)
+    assert "First steps" not in owner.get("/").text
 
 
 def test_a_service_is_away_when_one_of_its_answers_is_missing() -> None:

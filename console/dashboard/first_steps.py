@@ -1,0 +1,146 @@
+"""The first steps of a new merchant, done or next, as the services know it. No step is ticked by hand."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from console.calls import or_none
+from console.exchange import Request
+from console.page import Page
+from fiatgate.invoices.v1 import invoices_pb2
+from fiatgate.merchants.v1 import merchants_pb2
+from fiatgate.webhooks.v1 import webhooks_pb2
+
+ENOUGH_PAID: Final = 10
+"""Paid invoices of thirty days: a merchant with as many needs no first steps, and no call is made for them."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step.
+
+    about  what to do, or what is missing
+    path   of the page that does it; empty: the operator does it
+    curl   a line that shows it; empty: none
+    """
+
+    title: str
+    done: bool
+    about: str
+    path: str = ""
+    button: str = ""
+    curl: str = ""
+
+
+async def first_steps(
+    page: Page, req: Request, month: invoices_pb2.GetReportResponse | None, public_url: str
+) -> Sequence[Step]:
+    """Returns the steps for the person's roles; none when all are done, or when a service does not answer."""
+    if month is None or month.all.confirmed >= ENOUGH_PAID or not page.may(req, "developer", "finance"):
+        return ()
+    merchant_id = req.exchange.signed_in.merchant_id
+    makes_keys = page.may(req, "developer")
+    success = webhooks_pb2.EVENT_STATUS_SUCCESS
+    found, invoices, delivered, keys = await asyncio.gather(
+        or_none(page.deps.merchants.GetMerchant(merchants_pb2.GetMerchantRequest(merchant_id=merchant_id))),
+        or_none(
+            page.deps.deals.ListAllInvoices(
+                invoices_pb2.ListAllInvoicesRequest(merchant_id=merchant_id, limit=1)
+            )
+        ),
+        or_none(
+            page.deps.webhooks.ListEvents(
+                webhooks_pb2.ListEventsRequest(merchant_id=merchant_id, status=success, limit=1)
+            )
+        ),
+        _keys(page, merchant_id) if makes_keys else _no_keys(),
+    )
+    if found is None or invoices is None or delivered is None or keys is None:
+        return ()
+    steps = [
+        _invoice(found.merchant, bool(invoices.invoices), public_url),
+        _live(found.merchant, sets_addresses=makes_keys),
+    ]
+    if makes_keys:
+        key = _key(any(each.active for each in keys.keys), public_url)
+        steps = [key, steps[0], _webhook(bool(delivered.events), public_url), steps[1]]
+    return () if all(each.done for each in steps) else steps
+
+
+async def _keys(page: Page, merchant_id: str) -> merchants_pb2.ListApiKeysResponse | None:
+    request = merchants_pb2.ListApiKeysRequest(merchant_id=merchant_id)
+    return await or_none(page.deps.merchants.ListApiKeys(request))
+
+
+async def _no_keys() -> merchants_pb2.ListApiKeysResponse:
+    return merchants_pb2.ListApiKeysResponse()
+
+
+def _curl(path: str, public_url: str, body: str = "") -> str:
+    line = f'curl -sS {public_url}/api/v1{path} -H "X-Api-Key: $KEY"'
+    return f"{line} -H 'Content-Type: application/json' -d '{body}'" if body else line
+
+
+def _key(has_key: bool, public_url: str) -> Step:
+    return Step(
+        "Make an API key",
+        has_key,
+        "Your program sends it with each request. With it comes the secret that signs webhooks.",
+        "/keys#new",
+        "Make a key",
+        _curl("/currencies", public_url),
+    )
+
+
+def _invoice(merchant: merchants_pb2.Merchant, has_invoice: bool, public_url: str) -> Step:
+    body = {
+        "amount": "50.00",
+        "currency_code": next(iter(merchant.allowed_currencies), "EUR"),
+        "customer_id": "test-customer",
+        "external_id": "test-1",
+        "purpose": "Test",
+    }
+    for field in ("callback_url", "success_url", "fail_url"):
+        if not getattr(merchant, field):
+            body[field] = f"https://shop.example/{field.removesuffix('_url')}"
+    return Step(
+        "Create the first invoice",
+        has_invoice,
+        "By your program, or here by hand. A test invoice that is not paid expires by itself and costs nothing.",
+        "/links",
+        "Make a payment link",
+        _curl("/create-invoice", public_url, json.dumps(body)),
+    )
+
+
+def _webhook(has_delivered: bool, public_url: str) -> Step:
+    return Step(
+        "Receive a webhook and check its signature",
+        has_delivered,
+        "Done when your server has answered 2xx to the webhook of an invoice. Cancel your test invoice on its "
+        "page, and one is sent. A test event shows before whether the signature fits.",
+        "/webhooks/test",
+        "Send a test event",
+        _curl("/invoices/test-1/webhooks", public_url),
+    )
+
+
+def _live(merchant: merchants_pb2.Merchant, *, sets_addresses: bool) -> Step:
+    of_operator = [
+        words
+        for words, is_there in (
+            ("the activation", merchant.status == merchants_pb2.MERCHANT_STATUS_ACTIVE),
+            ("a category with its commission", merchant.HasField("category_commission")),
+        )
+        if not is_there
+    ]
+    asked = [f"Ask the operator for {' and '.join(of_operator)}."] if of_operator else []
+    if not merchant.callback_url:
+        author = "Set" if sets_addresses else "An owner or developer sets"
+        asked.append(f"{author} the default address for webhooks.")
+    path = "/settings" if sets_addresses and not merchant.callback_url else ""
+    return Step("Go live", not asked, " ".join(asked), path, "Set the address")
