@@ -19,6 +19,14 @@ def nats_unavailable() -> Refused:
     return unavailable("DB_UNAVAILABLE", "NATS does not answer, retry later")
 
 
+def nats_refuses(refusal: str) -> Refused:
+    message = (
+        f"NATS refuses the user `invoices` a right ({refusal}). Give its server the rights of this version: "
+        "docs/operations.md#users-of-nats"
+    )
+    return unavailable("DB_UNAVAILABLE", message)
+
+
 def deals_system_disabled() -> Refused:
     return unavailable("DEALS_SYSTEM_DISABLED", "New payments are switched off for the moment, retry later")
 

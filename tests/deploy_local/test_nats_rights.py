@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import socket
 from collections.abc import Awaitable, Callable, Iterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Final
 
@@ -25,13 +26,16 @@ from deploy.nats_rights import (
     USERS,
     accounts,
 )
+from kit.base.clock import SystemClock
 from kit.base.ids import new_id
+from kit.events.bus import reading
 from kit.events.bus.connection import Bus
-from kit.events.bus.messages import Outgoing
+from kit.events.bus.messages import BusRefused, BusUnavailable, Outgoing
 from kit.events.bus.pull import REQUEST_SECONDS
 from kit.events.bus.stream import OwnStream
 from kit.events.subjects import STREAM
 from services.catalog.events import CATALOG_CHANGED
+from services.invoices import errors
 from services.invoices import events as invoices
 from services.webhooks import workers as webhooks
 from services.withdrawals import workers as withdrawals
@@ -210,6 +214,44 @@ def unguarded(tmp_path: Path) -> Iterator[NatsServer]:
     server.start()
     yield server
     server.stop()
+
+
+class OfAnEarlierVersion(NatsServer):
+    """The user `invoices` may not read single messages yet."""
+
+    def _prepare(self) -> None:
+        super()._prepare()
+        written = self.folder / "nats.json"
+        config = json.loads(written.read_text())
+        (user,) = (each for each in config["accounts"][STREAM]["users"] if each["user"] == "invoices")
+        user["permissions"]["publish"]["allow"].remove(f"$JS.API.STREAM.MSG.GET.{STREAM}")
+        written.write_text(json.dumps(config))
+
+
+def test_a_right_that_the_server_does_not_give_yet_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else the call only times out."""
+    monkeypatch.setattr(reading, "READ_TIMEOUT_SECONDS", 0.5)
+    server = OfAnEarlierVersion(tmp_path / "nats")
+    server.start()
+    bus = Bus(server.url_of("invoices"), name="invoices", stream=OwnStream(replicas=1))
+    try:
+        bus.start()
+        assert bus.wait_ready(10)
+        assert bus.publish([Outgoing(new_id(), FACT, b"kept")])
+        since = SystemClock().now() - timedelta(minutes=1)
+        with pytest.raises(BusRefused, match=rf'(?i)for publish to "\$JS.API.STREAM.MSG.GET.{STREAM}"'):
+            bus.read(since=since, limit=10)
+        assert "docs/operations.md#users-of-nats" in errors.nats_refuses("…").message
+        server.stop()
+        wait_until(lambda: not bus.connected, "the bus to notice", timeout_seconds=10)
+        with pytest.raises(BusUnavailable) as away:
+            bus.read(since=since, limit=10)
+        assert not isinstance(away.value, BusRefused)
+    finally:
+        bus.close()
+        server.stop()
 
 
 def answers_sent_elsewhere(user: str) -> Callable[[Client], Awaitable[None]]:

@@ -21,10 +21,12 @@ from kit.events.bus.messages import (
     NATS_ERRORS,
     SAME_EVENT_HEADER,
     BusClosed,
+    BusRefused,
     BusUnavailable,
     Outgoing,
     count_refusal,
     error_text,
+    is_missing_right,
     is_wrong_password,
     publishing,
 )
@@ -80,6 +82,7 @@ class Bus:
         self._listening = 0
         self._logged = ""
         self._trouble = NOT_CONNECTED
+        self._missing_right = ""
         self._clock = SystemClock()
         self._connected_at: datetime | None = None
         self._alive_at_seconds = monotonic_seconds()
@@ -131,11 +134,17 @@ class Bus:
     def read(self, *, since: datetime, after_seq: int = 0, limit: int) -> reading.Page:
         """Returns facts that the stream has stored since that time; only its owner may. `kit.events.bus.reading`.
 
-        Raises `BusUnavailable`.
+        Raises `BusUnavailable`, and `BusRefused` when a right is missing.
         """
         self._require_connection()
+        self._missing_right = ""
         page = partial(reading.read, self._client, since=since, after_seq=after_seq, limit=limit)
-        return self._loop.call(page, timeout_seconds=READ_SECONDS)
+        try:
+            return self._loop.call(page, timeout_seconds=READ_SECONDS)
+        except BusUnavailable as silent:
+            if self._missing_right:  # NATS tells the connection, and does not answer the request
+                raise BusRefused(self._missing_right) from silent
+            raise
 
     def open_pull(self, durable: str) -> Pull:
         """Opens the deliveries to the durable consumer, which the stream's owner makes.
@@ -312,6 +321,8 @@ class Bus:
         count_refusal(error)
         if is_wrong_password(error):
             self._trouble = NOT_LET_IN
+        elif is_missing_right(error):
+            self._missing_right = error_text(error)
         elif isinstance(error, OSError):  # nats-py reports other errors after a refusal
             self._trouble = NOT_CONNECTED
         trouble = error_text(error)

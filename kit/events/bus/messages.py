@@ -54,6 +54,10 @@ class BusUnavailable(Outage):
     """NATS cannot be reached or does not serve the request now; the facts wait in PostgreSQL."""
 
 
+class BusRefused(BusUnavailable):
+    """NATS refuses this process's user a right; the text is NATS' own, with the subject."""
+
+
 class BusClosed(Fatal):
     """nats-py has closed the connection for good: the process must be restarted."""
 
@@ -125,12 +129,15 @@ def is_wrong_password(error: BaseException) -> bool:
     return "authorization violation" in str(error).lower()
 
 
+def is_missing_right(error: BaseException) -> bool:
+    return "permissions violation" in str(error).lower()
+
+
 def count_refusal(error: BaseException) -> None:
     """Counts an error of the connection when NATS refuses a password or a right; an outage is not counted."""
-    text = str(error).lower()
     if is_wrong_password(error):
         REFUSED.labels("password").inc()
-    elif "permissions violation" in text:
+    elif is_missing_right(error):
         REFUSED.labels("right").inc()
 
 

@@ -21,7 +21,7 @@ from kit.audit import acts
 from kit.base import actors
 from kit.base.proto import datetime_from
 from kit.db.database import retry_conflicts
-from kit.events.bus.messages import BusUnavailable
+from kit.events.bus.messages import BusRefused, BusUnavailable
 from kit.events.bus.reading import Stored
 from kit.events.proof import Unproven
 from kit.observe.log import get_logger
@@ -100,11 +100,13 @@ class _Differs(Exception):
 
 def list_forgotten_facts(deps: Deps, *, since: datetime, after_seq: int, limit: int) -> ForgottenPage:
     """Compares a page of the facts that NATS has stored since that time with the invoices. Raises DB_UNAVAILABLE when
-    NATS does not answer.
+    NATS does not answer, or refuses to.
     """
     most = values.rows(limit, default=values.LIST_MOST_ROWS)
     try:
         page = deps.bus.read(since=since - CLOCKS_DIFFER, after_seq=after_seq, limit=most)
+    except BusRefused as refused:
+        raise errors.nats_refuses(str(refused)) from refused
     except BusUnavailable as away:
         raise errors.nats_unavailable() from away
     proven = [fact for each in page.facts if (fact := _proven(deps, each)) is not None]
