@@ -120,6 +120,8 @@ NEED_A_STEP_UP: Final = {
     "withdrawals": {
         "SetWithdrawalMethod",
         "CreateWithdrawal",
+        "RequestWithdrawal",
+        "AddAddress",
         "ProcessWithdrawal",
         "CompleteWithdrawal",
         "FailWithdrawal",

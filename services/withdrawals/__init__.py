@@ -1,7 +1,7 @@
 """Balances in USDT and withdrawals.
 
-Owns: the double-entry ledger (docs/decisions/0009-ledger-one-row-per-transfer.md), withdrawal methods and their
-addresses, withdrawals.
+Owns: the double-entry ledger (docs/decisions/0009-ledger-one-row-per-transfer.md), withdrawal methods,
+merchants' address books, withdrawals.
 Consumes: `fiatgate.invoices.finished`, from which it credits each successful invoice exactly once.
 Announces nothing and makes no calls.
 Does not own: the USDT value of an invoice (invoices) and the rights of callers (merchants, gateway). It sends nothing

@@ -32,3 +32,9 @@ class WithdrawalsSettings(FactSettings, FourEyesSettings):
         le=1_000_000_000,
         description="amount of a withdrawal from which on a second person must approve its processing, USDT",
     )
+    address_wait_seconds: int = Field(
+        default=86_400,
+        ge=0,
+        le=2_592_000,
+        description="time from the addition of an address to a merchant's address book to its first use, seconds",
+    )

@@ -15,6 +15,11 @@ METHOD_NAME_MAX_CHARACTERS: Final = 128
 # The space beside the opcode in one cell of a TON transfer.
 MAX_MEMO_CHARACTERS: Final = 120
 MAX_TX_ID_CHARACTERS: Final = 128
+ADDRESS_NAME_MAX_CHARACTERS: Final = 64
+ADDRESSES_MOST: Final = 100
+"""Addresses in the book of one merchant."""
+ADDRESSES_PER_DAY_MOST: Final = 20
+"""Addresses that one merchant may add in 24 hours, removed ones included."""
 
 
 # -- the life of a withdrawal

@@ -1,10 +1,11 @@
 """Every reason that this service can raise, one constructor each; error_reason.proto has their meanings."""
 
+from datetime import datetime
 from decimal import Decimal
 
 from kit.base.money import usdt_text
 from kit.rpc import values
-from kit.rpc.errors import Refused, invalid, not_found, precondition
+from kit.rpc.errors import Refused, already_exists, exhausted, invalid, not_found, precondition
 from services.withdrawals.domain import State
 
 
@@ -23,6 +24,29 @@ def method_not_found() -> Refused:
 def address_invalid(network: str) -> Refused:
     message = f"USDT cannot be sent to this address on {network}"
     return invalid("WITHDRAWAL_ADDRESS_INVALID", message, network=network)
+
+
+def address_not_found() -> Refused:
+    return not_found("WITHDRAWAL_ADDRESS_NOT_FOUND", "No such address is in the book")
+
+
+def address_exists() -> Refused:
+    return already_exists("WITHDRAWAL_ADDRESS_EXISTS", "The address is in the book already")
+
+
+def address_waits(usable_at: datetime) -> Refused:
+    message = f"The address can be used from {usable_at:%Y-%m-%d %H:%M} UTC on"
+    return precondition("WITHDRAWAL_ADDRESS_WAITS", message, usable_at=usable_at.isoformat())
+
+
+def addresses_full(most: int) -> Refused:
+    message = f"The book has {most} addresses, the most: remove one first"
+    return exhausted("WITHDRAWAL_ADDRESSES_LIMITED", message, most=str(most))
+
+
+def addresses_of_the_day(most: int) -> Refused:
+    message = f"{most} addresses were added within 24 hours, the most: go on tomorrow"
+    return exhausted("WITHDRAWAL_ADDRESSES_LIMITED", message, most=str(most))
 
 
 def amount_below_min(minimum: Decimal) -> Refused:

@@ -174,6 +174,15 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     """Members are invited by e-mail only, and no mail server is configured."""
     INVITATIONS_LIMITED: _ErrorReason.ValueType  # 152
     """The members of a merchant have made as many invitations as they may. Metadata: most."""
+    WITHDRAWAL_ADDRESS_NOT_FOUND: _ErrorReason.ValueType  # 160
+    """-- a merchant's address book: never seen on /api/v1
+    It is not in the book, or was removed.
+    """
+    WITHDRAWAL_ADDRESS_EXISTS: _ErrorReason.ValueType  # 161
+    WITHDRAWAL_ADDRESS_WAITS: _ErrorReason.ValueType  # 162
+    """It was added too short a time ago. Metadata: usable_at."""
+    WITHDRAWAL_ADDRESSES_LIMITED: _ErrorReason.ValueType  # 163
+    """The book is full, or too many were added in a day. Metadata: most."""
 
 class ErrorReason(_ErrorReason, metaclass=_ErrorReasonEnumTypeWrapper):
     """The reasons of refused calls. The name of the value, without a prefix, is the code that merchants get in `error.code`
@@ -335,4 +344,13 @@ MAIL_REQUIRED: ErrorReason.ValueType  # 151
 """Members are invited by e-mail only, and no mail server is configured."""
 INVITATIONS_LIMITED: ErrorReason.ValueType  # 152
 """The members of a merchant have made as many invitations as they may. Metadata: most."""
+WITHDRAWAL_ADDRESS_NOT_FOUND: ErrorReason.ValueType  # 160
+"""-- a merchant's address book: never seen on /api/v1
+It is not in the book, or was removed.
+"""
+WITHDRAWAL_ADDRESS_EXISTS: ErrorReason.ValueType  # 161
+WITHDRAWAL_ADDRESS_WAITS: ErrorReason.ValueType  # 162
+"""It was added too short a time ago. Metadata: usable_at."""
+WITHDRAWAL_ADDRESSES_LIMITED: ErrorReason.ValueType  # 163
+"""The book is full, or too many were added in a day. Metadata: most."""
 Global___ErrorReason: _TypeAlias = ErrorReason  # noqa: Y015

@@ -666,6 +666,249 @@ class CreateWithdrawalResponse(_message.Message):
 Global___CreateWithdrawalResponse: _TypeAlias = CreateWithdrawalResponse  # noqa: Y015
 
 @_typing.final
+class WithdrawalAddress(_message.Message):
+    """An entry of a merchant's address book; it never changes."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ADDRESS_ID_FIELD_NUMBER: _builtins.int
+    MERCHANT_ID_FIELD_NUMBER: _builtins.int
+    WITHDRAWAL_METHOD_ID_FIELD_NUMBER: _builtins.int
+    NETWORK_FIELD_NUMBER: _builtins.int
+    ADDRESS_FIELD_NUMBER: _builtins.int
+    ADDRESS_MEMO_FIELD_NUMBER: _builtins.int
+    NAME_FIELD_NUMBER: _builtins.int
+    ADDED_BY_FIELD_NUMBER: _builtins.int
+    CREATED_AT_FIELD_NUMBER: _builtins.int
+    USABLE_AT_FIELD_NUMBER: _builtins.int
+    WAITS_FIELD_NUMBER: _builtins.int
+    address_id: _builtins.str
+    """UUIDv7."""
+    merchant_id: _builtins.str
+    withdrawal_method_id: _builtins.int
+    network: _builtins.str
+    """That of the method."""
+    address: _builtins.str
+    address_memo: _builtins.str
+    name: _builtins.str
+    """For people, as "exchange"."""
+    added_by: _builtins.str
+    """E-mail address of the member, or "the operator"."""
+    waits: _builtins.bool
+    """Whether usable_at is still to come."""
+    @_builtins.property
+    def created_at(self) -> _timestamp_pb2.Timestamp: ...
+    @_builtins.property
+    def usable_at(self) -> _timestamp_pb2.Timestamp:
+        """Withdrawals to it may be requested from then on."""
+
+    def __init__(
+        self,
+        *,
+        address_id: _builtins.str = ...,
+        merchant_id: _builtins.str = ...,
+        withdrawal_method_id: _builtins.int = ...,
+        network: _builtins.str = ...,
+        address: _builtins.str = ...,
+        address_memo: _builtins.str | None = ...,
+        name: _builtins.str = ...,
+        added_by: _builtins.str = ...,
+        created_at: _timestamp_pb2.Timestamp | None = ...,
+        usable_at: _timestamp_pb2.Timestamp | None = ...,
+        waits: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_address_memo", b"_address_memo", "address_memo", b"address_memo", "created_at", b"created_at", "usable_at", b"usable_at"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_address_memo", b"_address_memo", "added_by", b"added_by", "address", b"address", "address_id", b"address_id", "address_memo", b"address_memo", "created_at", b"created_at", "merchant_id", b"merchant_id", "name", b"name", "network", b"network", "usable_at", b"usable_at", "waits", b"waits", "withdrawal_method_id", b"withdrawal_method_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__address_memo: _TypeAlias = _typing.Literal["address_memo"]  # noqa: Y015
+    _WhichOneofArgType__address_memo: _TypeAlias = _typing.Literal["_address_memo", b"_address_memo"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__address_memo) -> _WhichOneofReturnType__address_memo | None: ...
+
+Global___WithdrawalAddress: _TypeAlias = WithdrawalAddress  # noqa: Y015
+
+@_typing.final
+class ListAddressesRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    MERCHANT_ID_FIELD_NUMBER: _builtins.int
+    merchant_id: _builtins.str
+    def __init__(
+        self,
+        *,
+        merchant_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["merchant_id", b"merchant_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListAddressesRequest: _TypeAlias = ListAddressesRequest  # noqa: Y015
+
+@_typing.final
+class ListAddressesResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ADDRESSES_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def addresses(self) -> _containers.RepeatedCompositeFieldContainer[Global___WithdrawalAddress]: ...
+    def __init__(
+        self,
+        *,
+        addresses: _abc.Iterable[Global___WithdrawalAddress] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["addresses", b"addresses"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListAddressesResponse: _TypeAlias = ListAddressesResponse  # noqa: Y015
+
+@_typing.final
+class AddAddressRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    MERCHANT_ID_FIELD_NUMBER: _builtins.int
+    WITHDRAWAL_METHOD_ID_FIELD_NUMBER: _builtins.int
+    ADDRESS_FIELD_NUMBER: _builtins.int
+    ADDRESS_MEMO_FIELD_NUMBER: _builtins.int
+    NAME_FIELD_NUMBER: _builtins.int
+    merchant_id: _builtins.str
+    withdrawal_method_id: _builtins.int
+    address: _builtins.str
+    """As in CreateWithdrawalRequest, with the next field."""
+    address_memo: _builtins.str
+    name: _builtins.str
+    """1 to 64 printable characters."""
+    def __init__(
+        self,
+        *,
+        merchant_id: _builtins.str = ...,
+        withdrawal_method_id: _builtins.int = ...,
+        address: _builtins.str = ...,
+        address_memo: _builtins.str | None = ...,
+        name: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_address_memo", b"_address_memo", "address_memo", b"address_memo"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_address_memo", b"_address_memo", "address", b"address", "address_memo", b"address_memo", "merchant_id", b"merchant_id", "name", b"name", "withdrawal_method_id", b"withdrawal_method_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__address_memo: _TypeAlias = _typing.Literal["address_memo"]  # noqa: Y015
+    _WhichOneofArgType__address_memo: _TypeAlias = _typing.Literal["_address_memo", b"_address_memo"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__address_memo) -> _WhichOneofReturnType__address_memo | None: ...
+
+Global___AddAddressRequest: _TypeAlias = AddAddressRequest  # noqa: Y015
+
+@_typing.final
+class AddAddressResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ADDRESS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def address(self) -> Global___WithdrawalAddress: ...
+    def __init__(
+        self,
+        *,
+        address: Global___WithdrawalAddress | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["address", b"address"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["address", b"address"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___AddAddressResponse: _TypeAlias = AddAddressResponse  # noqa: Y015
+
+@_typing.final
+class RemoveAddressRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ADDRESS_ID_FIELD_NUMBER: _builtins.int
+    address_id: _builtins.str
+    def __init__(
+        self,
+        *,
+        address_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["address_id", b"address_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RemoveAddressRequest: _TypeAlias = RemoveAddressRequest  # noqa: Y015
+
+@_typing.final
+class RemoveAddressResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RemoveAddressResponse: _TypeAlias = RemoveAddressResponse  # noqa: Y015
+
+@_typing.final
+class RequestWithdrawalRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    MERCHANT_ID_FIELD_NUMBER: _builtins.int
+    ADDRESS_ID_FIELD_NUMBER: _builtins.int
+    AMOUNT_FIELD_NUMBER: _builtins.int
+    REQUEST_KEY_FIELD_NUMBER: _builtins.int
+    NETWORK_FEE_FIELD_NUMBER: _builtins.int
+    merchant_id: _builtins.str
+    address_id: _builtins.str
+    amount: _builtins.str
+    """As in CreateWithdrawalRequest, with the next field."""
+    request_key: _builtins.str
+    network_fee: _builtins.str
+    """The fee that the member saw."""
+    def __init__(
+        self,
+        *,
+        merchant_id: _builtins.str = ...,
+        address_id: _builtins.str = ...,
+        amount: _builtins.str = ...,
+        request_key: _builtins.str = ...,
+        network_fee: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["address_id", b"address_id", "amount", b"amount", "merchant_id", b"merchant_id", "network_fee", b"network_fee", "request_key", b"request_key"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RequestWithdrawalRequest: _TypeAlias = RequestWithdrawalRequest  # noqa: Y015
+
+@_typing.final
+class RequestWithdrawalResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    WITHDRAWAL_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def withdrawal(self) -> Global___Withdrawal: ...
+    def __init__(
+        self,
+        *,
+        withdrawal: Global___Withdrawal | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["withdrawal", b"withdrawal"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["withdrawal", b"withdrawal"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RequestWithdrawalResponse: _TypeAlias = RequestWithdrawalResponse  # noqa: Y015
+
+@_typing.final
 class ProcessWithdrawalRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 

@@ -93,6 +93,26 @@ class WithdrawalsServiceStub:
                 request_serializer=fiatgate_dot_withdrawals_dot_v1_dot_withdrawals__pb2.CancelWithdrawalRequest.SerializeToString,
                 response_deserializer=fiatgate_dot_withdrawals_dot_v1_dot_withdrawals__pb2.CancelWithdrawalResponse.FromString,
                 _registered_method=True)
+        self.ListAddresses = channel.unary_unary(
+                '/fiatgate.withdrawals.v1.WithdrawalsService/ListAddresses',
+                request_serializer=fiatgate_dot_withdrawals_dot_v1_dot_withdrawals__pb2.ListAddressesRequest.SerializeToString,
+                response_deserializer=fiatgate_dot_withdrawals_dot_v1_dot_withdrawals__pb2.ListAddressesResponse.FromString,
+                _registered_method=True)
+        self.AddAddress = channel.unary_unary(
+                '/fiatgate.withdrawals.v1.WithdrawalsService/AddAddress',
+                request_serializer=fiatgate_dot_withdrawals_dot_v1_dot_withdrawals__pb2.AddAddressRequest.SerializeToString,
+                response_deserializer=fiatgate_dot_withdrawals_dot_v1_dot_withdrawals__pb2.AddAddressResponse.FromString,
+                _registered_method=True)
+        self.RemoveAddress = channel.unary_unary(
+                '/fiatgate.withdrawals.v1.WithdrawalsService/RemoveAddress',
+                request_serializer=fiatgate_dot_withdrawals_dot_v1_dot_withdrawals__pb2.RemoveAddressRequest.SerializeToString,
+                response_deserializer=fiatgate_dot_withdrawals_dot_v1_dot_withdrawals__pb2.RemoveAddressResponse.FromString,
+                _registered_method=True)
+        self.RequestWithdrawal = channel.unary_unary(
+                '/fiatgate.withdrawals.v1.WithdrawalsService/RequestWithdrawal',
+                request_serializer=fiatgate_dot_withdrawals_dot_v1_dot_withdrawals__pb2.RequestWithdrawalRequest.SerializeToString,
+                response_deserializer=fiatgate_dot_withdrawals_dot_v1_dot_withdrawals__pb2.RequestWithdrawalResponse.FromString,
+                _registered_method=True)
         self.GetBalance = channel.unary_unary(
                 '/fiatgate.withdrawals.v1.WithdrawalsService/GetBalance',
                 request_serializer=fiatgate_dot_withdrawals_dot_v1_dot_withdrawals__pb2.GetBalanceRequest.SerializeToString,
@@ -210,6 +230,37 @@ class WithdrawalsServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ListAddresses(self, request, context):
+        """The address book of a merchant, newest first: the addresses that its members may withdraw to.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def AddAddress(self, request, context):
+        """Adds an address, which may be used after FIATGATE_ADDRESS_WAIT_SECONDS. Reasons: WITHDRAWAL_METHOD_NOT_FOUND,
+        WITHDRAWAL_ADDRESS_INVALID, WITHDRAWAL_ADDRESS_EXISTS, WITHDRAWAL_ADDRESSES_LIMITED.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def RemoveAddress(self, request, context):
+        """Removes an address at once; withdrawals to it that were requested before go on. Reason: WITHDRAWAL_ADDRESS_NOT_FOUND,
+        also for one that was removed before.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def RequestWithdrawal(self, request, context):
+        """CreateWithdrawal by a member of the merchant, to an address of the book. Further reasons: WITHDRAWAL_ADDRESS_NOT_FOUND,
+        WITHDRAWAL_ADDRESS_WAITS, EDIT_CONFLICT when the fee is no longer the one that the member saw.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def GetBalance(self, request, context):
         """An unknown merchant has zeros.
         """
@@ -304,6 +355,26 @@ def add_WithdrawalsServiceServicer_to_server(servicer, server):
                     servicer.CancelWithdrawal,
                     request_deserializer=fiatgate_dot_withdrawals_dot_v1_dot_withdrawals__pb2.CancelWithdrawalRequest.FromString,
                     response_serializer=fiatgate_dot_withdrawals_dot_v1_dot_withdrawals__pb2.CancelWithdrawalResponse.SerializeToString,
+            ),
+            'ListAddresses': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListAddresses,
+                    request_deserializer=fiatgate_dot_withdrawals_dot_v1_dot_withdrawals__pb2.ListAddressesRequest.FromString,
+                    response_serializer=fiatgate_dot_withdrawals_dot_v1_dot_withdrawals__pb2.ListAddressesResponse.SerializeToString,
+            ),
+            'AddAddress': grpc.unary_unary_rpc_method_handler(
+                    servicer.AddAddress,
+                    request_deserializer=fiatgate_dot_withdrawals_dot_v1_dot_withdrawals__pb2.AddAddressRequest.FromString,
+                    response_serializer=fiatgate_dot_withdrawals_dot_v1_dot_withdrawals__pb2.AddAddressResponse.SerializeToString,
+            ),
+            'RemoveAddress': grpc.unary_unary_rpc_method_handler(
+                    servicer.RemoveAddress,
+                    request_deserializer=fiatgate_dot_withdrawals_dot_v1_dot_withdrawals__pb2.RemoveAddressRequest.FromString,
+                    response_serializer=fiatgate_dot_withdrawals_dot_v1_dot_withdrawals__pb2.RemoveAddressResponse.SerializeToString,
+            ),
+            'RequestWithdrawal': grpc.unary_unary_rpc_method_handler(
+                    servicer.RequestWithdrawal,
+                    request_deserializer=fiatgate_dot_withdrawals_dot_v1_dot_withdrawals__pb2.RequestWithdrawalRequest.FromString,
+                    response_serializer=fiatgate_dot_withdrawals_dot_v1_dot_withdrawals__pb2.RequestWithdrawalResponse.SerializeToString,
             ),
             'GetBalance': grpc.unary_unary_rpc_method_handler(
                     servicer.GetBalance,
@@ -632,6 +703,114 @@ class WithdrawalsService:
             '/fiatgate.withdrawals.v1.WithdrawalsService/CancelWithdrawal',
             fiatgate_dot_withdrawals_dot_v1_dot_withdrawals__pb2.CancelWithdrawalRequest.SerializeToString,
             fiatgate_dot_withdrawals_dot_v1_dot_withdrawals__pb2.CancelWithdrawalResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListAddresses(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/fiatgate.withdrawals.v1.WithdrawalsService/ListAddresses',
+            fiatgate_dot_withdrawals_dot_v1_dot_withdrawals__pb2.ListAddressesRequest.SerializeToString,
+            fiatgate_dot_withdrawals_dot_v1_dot_withdrawals__pb2.ListAddressesResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def AddAddress(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/fiatgate.withdrawals.v1.WithdrawalsService/AddAddress',
+            fiatgate_dot_withdrawals_dot_v1_dot_withdrawals__pb2.AddAddressRequest.SerializeToString,
+            fiatgate_dot_withdrawals_dot_v1_dot_withdrawals__pb2.AddAddressResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def RemoveAddress(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/fiatgate.withdrawals.v1.WithdrawalsService/RemoveAddress',
+            fiatgate_dot_withdrawals_dot_v1_dot_withdrawals__pb2.RemoveAddressRequest.SerializeToString,
+            fiatgate_dot_withdrawals_dot_v1_dot_withdrawals__pb2.RemoveAddressResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def RequestWithdrawal(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/fiatgate.withdrawals.v1.WithdrawalsService/RequestWithdrawal',
+            fiatgate_dot_withdrawals_dot_v1_dot_withdrawals__pb2.RequestWithdrawalRequest.SerializeToString,
+            fiatgate_dot_withdrawals_dot_v1_dot_withdrawals__pb2.RequestWithdrawalResponse.FromString,
             options,
             channel_credentials,
             insecure,

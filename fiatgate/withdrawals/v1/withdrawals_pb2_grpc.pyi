@@ -69,6 +69,20 @@ class WithdrawalsServiceStub:
     """pending -> failed: reserved -> available."""
     CancelWithdrawal: _grpc.UnaryUnaryMultiCallable[_withdrawals_pb2.CancelWithdrawalRequest, _withdrawals_pb2.CancelWithdrawalResponse]
     """pending -> cancelled: reserved -> available. By the user only while not processing."""
+    ListAddresses: _grpc.UnaryUnaryMultiCallable[_withdrawals_pb2.ListAddressesRequest, _withdrawals_pb2.ListAddressesResponse]
+    """The address book of a merchant, newest first: the addresses that its members may withdraw to."""
+    AddAddress: _grpc.UnaryUnaryMultiCallable[_withdrawals_pb2.AddAddressRequest, _withdrawals_pb2.AddAddressResponse]
+    """Adds an address, which may be used after FIATGATE_ADDRESS_WAIT_SECONDS. Reasons: WITHDRAWAL_METHOD_NOT_FOUND,
+    WITHDRAWAL_ADDRESS_INVALID, WITHDRAWAL_ADDRESS_EXISTS, WITHDRAWAL_ADDRESSES_LIMITED.
+    """
+    RemoveAddress: _grpc.UnaryUnaryMultiCallable[_withdrawals_pb2.RemoveAddressRequest, _withdrawals_pb2.RemoveAddressResponse]
+    """Removes an address at once; withdrawals to it that were requested before go on. Reason: WITHDRAWAL_ADDRESS_NOT_FOUND,
+    also for one that was removed before.
+    """
+    RequestWithdrawal: _grpc.UnaryUnaryMultiCallable[_withdrawals_pb2.RequestWithdrawalRequest, _withdrawals_pb2.RequestWithdrawalResponse]
+    """CreateWithdrawal by a member of the merchant, to an address of the book. Further reasons: WITHDRAWAL_ADDRESS_NOT_FOUND,
+    WITHDRAWAL_ADDRESS_WAITS, EDIT_CONFLICT when the fee is no longer the one that the member saw.
+    """
     GetBalance: _grpc.UnaryUnaryMultiCallable[_withdrawals_pb2.GetBalanceRequest, _withdrawals_pb2.GetBalanceResponse]
     """An unknown merchant has zeros."""
     ListTransfers: _grpc.UnaryUnaryMultiCallable[_withdrawals_pb2.ListTransfersRequest, _withdrawals_pb2.ListTransfersResponse]
@@ -125,6 +139,20 @@ class WithdrawalsServiceAsyncStub(WithdrawalsServiceStub):
     """pending -> failed: reserved -> available."""
     CancelWithdrawal: _aio.UnaryUnaryMultiCallable[_withdrawals_pb2.CancelWithdrawalRequest, _withdrawals_pb2.CancelWithdrawalResponse]  # type: ignore[assignment]
     """pending -> cancelled: reserved -> available. By the user only while not processing."""
+    ListAddresses: _aio.UnaryUnaryMultiCallable[_withdrawals_pb2.ListAddressesRequest, _withdrawals_pb2.ListAddressesResponse]  # type: ignore[assignment]
+    """The address book of a merchant, newest first: the addresses that its members may withdraw to."""
+    AddAddress: _aio.UnaryUnaryMultiCallable[_withdrawals_pb2.AddAddressRequest, _withdrawals_pb2.AddAddressResponse]  # type: ignore[assignment]
+    """Adds an address, which may be used after FIATGATE_ADDRESS_WAIT_SECONDS. Reasons: WITHDRAWAL_METHOD_NOT_FOUND,
+    WITHDRAWAL_ADDRESS_INVALID, WITHDRAWAL_ADDRESS_EXISTS, WITHDRAWAL_ADDRESSES_LIMITED.
+    """
+    RemoveAddress: _aio.UnaryUnaryMultiCallable[_withdrawals_pb2.RemoveAddressRequest, _withdrawals_pb2.RemoveAddressResponse]  # type: ignore[assignment]
+    """Removes an address at once; withdrawals to it that were requested before go on. Reason: WITHDRAWAL_ADDRESS_NOT_FOUND,
+    also for one that was removed before.
+    """
+    RequestWithdrawal: _aio.UnaryUnaryMultiCallable[_withdrawals_pb2.RequestWithdrawalRequest, _withdrawals_pb2.RequestWithdrawalResponse]  # type: ignore[assignment]
+    """CreateWithdrawal by a member of the merchant, to an address of the book. Further reasons: WITHDRAWAL_ADDRESS_NOT_FOUND,
+    WITHDRAWAL_ADDRESS_WAITS, EDIT_CONFLICT when the fee is no longer the one that the member saw.
+    """
     GetBalance: _aio.UnaryUnaryMultiCallable[_withdrawals_pb2.GetBalanceRequest, _withdrawals_pb2.GetBalanceResponse]  # type: ignore[assignment]
     """An unknown merchant has zeros."""
     ListTransfers: _aio.UnaryUnaryMultiCallable[_withdrawals_pb2.ListTransfersRequest, _withdrawals_pb2.ListTransfersResponse]  # type: ignore[assignment]
@@ -244,6 +272,44 @@ class WithdrawalsServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_withdrawals_pb2.CancelWithdrawalResponse, _abc.Awaitable[_withdrawals_pb2.CancelWithdrawalResponse]]:
         """pending -> cancelled: reserved -> available. By the user only while not processing."""
+
+    @_abc_1.abstractmethod
+    def ListAddresses(
+        self,
+        request: _withdrawals_pb2.ListAddressesRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_withdrawals_pb2.ListAddressesResponse, _abc.Awaitable[_withdrawals_pb2.ListAddressesResponse]]:
+        """The address book of a merchant, newest first: the addresses that its members may withdraw to."""
+
+    @_abc_1.abstractmethod
+    def AddAddress(
+        self,
+        request: _withdrawals_pb2.AddAddressRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_withdrawals_pb2.AddAddressResponse, _abc.Awaitable[_withdrawals_pb2.AddAddressResponse]]:
+        """Adds an address, which may be used after FIATGATE_ADDRESS_WAIT_SECONDS. Reasons: WITHDRAWAL_METHOD_NOT_FOUND,
+        WITHDRAWAL_ADDRESS_INVALID, WITHDRAWAL_ADDRESS_EXISTS, WITHDRAWAL_ADDRESSES_LIMITED.
+        """
+
+    @_abc_1.abstractmethod
+    def RemoveAddress(
+        self,
+        request: _withdrawals_pb2.RemoveAddressRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_withdrawals_pb2.RemoveAddressResponse, _abc.Awaitable[_withdrawals_pb2.RemoveAddressResponse]]:
+        """Removes an address at once; withdrawals to it that were requested before go on. Reason: WITHDRAWAL_ADDRESS_NOT_FOUND,
+        also for one that was removed before.
+        """
+
+    @_abc_1.abstractmethod
+    def RequestWithdrawal(
+        self,
+        request: _withdrawals_pb2.RequestWithdrawalRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_withdrawals_pb2.RequestWithdrawalResponse, _abc.Awaitable[_withdrawals_pb2.RequestWithdrawalResponse]]:
+        """CreateWithdrawal by a member of the merchant, to an address of the book. Further reasons: WITHDRAWAL_ADDRESS_NOT_FOUND,
+        WITHDRAWAL_ADDRESS_WAITS, EDIT_CONFLICT when the fee is no longer the one that the member saw.
+        """
 
     @_abc_1.abstractmethod
     def GetBalance(

@@ -16,6 +16,7 @@ RIGHTS: Mapping[str, str] = {
     "records": "SELECT",
     "daily_balances": "SELECT, INSERT",
     "credits_of_other_days": "SELECT, INSERT",
+    "withdrawal_addresses": "SELECT, INSERT, UPDATE (removed_at)",
     "inbox": "SELECT, INSERT, DELETE",
     "parked": "SELECT, INSERT, UPDATE, DELETE",
     "approvals": approvals.RIGHTS,

@@ -1,5 +1,6 @@
 """Creates a withdrawal, whose amount is held from then on."""
 
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
@@ -10,13 +11,13 @@ from sqlalchemy.orm import Session
 
 from kit.audit import acts
 from kit.base.ids import new_id
+from kit.base.money import usdt_text
 from kit.db.database import refusing, retry_conflicts
 from kit.rpc import values
-from kit.rpc.errors import Refused
+from kit.rpc.errors import Refused, edit_conflict
 from services.withdrawals import errors
-from services.withdrawals.addresses import is_address_of
 from services.withdrawals.domain import MAX_AMOUNT, PENDING, withdrawal_movements
-from services.withdrawals.operations import fields
+from services.withdrawals.operations import addresses, fields
 from services.withdrawals.operations.ledger import get_balance
 from services.withdrawals.store import ledger, withdrawals
 from services.withdrawals.store.views import MethodView, WithdrawalView
@@ -60,35 +61,76 @@ def create_withdrawal(
         address_memo=fields.memo(address_memo),
         amount=fields.amount("amount", amount),
     )
-    too_little = {"ck_accounts_balance_not_negative": lambda: _insufficient_balance(deps, request)}
-    with refusing(too_little), deps.db.transaction() as tx:
+    with _reserving(deps, merchant, request.amount), deps.db.transaction() as tx:
         made = withdrawals.of_request_key(tx, key)
         if made is not None:
             return _the_same(made, request)
-        new = _new_withdrawal(request, key, _fitting_method(tx, request), at=deps.clock.now())
-        if not withdrawals.add(tx, new):
-            return _the_same(_made_meanwhile(tx, key), request)
-        reserve = withdrawal_movements(new.id, new.status, amount=new.amount, network_fee=new.network_fee)
-        ledger.transfer(tx, ledger.accounts(tx, new.merchant_id), reserve, at=new.created_at)
-        acts.record(
-            tx,
-            "withdrawal.create",
-            f"withdrawal:{new.id}",
-            merchant_id=new.merchant_id,
-            after=acts.values_of(new, _IN_ACTS),
+        return _make(tx, request, key, _fitting_method(tx, request), at=deps.clock.now())
+
+
+@retry_conflicts
+def request_withdrawal(
+    deps: Deps, *, merchant_id: str, address_id: str, amount: str, network_fee: str, request_key: str
+) -> WithdrawalView:
+    """Reserves the amount for the merchant's member who saw this fee, to an address of the merchant's book. A
+    `request_key` that was used before returns the withdrawal that it made, also when the address was removed since.
+
+    Raises what `create_withdrawal` raises, WITHDRAWAL_ADDRESS_NOT_FOUND, WITHDRAWAL_ADDRESS_WAITS, EDIT_CONFLICT.
+    """
+    merchant, key = values.uuid("merchant_id", merchant_id), values.uuid("request_key", request_key)
+    wanted, fee_seen = fields.amount("amount", amount), fields.amount("network_fee", network_fee)
+    with _reserving(deps, merchant, wanted), deps.db.transaction() as tx:
+        address = addresses.usable_address(tx, merchant, address_id)
+        request = _Request(
+            merchant_id=merchant,
+            method_id=address.method_id,
+            address=address.address,
+            address_memo=address.address_memo,
+            amount=wanted,
         )
+        made = withdrawals.of_request_key(tx, key)
+        if made is not None:
+            return _the_same(made, request)
+        now = deps.clock.now()
+        addresses.require_usable(address, now=now)
+        method = _fitting_method(tx, request)
+        if method.network_fee != fee_seen:
+            raise edit_conflict("network_fee", usdt_text(method.network_fee))
+        return _make(tx, request, key, method, at=now)
+
+
+def _reserving(deps: Deps, merchant_id: UUID, amount: Decimal) -> AbstractContextManager[None]:
+    """Raises INSUFFICIENT_BALANCE in place of the database's refusal of a balance below zero."""
+
+    def too_little() -> Refused:
+        balance = get_balance(deps, merchant_id=str(merchant_id))
+        return errors.insufficient_balance(available=balance.available, requested=amount)
+
+    return refusing({"ck_accounts_balance_not_negative": too_little})
+
+
+def _make(
+    tx: Session, request: _Request, request_key: UUID, method: MethodView, *, at: datetime
+) -> WithdrawalView:
+    """Stores the withdrawal and moves its amount; returns the one that a concurrent request with the key made."""
+    new = _new_withdrawal(request, request_key, method, at=at)
+    if not withdrawals.add(tx, new):
+        return _the_same(_made_meanwhile(tx, request_key), request)
+    reserve = withdrawal_movements(new.id, new.status, amount=new.amount, network_fee=new.network_fee)
+    ledger.transfer(tx, ledger.accounts(tx, new.merchant_id), reserve, at=new.created_at)
+    acts.record(
+        tx,
+        "withdrawal.create",
+        f"withdrawal:{new.id}",
+        merchant_id=new.merchant_id,
+        after=acts.values_of(new, _IN_ACTS),
+    )
     return new
 
 
 def _fitting_method(tx: Session, request: _Request) -> MethodView:
     """Returns the requested method, if it can carry this withdrawal."""
-    method = withdrawals.enabled_method(tx, request.method_id)
-    if method is None:
-        raise errors.method_not_found()
-    if not is_address_of(method.network, request.address):
-        raise errors.address_invalid(method.network)
-    if request.address_memo is not None and not method.memo_allowed:
-        raise values.invalid("address_memo", f"{method.network} knows no memo")
+    method = addresses.method_for(tx, request.method_id, request.address, request.address_memo)
     if request.amount < method.min_amount:
         raise errors.amount_below_min(method.min_amount)
     if request.amount > MAX_AMOUNT:
@@ -136,8 +178,3 @@ def _made_meanwhile(tx: Session, request_key: UUID) -> WithdrawalView:
     if made is None:
         raise LookupError(f"request_key {request_key} is taken by a withdrawal that is not there")
     return made
-
-
-def _insufficient_balance(deps: Deps, request: _Request) -> Refused:
-    balance = get_balance(deps, merchant_id=str(request.merchant_id))
-    return errors.insufficient_balance(available=balance.available, requested=request.amount)

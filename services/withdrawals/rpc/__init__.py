@@ -55,13 +55,17 @@ CALLERS: Final[Callers] = {
     "console-dashboard": frozenset(
         {
             audit.LIST,
+            "WithdrawalsService/AddAddress",
             "WithdrawalsService/CancelWithdrawal",
             "WithdrawalsService/GetBalance",
             "WithdrawalsService/GetStatement",
             "WithdrawalsService/GetWithdrawalStory",
+            "WithdrawalsService/ListAddresses",
             "WithdrawalsService/ListAllWithdrawals",
             "WithdrawalsService/ListTransfers",
             "WithdrawalsService/ListWithdrawalMethods",
+            "WithdrawalsService/RemoveAddress",
+            "WithdrawalsService/RequestWithdrawal",
         }
     ),
     "gateway": frozenset({"WithdrawalsService/GetWithdrawal", "WithdrawalsService/ListWithdrawals"}),
@@ -80,14 +84,18 @@ SLOTS: Final = (
                 "ParkedService/ListParked",
                 "ParkedService/RetryParked",
                 queues.LIST,
+                "WithdrawalsService/AddAddress",
                 "WithdrawalsService/CancelWithdrawal",
                 "WithdrawalsService/CompleteWithdrawal",
                 "WithdrawalsService/CreateWithdrawal",
                 "WithdrawalsService/FailWithdrawal",
                 "WithdrawalsService/GetWithdrawalStory",
+                "WithdrawalsService/ListAddresses",
                 "WithdrawalsService/ListAllWithdrawals",
                 "WithdrawalsService/ListWithdrawalMethods",
                 "WithdrawalsService/ProcessWithdrawal",
+                "WithdrawalsService/RemoveAddress",
+                "WithdrawalsService/RequestWithdrawal",
                 "WithdrawalsService/SetWithdrawalMethod",
             }
         )
@@ -143,8 +151,12 @@ PERMISSIONS: Final[Permissions] = {
     "WithdrawalsService/ListTransfers": staff(*READERS) | members("finance", "viewer"),
     "WithdrawalsService/GetStatement": staff(*READERS) | members("finance", "viewer"),
     "WithdrawalsService/SetWithdrawalMethod": staff("treasury", changes=True, steps_up=True),
-    "WithdrawalsService/CreateWithdrawal": staff("treasury", changes=True, steps_up=True)
-    | members("finance"),
+    "WithdrawalsService/CreateWithdrawal": staff("treasury", changes=True, steps_up=True),
+    # A member's money goes to addresses of the book only. To remove one is the defence, so nothing delays it.
+    "WithdrawalsService/RequestWithdrawal": members("finance", changes=True, steps_up=True),
+    "WithdrawalsService/ListAddresses": staff(*READERS) | members("finance", "viewer"),
+    "WithdrawalsService/AddAddress": members("finance", changes=True, steps_up=True),
+    "WithdrawalsService/RemoveAddress": members("finance", merchant_field=OF_OBJECT, changes=True),
     "WithdrawalsService/ProcessWithdrawal": staff("treasury", changes=True, steps_up=True),
     "WithdrawalsService/CompleteWithdrawal": staff("treasury", changes=True, steps_up=True),
     "WithdrawalsService/FailWithdrawal": staff("treasury", changes=True, steps_up=True),

@@ -1,5 +1,7 @@
 """Values to messages, and back."""
 
+from datetime import datetime
+
 from fiatgate.withdrawals.v1 import withdrawals_pb2 as pb
 from kit.base.money import usdt_text
 from kit.base.proto import optional_datetime, timestamp_from
@@ -9,7 +11,13 @@ from services.withdrawals.domain import Held, Stage, TransferKind, WithdrawalSta
 from services.withdrawals.operations.reading import Wanted
 from services.withdrawals.operations.statements import Entry
 from services.withdrawals.store.other_days import Crossing
-from services.withdrawals.store.views import MethodView, TransferSum, TransferView, WithdrawalView
+from services.withdrawals.store.views import (
+    AddressView,
+    MethodView,
+    TransferSum,
+    TransferView,
+    WithdrawalView,
+)
 
 _STATUSES = {
     WithdrawalStatus.PENDING: pb.WITHDRAWAL_STATUS_PENDING,
@@ -56,6 +64,22 @@ def withdrawal_to_message(withdrawal: WithdrawalView) -> pb.Withdrawal:
         created_at=timestamp_from(withdrawal.created_at),
         updated_at=timestamp_from(withdrawal.updated_at),
         processed_at=timestamp_from(withdrawal.processed_at),
+    )
+
+
+def address_to_message(address: AddressView, *, now: datetime) -> pb.WithdrawalAddress:
+    return pb.WithdrawalAddress(
+        address_id=str(address.id),
+        merchant_id=str(address.merchant_id),
+        withdrawal_method_id=address.method_id,
+        network=address.network,
+        address=address.address,
+        address_memo=address.address_memo,
+        name=address.name,
+        added_by=address.added_by,
+        created_at=timestamp_from(address.created_at),
+        usable_at=timestamp_from(address.usable_at),
+        waits=now < address.usable_at,
     )
 
 

@@ -7,9 +7,18 @@ from fiatgate.withdrawals.v1 import withdrawals_pb2_grpc
 from kit.base.money import usdt_text
 from kit.base.proto import optional, optional_datetime
 from kit.rpc.audit import act_to_message
-from services.withdrawals.operations import creating, ledger, methods, reading, statements, stepping
+from services.withdrawals.operations import (
+    addresses,
+    creating,
+    ledger,
+    methods,
+    reading,
+    statements,
+    stepping,
+)
 from services.withdrawals.rpc.as_seen import story_as_seen
 from services.withdrawals.rpc.converters import (
+    address_to_message,
     crossing_to_message,
     entry_to_message,
     held_from_message,
@@ -118,6 +127,47 @@ class WithdrawalsServicer(withdrawals_pb2_grpc.WithdrawalsServiceServicer):
             request_key=request.request_key,
         )
         return pb.CreateWithdrawalResponse(withdrawal=withdrawal_to_message(withdrawal))
+
+    def RequestWithdrawal(
+        self, request: pb.RequestWithdrawalRequest, context: grpc.ServicerContext
+    ) -> pb.RequestWithdrawalResponse:
+        withdrawal = creating.request_withdrawal(
+            self._deps,
+            merchant_id=request.merchant_id,
+            address_id=request.address_id,
+            amount=request.amount,
+            network_fee=request.network_fee,
+            request_key=request.request_key,
+        )
+        return pb.RequestWithdrawalResponse(withdrawal=withdrawal_to_message(withdrawal))
+
+    def ListAddresses(
+        self, request: pb.ListAddressesRequest, context: grpc.ServicerContext
+    ) -> pb.ListAddressesResponse:
+        found, now = (
+            addresses.list_addresses(self._deps, merchant_id=request.merchant_id),
+            self._deps.clock.now(),
+        )
+        return pb.ListAddressesResponse(addresses=[address_to_message(each, now=now) for each in found])
+
+    def AddAddress(
+        self, request: pb.AddAddressRequest, context: grpc.ServicerContext
+    ) -> pb.AddAddressResponse:
+        added = addresses.add_address(
+            self._deps,
+            merchant_id=request.merchant_id,
+            withdrawal_method_id=request.withdrawal_method_id,
+            address=request.address,
+            address_memo=optional(request, "address_memo"),
+            name=request.name,
+        )
+        return pb.AddAddressResponse(address=address_to_message(added, now=self._deps.clock.now()))
+
+    def RemoveAddress(
+        self, request: pb.RemoveAddressRequest, context: grpc.ServicerContext
+    ) -> pb.RemoveAddressResponse:
+        addresses.remove_address(self._deps, address_id=request.address_id)
+        return pb.RemoveAddressResponse()
 
     def ProcessWithdrawal(
         self, request: pb.ProcessWithdrawalRequest, context: grpc.ServicerContext

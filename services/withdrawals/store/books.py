@@ -37,6 +37,22 @@ PARTS: Final = (
         follows=(_TIMES_ARE_THOSE_OF_THE_TRANSFERS,),
     ),
     Part(
+        name="withdrawal addresses",
+        one="withdrawal address",
+        table="withdrawal_addresses",
+        kind="address",
+        kept=(
+            "merchant_id",
+            "method_id",
+            "network",
+            "address",
+            "address_memo",
+            "name",
+            "added_by",
+            "usable_at",
+        ),
+    ),
+    Part(
         name="withdrawal methods",
         one="withdrawal method",
         table="withdrawal_methods",

@@ -48,6 +48,23 @@ class WithdrawalView:
 
 
 @dataclass(frozen=True, slots=True)
+class AddressView:
+    """An entry of a merchant's address book. It may be used from `usable_at` on, until it is removed."""
+
+    id: UUID
+    merchant_id: UUID
+    method_id: int
+    network: str
+    address: str
+    address_memo: str | None
+    name: str
+    added_by: str
+    created_at: datetime
+    usable_at: datetime
+    removed_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
 class TransferView:
     """A transfer of a merchant's money: a credit of an invoice, or a step of a withdrawal."""
 
