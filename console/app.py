@@ -36,6 +36,7 @@ from console.ui.pages import Link
 from console.webhooks import routes as webhooks
 from console.wiring import Deps, addresses, wired
 from console.withdrawals import routes as withdrawals
+from console.withdrawing import routes as withdrawing
 from kit.web.bodies import BODY_SECONDS, Bounds
 from kit.web.config import clients_of
 from kit.web.counting import scraped
@@ -81,6 +82,7 @@ ROOMS: Final = {
         withdrawals,
         webhooks,
         keys,
+        withdrawing,
         settings_room,
         people,
         audit,

@@ -1,4 +1,4 @@
-"""The numbers of the start page: balance, today, thirty days, webhooks that need attention.
+"""The numbers of the start page: balance, today, thirty days, webhooks and new addresses that need attention.
 
 All of them are sums that the services keep: nothing is counted for a page.
 """
@@ -56,8 +56,9 @@ async def numbers_of(page: Page, req: Request) -> Mapping[str, Any]:
     merchant_id = req.exchange.signed_in.merchant_id
     today = _CLOCK.now().date()
     reads_balance = page.may(req, "finance", "viewer")
-    balance, month, dead, failing = await asyncio.gather(
+    balance, book, month, dead, failing = await asyncio.gather(
         _balance(page, merchant_id) if reads_balance else _nothing(),
+        _book(page, merchant_id) if reads_balance else _nothing(),
         or_none(page.deps.reports.GetReport(_report(merchant_id, today))),
         or_none(page.deps.webhooks.ListEvents(_given_up(merchant_id))),
         or_none(page.deps.webhooks.ListEvents(_failing(merchant_id))),
@@ -65,9 +66,10 @@ async def numbers_of(page: Page, req: Request) -> Mapping[str, Any]:
     days = days_of(month.rows) if month else []
     asked: dict[str, list[object]] = {"invoices": [month], "webhooks": [dead, failing]}
     if reads_balance:
-        asked["withdrawals"] = [balance]
+        asked["withdrawals"] = [balance, book]
     return {
         "balance": balance,
+        "new_addresses": [each for each in book.addresses if each.waits] if book else [],
         "month": month,
         "today": _today(month, today) if month else None,
         "days": days[::-1],
@@ -90,6 +92,11 @@ async def _nothing() -> None:
 async def _balance(page: Page, merchant_id: str) -> withdrawals_pb2.GetBalanceResponse | None:
     request = withdrawals_pb2.GetBalanceRequest(merchant_id=merchant_id)
     return await or_none(page.deps.withdrawals.GetBalance(request))
+
+
+async def _book(page: Page, merchant_id: str) -> withdrawals_pb2.ListAddressesResponse | None:
+    request = withdrawals_pb2.ListAddressesRequest(merchant_id=merchant_id)
+    return await or_none(page.deps.withdrawals.ListAddresses(request))
 
 
 def _report(merchant_id: str, today: date) -> invoices_pb2.GetReportRequest:

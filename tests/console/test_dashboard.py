@@ -108,6 +108,7 @@ OPENED: Final[dict[str, Sequence[str]]] = {
     "/links": ("owner", "developer", "finance"),
     "/balance": ("owner", "finance", "viewer"),
     "/withdrawals": ("owner", "finance", "viewer"),
+    "/addresses": ("owner", "finance", "viewer"),
     "/webhooks": ROLES,
     "/keys": ("owner", "developer"),
     "/settings": ROLES,

@@ -6,10 +6,13 @@ import csv
 import io
 import re
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Final
 
 import grpc
+import psycopg2
 import pytest
 
 from console.surfaces import DASHBOARD
@@ -21,6 +24,7 @@ from tests.console.looks import looks_right
 from tests.console.payouts import TRON_ADDRESS, Payouts, text_of
 
 HASH: Final = "7c" * 32
+OTHER_ADDRESS: Final = "TA4Y62o6YC2Zsck9rZVGTvqW1AQ7X9zTnj"
 READERS: Final = ("owner", "finance", "viewer")
 
 
@@ -130,3 +134,157 @@ def test_another_merchants_withdrawals_answer_as_what_does_not_exist(treasury: T
         assert made not in stranger.get(path, params={"merchant": treasury.payouts.merchant}).text
     for form in ("/withdrawals/{}/process", "/withdrawals/several", "/withdrawal-methods/new"):
         assert treasury.members["owner"].post(form.format(made)).status_code in (404, 405), form
+
+
+# -- the address book and requests
+
+
+def fields_in(page: str) -> dict[str, str]:
+    """The hidden fields of the form of a request."""
+    (form,) = re.findall(r'<form[^>]* action="/withdrawals/new">(.*?)</form>', page, re.DOTALL)
+    return dict(re.findall(r'type="hidden" name="([^"]+)" value="([^"]*)"', form))
+
+
+def added(house: House, person: Person, name: str, *, usable: bool, address: str = TRON_ADDRESS) -> str:
+    """The id of a new address in the book; `usable`: as if its waiting time were over."""
+    page = person.post("/addresses", {"method": "1", "address": address, "name": name})
+    assert "The address is added." in text_of(page), text_of(page)
+    lines = list(csv.DictReader(io.StringIO(person.get("/addresses.csv").text)))
+    id = next(line["address_id"] for line in lines if line["name"] == name)
+    if usable:
+        with (
+            closing(psycopg2.connect(house.stack.superuser_url("withdrawals"))) as past,
+            past,
+            past.cursor() as cursor,
+        ):
+            cursor.execute(
+                "SET session_replication_role = replica"
+            )  # the entry keeps its terms, by a trigger
+            cursor.execute("UPDATE withdrawal_addresses SET usable_at = created_at WHERE id = %s", (id,))
+    return id
+
+
+def test_a_new_address_waits_is_announced_and_removed_from_the_start_page(
+    treasury: Treasury, house: House, open_page: Open
+) -> None:
+    finance, owner = treasury.members["finance"], treasury.members["owner"]
+    form = {"method": "1", "address": "T123", "name": "exchange <1>"}
+    refused = finance.post("/addresses", form)
+    assert refused.status_code == 422
+    assert 'value="T123"' in refused.text
+    id = added(house, finance, "exchange <1>", usable=False)
+    twice = finance.post("/addresses", form | {"address": TRON_ADDRESS})
+    assert (twice.status_code, "The address is in the book already." in text_of(twice)) == (422, True)
+    home = text_of(owner.get("/"))
+    assert f"New address for withdrawals: {finance.email} added exchange <1>" in home
+    assert f"/addresses/{id}/remove" in owner.get("/").text
+    assert f"/addresses/{id}/remove" not in treasury.members["viewer"].get("/").text
+    assert "New address" not in treasury.members["developer"].get("/").text
+    waiting = text_of(finance.get("/withdrawals/new"))
+    assert (
+        "exchange <1> can be used from" in waiting and "There is no address that can be used now." in waiting
+    )
+    browser = with_cookies(open_page(), owner)
+    for name, address in (
+        ("addresses", "/addresses"),
+        ("new-address", "/"),
+        ("no-address", "/withdrawals/new"),
+    ):
+        browser.goto(house.dashboard + address)
+        looks_right(browser, f"dashboard-{name}")
+    removed = owner.post(f"/addresses/{id}/remove", {"from": "home"})
+    assert removed.url.startswith(f"{owner.url}/?")
+    assert "The address is removed" in text_of(removed) and "New address" not in text_of(removed)
+    assert "This address is not in the book any more." in text_of(owner.post(f"/addresses/{id}/remove"))
+
+
+def test_a_withdrawal_is_requested_with_a_fresh_proof_seen_before_and_made_once(
+    treasury: Treasury, house: House, staff: Staff, open_page: Open
+) -> None:
+    finance, payouts = treasury.members["finance"], treasury.payouts
+    id = added(house, finance, "cold wallet", usable=True)
+    browser = with_cookies(open_page(), finance)
+    browser.goto(f"{house.dashboard}/withdrawals/new?address={id}")
+    looks_right(browser, "dashboard-request")
+    browser.get_by_label("Amount in USDT").fill("2")
+    browser.get_by_role("button", name="Look at it").click()
+    browser.get_by_text("The least amount is 5.000000 USDT").wait_for()
+    browser.get_by_label("Amount in USDT").fill("30")
+    browser.get_by_role("button", name="Look at it").click()
+    browser.get_by_role("heading", name="Request this withdrawal?").wait_for()
+    looks_right(browser, "dashboard-agree")
+    page = browser.content()
+    assert TRON_ADDRESS in page and "29.000000" in page
+    before = payouts.balance()
+    fields = fields_in(page)
+    house.database(
+        "UPDATE sessions SET stepped_up_at = NULL WHERE person_id = (SELECT id FROM people WHERE email = %s)",
+        finance.email,
+    )
+    asked = finance.post("/withdrawals/new", fields)
+    assert "Confirm that it is you" in asked.text
+    assert f'value="{fields["request_key"]}"' in asked.text, "the form goes on after the proof"
+    assert payouts.balance() == before
+    house.step_up(finance)
+    browser.get_by_role("button", name="Request the withdrawal").click()
+    browser.get_by_text("The amount is held, and the operator is asked to send it.").wait_for()
+    made = browser.url.partition("?")[0].rpartition("/")[2]
+    assert f"/withdrawals/{made}?" in finance.post("/withdrawals/new", fields).url, "sent twice"
+    other = finance.post("/withdrawals/new", fields | {"amount": "31"})
+    assert other.status_code == 422
+    assert payouts.now(made).address == TRON_ADDRESS
+    assert Decimal(before.available) - Decimal(payouts.balance().available) == 30
+    assert f"Requested by {finance.email}" in text_of(finance.get(f"/withdrawals/{made}"))
+    assert f"Requested by {finance.email}" in text_of(staff("treasury").get(f"/withdrawals/{made}"))
+    stale = finance.post("/withdrawals/new", fields | {"fee": "0.5", "request_key": str(new_id())})
+    assert (stale.status_code, "The network’s fee is another one by now" in text_of(stale)) == (422, True)
+    finance.post(f"/addresses/{id}/remove")
+    gone = finance.post("/withdrawals/new", fields | {"request_key": str(new_id())})
+    assert (gone.status_code, "No such address is in the book." in text_of(gone)) == (422, True)
+
+
+def test_a_large_request_waits_for_two_operators(treasury: Treasury, house: House, staff: Staff) -> None:
+    owner = treasury.members["owner"]
+    id = added(house, owner, "treasury", usable=True, address="T9yED5xMV5ARV98BexN97aLZ1UUq7eKSxm")
+    asked = {"address": id, "amount": "1000", "fee": "1.000000", "request_key": str(new_id()), "agreed": "on"}
+    made = owner.post("/withdrawals/new", asked).url.partition("?")[0].rpartition("/")[2]
+    operator = staff("treasury")
+    assert "The request is recorded" in text_of(operator.post(f"/withdrawals/{made}/process"))
+    assert treasury.payouts.now(made).substatus == ""
+    own = owner.get(f"/withdrawals/{made}")
+    assert "Second pair of eyes" not in own.text and "/approvals" not in own.text
+    (request,) = set(
+        re.findall(r"/approvals/withdrawals/[0-9a-f-]+", operator.get(f"/withdrawals/{made}").text)
+    )
+    assert "You requested this yourself" in text_of(operator.post(f"{request}/approve"))
+    assert treasury.payouts.now(made).substatus == ""
+    assert staff("treasury", "desk").post(f"{request}/approve").status_code == 200
+    assert treasury.payouts.now(made).substatus == "processing"
+
+
+def test_roles_and_merchants_bound_the_book_and_requests(treasury: Treasury, house: House) -> None:
+    owner, stranger = treasury.members["owner"], treasury.stranger
+    id, nothing = added(house, owner, "of the owner", usable=True, address=OTHER_ADDRESS), str(new_id())
+    form = {"method": "1", "address": TRON_ADDRESS, "name": "x"}
+    request = {"amount": "20", "fee": "1.000000", "agreed": "on"}
+    for role in ("developer", "viewer"):
+        member = treasury.members[role]
+        assert member.post("/addresses", form).status_code == 403
+        assert member.post(f"/addresses/{id}/remove").status_code == 403
+        assert member.get("/withdrawals/new").status_code == 403
+        asked = member.post("/withdrawals/new", request | {"address": id, "request_key": str(new_id())})
+        assert asked.status_code == 403
+    assert treasury.members["viewer"].get("/addresses.csv").status_code == 403
+    assert id not in stranger.get("/addresses.csv").text
+    removed = [stranger.post(f"/addresses/{each}/remove") for each in (id, nothing)]
+    assert [title_of(each) for each in removed] == ["Addresses"] * 2
+    assert len({text_of(each) for each in removed}) == 1
+    for agreed in ("on", ""):
+        key = str(new_id())
+        fields = request | {"request_key": key, "agreed": agreed}
+        found, missing = (
+            stranger.post("/withdrawals/new", fields | {"address": each}) for each in (id, nothing)
+        )
+        assert found.status_code == missing.status_code == 422
+        assert text_of(found) == text_of(missing)
+    assert id in owner.get("/addresses.csv").text

@@ -15,6 +15,7 @@ import pytest
 from google.protobuf.message_factory import GetMessageClass
 
 from fiatgate.accounts.v1 import accounts_pb2
+from fiatgate.withdrawals.v1 import withdrawals_pb2
 from kit.base.ids import new_id
 from kit.base.services import SERVICES
 from kit.rpc.client import channel
@@ -45,6 +46,7 @@ class Other:
     invoice_id: str
     event_id: int
     withdraw_uuid: str
+    address_id: str
     person_id: str
     invitation_id: str
 
@@ -56,6 +58,7 @@ FOREIGN: Final[dict[str, Callable[[Other], dict[str, Any]]]] = {
     "PeopleService/WithdrawInvitation": lambda other: {"invitation_id": other.invitation_id},
     "WebhooksService/GetEvent": lambda other: {"event_id": other.event_id},
     "WithdrawalsService/GetWithdrawalStory": lambda other: {"withdraw_uuid": other.withdraw_uuid},
+    "WithdrawalsService/RemoveAddress": lambda other: {"address_id": other.address_id},
     "WithdrawalsService/CancelWithdrawal": lambda other: {"withdraw_uuid": other.withdraw_uuid},
 }
 """The request that names the object, for each method that loads one by its id."""
@@ -111,6 +114,11 @@ def other(stack: Stack, house: House, operator: Operator) -> Iterator[Other]:
         *("withdrawals", "create", theirs.merchant_id, "--method", "1"),
         *("--address", TRON_ADDRESS, "--amount", "25"),
     )
+    address = house.withdrawals.AddAddress(
+        withdrawals_pb2.AddAddressRequest(
+            merchant_id=theirs.merchant_id, withdrawal_method_id=1, address=TRON_ADDRESS, name="exchange"
+        )
+    ).address
     owner = house.member(theirs.merchant_id, "owner")
     listed = house.people.ListPeople(accounts_pb2.ListPeopleRequest(merchant_id=theirs.merchant_id)).people
     invited = house.people.InvitePerson(
@@ -129,6 +137,7 @@ def other(stack: Stack, house: House, operator: Operator) -> Iterator[Other]:
         invoice_id=invoice.id,
         event_id=event_id,
         withdraw_uuid=withdrawal["withdraw_uuid"],
+        address_id=address.address_id,
         person_id=next(each.person_id for each in listed if each.email == owner.email),
         invitation_id=invited.invitation.invitation_id,
     )

@@ -15,6 +15,7 @@ from console.page import Page, leave_for
 from console.ui.pages import only_for
 from console.withdrawals import words
 from console.withdrawals.one import WithdrawalPage
+from console.words.withdrawals import errors_of
 from fiatgate.withdrawals.v1 import withdrawals_pb2 as pb
 from kit.base.ids import new_id, parse_id
 from kit.rpc.errors import Refused, invalid, is_away
@@ -22,15 +23,6 @@ from kit.rpc.errors import Refused, invalid, is_away
 PAYS: Final = frozenset({"treasury", "admin"})
 TYPED: Final = ("merchant", "method", "address", "memo", "amount", "request_key")
 """The fields of the form of a new withdrawal."""
-FIELD_OF: Final = {
-    "WITHDRAWAL_METHOD_NOT_FOUND": "method",
-    "WITHDRAWAL_ADDRESS_INVALID": "address",
-    "WITHDRAWAL_AMOUNT_INVALID": "amount",
-    "INSUFFICIENT_BALANCE": "amount",
-}
-"""The field of the form that a refusal is about."""
-FIELDS: Final = {"merchant_id": "merchant", "withdrawal_method_id": "method", "address_memo": "memo"}
-"""Fields of the request, as the form names them."""
 
 
 class DeskWithdrawalPage(WithdrawalPage):
@@ -140,7 +132,7 @@ class NewWithdrawalPage(Page):
             request = pb.GetBalanceRequest(merchant_id=merchant_id)
             balance = await or_none(self.deps.withdrawals.GetBalance(request))
         if refused is not None:
-            values["errors"] = _errors(refused)
+            values["errors"] = errors_of(refused)
         self.show(
             req,
             resp,
@@ -153,11 +145,3 @@ class NewWithdrawalPage(Page):
             names=await self.names(merchant_id),
             **values,
         )
-
-
-def _errors(refused: Refused) -> dict[str, str]:
-    """Returns the message by the field of the form that it is about."""
-    named = refused.metadata.get("field", "")
-    field = FIELD_OF.get(refused.reason) or FIELDS.get(named, named)
-    message = refused.message.removeprefix(f"{named}: ").rstrip(".")
-    return {field: f"{message[:1].upper()}{message[1:]}."} if field else {}
