@@ -208,7 +208,7 @@ def test_a_withdrawal_is_requested_with_a_fresh_proof_seen_before_and_made_once(
     looks_right(browser, "dashboard-request")
     browser.get_by_label("Amount in USDT").fill("2")
     browser.get_by_role("button", name="Look at it").click()
-    browser.get_by_text("The least amount is 5.000000 USDT").wait_for()
+    browser.get_by_text("The least amount is 5.000000 USDT").first.wait_for()
     browser.get_by_label("Amount in USDT").fill("30")
     browser.get_by_role("button", name="Look at it").click()
     browser.get_by_role("heading", name="Request this withdrawal?").wait_for()
