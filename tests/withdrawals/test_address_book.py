@@ -37,7 +37,11 @@ def refusal(call: Callable[..., Any], *args: Any, **kwargs: Any) -> tuple[str, d
 
 
 def add(house: House, merchant_id: str, **values: Any) -> pb.WithdrawalAddress:
-    given = {"withdrawal_method_id": TRC20, "address": TRON_ADDRESS, "name": "exchange"} | values
+    given: dict[str, Any] = {
+        "withdrawal_method_id": TRC20,
+        "address": TRON_ADDRESS,
+        "name": "exchange",
+    } | values
     request = pb.AddAddressRequest(merchant_id=merchant_id, **given)
     return house.stub.AddAddress(request).address
 
@@ -51,7 +55,7 @@ def remove(house: House, address: pb.WithdrawalAddress) -> None:
 
 
 def ask(house: House, address: pb.WithdrawalAddress, amount: str = "10", **values: Any) -> pb.Withdrawal:
-    given = {
+    given: dict[str, Any] = {
         "merchant_id": address.merchant_id,
         "address_id": address.address_id,
         "amount": amount,
@@ -189,7 +193,8 @@ def test_an_address_that_is_removed_while_requests_run_gets_those_before_its_rem
     for _ in range(5):
         address = usable(house, merchant)
         calls: list[Callable[[], Any]] = [partial(ask, house, address) for _ in range(4)]
-        outcomes = all_at_once([*calls[:2], partial(remove, house, address), *calls[2:]])
+        calls.insert(2, partial(remove, house, address))
+        outcomes = all_at_once(calls)
         refused = {each.reason for each in outcomes if isinstance(each, Refused)}
         assert refused <= {"WITHDRAWAL_ADDRESS_NOT_FOUND"}
         assert refusal(ask, house, address)[0] == "WITHDRAWAL_ADDRESS_NOT_FOUND"
