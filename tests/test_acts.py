@@ -71,11 +71,14 @@ ACT_OF: Final = {
     "WebhooksService/RescheduleStuckEvents": "event.reschedule",
     "WebhooksService/ResendLatest": "event.resend",
     "WebhooksService/SendTest": "webhooks.test",
+    "WithdrawalsService/AddAddress": "withdrawal-address.add",
     "WithdrawalsService/CancelWithdrawal": "withdrawal.cancel",
     "WithdrawalsService/CompleteWithdrawal": "withdrawal.complete",
     "WithdrawalsService/CreateWithdrawal": "withdrawal.create",
     "WithdrawalsService/FailWithdrawal": "withdrawal.fail",
     "WithdrawalsService/ProcessWithdrawal": "withdrawal.process",
+    "WithdrawalsService/RemoveAddress": "withdrawal-address.remove",
+    "WithdrawalsService/RequestWithdrawal": "withdrawal.create",
     "WithdrawalsService/SetWithdrawalMethod": "withdrawal-method.set",
 }
 """A call may leave acts that follow from its own: a person who is disabled has no session any more."""

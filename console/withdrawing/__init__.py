@@ -1,1 +1,1 @@
-"""What members of a merchant do to withdraw: their address book, and requests to an address of it."""
+"""Withdrawals by members of the merchant: their address book, and requests to an address of it."""

@@ -38,7 +38,7 @@ FEE_CHANGED: Final = "The network’s fee is another one by now, and nothing was
 
 @dataclass(frozen=True)
 class Purse:
-    """What a request is made of: the balance, the addresses that may be used or wait, and methods by their id."""
+    """The parts of a request: the balance, the addresses that may be used or wait, and methods by their id."""
 
     balance: pb.GetBalanceResponse
     book: Mapping[str, pb.WithdrawalAddress]

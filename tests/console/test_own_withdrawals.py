@@ -202,6 +202,7 @@ def test_a_withdrawal_is_requested_with_a_fresh_proof_seen_before_and_made_once(
     treasury: Treasury, house: House, staff: Staff, open_page: Open
 ) -> None:
     finance, payouts = treasury.members["finance"], treasury.payouts
+    finance.add_factors()
     id = added(house, finance, "cold wallet", usable=True)
     browser = with_cookies(open_page(), finance)
     browser.goto(f"{house.dashboard}/withdrawals/new?address={id}")
@@ -225,10 +226,10 @@ def test_a_withdrawal_is_requested_with_a_fresh_proof_seen_before_and_made_once(
     assert "Confirm that it is you" in asked.text
     assert f'value="{fields["request_key"]}"' in asked.text, "the form goes on after the proof"
     assert payouts.balance() == before
-    house.step_up(finance)
-    browser.get_by_role("button", name="Request the withdrawal").click()
-    browser.get_by_text("The amount is held, and the operator is asked to send it.").wait_for()
-    made = browser.url.partition("?")[0].rpartition("/")[2]
+    proof = {"step_up_code": finance.code(), "step_up_goes_on": "on"}
+    done = finance.post("/step-up?to=/withdrawals/new", fields | proof)
+    assert "The amount is held, and the operator is asked to send it." in text_of(done)
+    made = done.url.partition("?")[0].rpartition("/")[2]
     assert f"/withdrawals/{made}?" in finance.post("/withdrawals/new", fields).url, "sent twice"
     other = finance.post("/withdrawals/new", fields | {"amount": "31"})
     assert other.status_code == 422
