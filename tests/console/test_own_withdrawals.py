@@ -241,7 +241,7 @@ def test_a_withdrawal_is_requested_with_a_fresh_proof_seen_before_and_made_once(
     assert (stale.status_code, "The network’s fee is another one by now" in text_of(stale)) == (422, True)
     finance.post(f"/addresses/{id}/remove")
     gone = finance.post("/withdrawals/new", fields | {"request_key": str(new_id())})
-    assert (gone.status_code, "No such address is in the book." in text_of(gone)) == (422, True)
+    assert (gone.status_code, "This address is not in the book any more." in text_of(gone)) == (422, True)
 
 
 def test_a_large_request_waits_for_two_operators(treasury: Treasury, house: House, staff: Staff) -> None:
