@@ -86,7 +86,8 @@ CALLS: Final[Mapping[str, frozenset[str]]] = {
     "console": frozenset(SERVICES),
     "invoices": frozenset({"catalog", "merchants"}),
     "webhooks": frozenset({"merchants"}),
-    **dict.fromkeys(("catalog", "withdrawals", "merchants", "accounts"), frozenset()),
+    "withdrawals": frozenset({"accounts"}),
+    **dict.fromkeys(("catalog", "merchants", "accounts"), frozenset()),
 }
 
 REQUIRED_ROOMS: Final = frozenset(

@@ -7,8 +7,9 @@ from kit.rpc.status import Gauge
 from kit.work.worker import Loop, Worker
 from services.accounts.clients import MailServer
 from services.accounts.domain import Surface
-from services.accounts.operations import keys, mailing, pruning, sessions
+from services.accounts.operations import keys, mailing, notices, pruning, sessions
 from services.accounts.store import mails
+from services.accounts.store import notices as stored_notices
 from services.accounts.store import sessions as stored_sessions
 from services.accounts.wiring import Deps
 
@@ -27,6 +28,16 @@ def mail_sender(deps: Deps) -> Loop:
     )
 
 
+def notice_sender(deps: Deps) -> Loop:
+    server = MailServer(deps.settings.smtp_url, sender=deps.settings.smtp_from)
+    return Loop(
+        "notices",
+        lambda: notices.send_due_notice(deps, server),
+        every_seconds=MAILS_SECONDS,
+        clock=deps.clock,
+    )
+
+
 def key_rotation(deps: Deps) -> Loop:
     return Loop(
         "actor-key-rotation", lambda: keys.replace_old_key(deps), every_seconds=KEYS_SECONDS, clock=deps.clock
@@ -40,7 +51,7 @@ def retention(deps: Deps) -> Loop:
 def workers(deps: Deps) -> Sequence[Worker]:
     loops: list[Worker] = [key_rotation(deps), retention(deps)]
     if deps.settings.smtp_url:
-        loops.append(mail_sender(deps))
+        loops += [mail_sender(deps), notice_sender(deps)]
     return loops
 
 
@@ -49,13 +60,15 @@ def gauges(deps: Deps) -> Sequence[Gauge]:
     with deps.db.transaction() as tx:
         live = stored_sessions.live_count(tx, sessions.live(deps))
         waiting, since = mails.waiting_mails(tx)
-    oldest_seconds = 0.0 if since is None else (deps.clock.now() - since).total_seconds()
+        waiting_notices, since_notices = stored_notices.waiting(tx)
+    oldest = min((each for each in (since, since_notices) if each is not None), default=deps.clock.now())
+    oldest_seconds = (deps.clock.now() - oldest).total_seconds()
     return [
         Gauge("sessions_desk", live.get(Surface.DESK.value, 0), "Live sessions of operators"),
         Gauge(
             "sessions_dashboard", live.get(Surface.DASHBOARD.value, 0), "Live sessions of merchants' members"
         ),
-        Gauge("mails_waiting", waiting, "E-mails that are still to be sent"),
+        Gauge("mails_waiting", waiting + waiting_notices, "E-mails that are still to be sent"),
         Gauge("oldest_mail_seconds", oldest_seconds, "Age of the oldest e-mail that is still to be sent"),
         *approvals.gauges(deps),
     ]

@@ -6,6 +6,7 @@ from kit.base.clock import Clock, SystemClock
 from kit.db.database import Database
 from kit.events.bus.connection import Bus
 from kit.events.proof import Verifier
+from services.withdrawals.clients import AccountsClient
 from services.withdrawals.config import WithdrawalsSettings
 
 
@@ -14,6 +15,7 @@ class Deps:
     """The first argument of every operation and worker.
 
     verifier  knows the facts that invoices has signed
+    accounts  None where no people are served
     """
 
     settings: WithdrawalsSettings
@@ -21,6 +23,7 @@ class Deps:
     clock: Clock
     bus: Bus
     verifier: Verifier
+    accounts: AccountsClient | None
 
 
 def wire(settings: WithdrawalsSettings, *, clock: Clock | None = None) -> Deps:
@@ -34,4 +37,7 @@ def wire(settings: WithdrawalsSettings, *, clock: Clock | None = None) -> Deps:
         verifier=Verifier(
             settings.fact_public_keys, unsigned_until=settings.unsigned_facts_until, clock=clock
         ),
+        accounts=AccountsClient(settings.accounts_address, identity=settings.identity)
+        if settings.accounts_address
+        else None,
     )

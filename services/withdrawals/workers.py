@@ -15,9 +15,10 @@ from kit.observe.log import get_logger
 from kit.rpc import approvals
 from kit.rpc.status import Gauge
 from kit.work.worker import Loop, Worker
+from services.withdrawals.clients import AccountsClient
 from services.withdrawals.events import invoice_paid_from_message, is_unpaid
 from services.withdrawals.models import Inbox, Parked
-from services.withdrawals.operations import days, ledger
+from services.withdrawals.operations import addresses, days, ledger
 from services.withdrawals.wiring import Deps
 
 _log = get_logger()
@@ -30,6 +31,7 @@ LEDGER_CHECKED_AT = metrics.gauge(
 )
 
 BALANCES_SECONDS = 60.0
+NOTICES_SECONDS = 5.0
 
 CONSUMER = durable_of(invoices_pb2.InvoiceFinished, "withdrawals")
 """The durable consumer's name on the stream: it must not change."""
@@ -69,6 +71,16 @@ def daily_balances(deps: Deps) -> Loop:
     )
 
 
+def address_notices(deps: Deps, accounts: AccountsClient) -> Loop:
+    """Has owners told of new addresses by e-mail. The start page of the dashboard shows them without it."""
+    return Loop(
+        "address-notices",
+        lambda: addresses.tell_of_new_address(deps, accounts),
+        every_seconds=NOTICES_SECONDS,
+        required=False,
+    )
+
+
 def ledger_check(deps: Deps) -> Loop:
     """Verifies the ledger at the start and then regularly: finds a wrong balance before a merchant does."""
 
@@ -93,6 +105,7 @@ def workers(deps: Deps) -> Sequence[Worker]:
     return [
         consumer(deps),
         daily_balances(deps),
+        *([address_notices(deps, deps.accounts)] if deps.accounts is not None else []),
         *([ledger_check(deps)] if deps.settings.ledger_check_minutes else []),
     ]
 

@@ -1,4 +1,4 @@
-"""The link of an invitation goes out by e-mail, through a real SMTP server, and nowhere else."""
+"""E-mails go out through a real SMTP server: the link of an invitation, and nowhere else; notices to owners."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import email
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
+from uuid import UUID
 
 import pytest
 from aiosmtpd.controller import Controller
@@ -15,13 +16,14 @@ from sqlalchemy import text
 
 from deploy.local.ports import free_ports
 from kit.base.ids import new_id
+from kit.rpc.errors import Refused
 from services.accounts.clients import MailFailed, MailServer
 from services.accounts.config import AccountsSettings
 from services.accounts.credentials.actor_keys import KeptKey
 from services.accounts.domain import Surface
-from services.accounts.operations import accepting, invitations, mailing
+from services.accounts.operations import accepting, invitations, mailing, notices
 from services.accounts.wiring import Deps
-from tests.accounts.conftest import DESK_URL
+from tests.accounts.conftest import DASHBOARD_URL, DESK_URL
 from tests.accounts.house import BROWSER, authorize, invite_staff, member
 from tests.support.clock import ManualClock
 
@@ -181,3 +183,103 @@ def test_an_address_that_no_library_can_read_stops_no_other_mail(server: MailSer
         with pytest.raises(MailFailed):
             server.send(to=to, subject="x", text="x")
     assert inbox.mails == []
+
+
+# -- notices of other services
+
+TRON_ADDRESS = "TJRabPrwbZy45sbavfcjinPJC18kjpRTv8"
+
+
+def tell(deps: Deps, merchant_id: UUID, notice_id: UUID, **values: Any) -> None:
+    given: dict[str, Any] = {
+        "network": "TRC20",
+        "address": TRON_ADDRESS,
+        "added_by": "mallory@example.com",
+        "usable_at": datetime(2027, 1, 31, 12, 30, tzinfo=UTC),
+    }
+    notices.tell_owners(deps, merchant_id=str(merchant_id), notice_id=str(notice_id), **(given | values))
+
+
+def kept(deps: Deps) -> list[tuple[int, str]]:
+    with deps.db.transaction() as tx:
+        return [tuple(row) for row in tx.execute(text("SELECT attempts, last_error FROM notices"))]
+
+
+@pytest.fixture
+def telling(posting: Deps) -> Deps:
+    with posting.db.transaction() as tx:
+        tx.execute(text("DELETE FROM notices"))
+    return posting
+
+
+def test_the_active_owners_of_the_merchant_are_told_of_a_new_address_once(
+    telling: Deps, deps: Deps, server: MailServer, inbox: Inbox, new_email: Callable[[], str]
+) -> None:
+    merchant_id, first, second, gone = new_id(), new_email(), new_email(), new_email()
+    for address, roles in ((first, ["owner"]), (second, ["owner", "finance"]), (new_email(), ["finance"])):
+        member(deps, address, merchant_id, *roles)
+    disabled = member(deps, gone, merchant_id, "owner")
+    with deps.db.transaction() as tx:
+        tx.execute(text("UPDATE people SET disabled_at = now() WHERE id = :id"), {"id": disabled.person_id})
+    member(deps, new_email(), new_id(), "owner")
+    notice_id = new_id()
+    for _ in range(2):  # its answer was lost
+        tell(telling, merchant_id, notice_id)
+    while notices.send_due_notice(telling, server):
+        pass
+    assert sorted(to for ((to,), _) in inbox.mails) == sorted([first, second])
+    content = inbox.mails[0][1].get_payload(decode=True).decode()
+    for each in (
+        TRON_ADDRESS,
+        "TRC20",
+        "mallory@example.com",
+        "2027-01-31 12:30 UTC",
+        f"{DASHBOARD_URL}/addresses",
+    ):
+        assert each in content, each
+    assert kept(telling) == []
+
+
+def test_a_notice_waits_for_the_mail_server_for_three_days(
+    telling: Deps,
+    deps: Deps,
+    server: MailServer,
+    inbox: Inbox,
+    clock: ManualClock,
+    new_email: Callable[[], str],
+) -> None:
+    merchant_id = new_id()
+    member(deps, new_email(), merchant_id, "owner")
+    inbox.answer = "451 later"
+    tell(telling, merchant_id, new_id())
+    assert notices.send_due_notice(telling, server)
+    assert not notices.send_due_notice(telling, server), "after a pause"
+    ((attempts, error),) = kept(telling)
+    assert attempts == 1
+    assert "451" in error
+    clock.advance(seconds=30)
+    inbox.answer = ""
+    assert notices.send_due_notice(telling, server)
+    assert (len(inbox.mails), kept(telling)) == (1, [])
+    tell(telling, merchant_id, new_id())
+    clock.advance(days=3)
+    assert notices.send_due_notice(telling, server)
+    assert (len(inbox.mails), kept(telling)) == (1, []), "given up"
+
+
+def test_without_a_mail_server_no_notice_is_kept(
+    telling: Deps, deps: Deps, new_email: Callable[[], str]
+) -> None:
+    merchant_id = new_id()
+    member(deps, new_email(), merchant_id, "owner")
+    tell(deps, merchant_id, new_id())
+    assert kept(telling) == []
+
+
+@pytest.mark.parametrize(
+    ("field", "value"), [("usable_at", None), ("address", "a\nb"), ("network", ""), ("added_by", "x" * 255)]
+)
+def test_a_notice_of_another_form_is_refused(telling: Deps, field: str, value: object) -> None:
+    with pytest.raises(Refused) as refused:
+        tell(telling, new_id(), new_id(), **{field: value})
+    assert (refused.value.reason, refused.value.metadata["field"]) == ("VALIDATION_ERROR", field)

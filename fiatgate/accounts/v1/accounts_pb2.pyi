@@ -42,6 +42,61 @@ SURFACE_DASHBOARD: Surface.ValueType  # 2
 Global___Surface: _TypeAlias = Surface  # noqa: Y015
 
 @_typing.final
+class TellOwnersRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NOTICE_ID_FIELD_NUMBER: _builtins.int
+    MERCHANT_ID_FIELD_NUMBER: _builtins.int
+    NETWORK_FIELD_NUMBER: _builtins.int
+    ADDRESS_FIELD_NUMBER: _builtins.int
+    ADDED_BY_FIELD_NUMBER: _builtins.int
+    USABLE_AT_FIELD_NUMBER: _builtins.int
+    notice_id: _builtins.str
+    """UUID, chosen by the caller."""
+    merchant_id: _builtins.str
+    network: _builtins.str
+    """"TRC20", ..."""
+    address: _builtins.str
+    added_by: _builtins.str
+    """The author of the addition."""
+    @_builtins.property
+    def usable_at(self) -> _timestamp_pb2.Timestamp:
+        """The address may be used from then on."""
+
+    def __init__(
+        self,
+        *,
+        notice_id: _builtins.str = ...,
+        merchant_id: _builtins.str = ...,
+        network: _builtins.str = ...,
+        address: _builtins.str = ...,
+        added_by: _builtins.str = ...,
+        usable_at: _timestamp_pb2.Timestamp | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["usable_at", b"usable_at"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["added_by", b"added_by", "address", b"address", "merchant_id", b"merchant_id", "network", b"network", "notice_id", b"notice_id", "usable_at", b"usable_at"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___TellOwnersRequest: _TypeAlias = TellOwnersRequest  # noqa: Y015
+
+@_typing.final
+class TellOwnersResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___TellOwnersResponse: _TypeAlias = TellOwnersResponse  # noqa: Y015
+
+@_typing.final
 class Client(_message.Message):
     """A browser, as its session shows it."""
 

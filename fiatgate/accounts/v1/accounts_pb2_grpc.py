@@ -1825,3 +1825,86 @@ class HeadsService:
             timeout,
             metadata,
             _registered_method=True)
+
+
+class NoticesServiceStub:
+    """E-mails about what other services know.
+
+    Any call may fail with VALIDATION_ERROR, DB_UNAVAILABLE or INTERNAL_ERROR.
+    """
+
+    def __init__(self, channel):
+        """Constructor.
+
+        Args:
+            channel: A grpc.Channel.
+        """
+        self.TellOwners = channel.unary_unary(
+                '/fiatgate.accounts.v1.NoticesService/TellOwners',
+                request_serializer=fiatgate_dot_accounts_dot_v1_dot_accounts__pb2.TellOwnersRequest.SerializeToString,
+                response_deserializer=fiatgate_dot_accounts_dot_v1_dot_accounts__pb2.TellOwnersResponse.FromString,
+                _registered_method=True)
+
+
+class NoticesServiceServicer:
+    """E-mails about what other services know.
+
+    Any call may fail with VALIDATION_ERROR, DB_UNAVAILABLE or INTERNAL_ERROR.
+    """
+
+    def TellOwners(self, request, context):
+        """Queues an e-mail to each active owner of a merchant about a new address of its address book; without a mail server it
+        does nothing. While it waits to be sent, the same notice again changes nothing.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+
+def add_NoticesServiceServicer_to_server(servicer, server):
+    rpc_method_handlers = {
+            'TellOwners': grpc.unary_unary_rpc_method_handler(
+                    servicer.TellOwners,
+                    request_deserializer=fiatgate_dot_accounts_dot_v1_dot_accounts__pb2.TellOwnersRequest.FromString,
+                    response_serializer=fiatgate_dot_accounts_dot_v1_dot_accounts__pb2.TellOwnersResponse.SerializeToString,
+            ),
+    }
+    generic_handler = grpc.method_handlers_generic_handler(
+            'fiatgate.accounts.v1.NoticesService', rpc_method_handlers)
+    server.add_generic_rpc_handlers((generic_handler,))
+    server.add_registered_method_handlers('fiatgate.accounts.v1.NoticesService', rpc_method_handlers)
+
+
+ # This class is part of an EXPERIMENTAL API.
+class NoticesService:
+    """E-mails about what other services know.
+
+    Any call may fail with VALIDATION_ERROR, DB_UNAVAILABLE or INTERNAL_ERROR.
+    """
+
+    @staticmethod
+    def TellOwners(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/fiatgate.accounts.v1.NoticesService/TellOwners',
+            fiatgate_dot_accounts_dot_v1_dot_accounts__pb2.TellOwnersRequest.SerializeToString,
+            fiatgate_dot_accounts_dot_v1_dot_accounts__pb2.TellOwnersResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)

@@ -693,3 +693,49 @@ class HeadsServiceServicer(metaclass=_abc_1.ABCMeta):
         """
 
 def add_HeadsServiceServicer_to_server(servicer: HeadsServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...
+
+class NoticesServiceStub:
+    """E-mails about what other services know.
+
+    Any call may fail with VALIDATION_ERROR, DB_UNAVAILABLE or INTERNAL_ERROR.
+    """
+
+    @_typing.overload
+    def __new__(cls, channel: _grpc.Channel) -> _Self: ...
+    @_typing.overload
+    def __new__(cls, channel: _aio.Channel) -> NoticesServiceAsyncStub: ...
+    TellOwners: _grpc.UnaryUnaryMultiCallable[_accounts_pb2.TellOwnersRequest, _accounts_pb2.TellOwnersResponse]
+    """Queues an e-mail to each active owner of a merchant about a new address of its address book; without a mail server it
+    does nothing. While it waits to be sent, the same notice again changes nothing.
+    """
+
+@_typing.type_check_only
+class NoticesServiceAsyncStub(NoticesServiceStub):
+    """E-mails about what other services know.
+
+    Any call may fail with VALIDATION_ERROR, DB_UNAVAILABLE or INTERNAL_ERROR.
+    """
+
+    def __init__(self, channel: _aio.Channel) -> None: ...
+    TellOwners: _aio.UnaryUnaryMultiCallable[_accounts_pb2.TellOwnersRequest, _accounts_pb2.TellOwnersResponse]  # type: ignore[assignment]
+    """Queues an e-mail to each active owner of a merchant about a new address of its address book; without a mail server it
+    does nothing. While it waits to be sent, the same notice again changes nothing.
+    """
+
+class NoticesServiceServicer(metaclass=_abc_1.ABCMeta):
+    """E-mails about what other services know.
+
+    Any call may fail with VALIDATION_ERROR, DB_UNAVAILABLE or INTERNAL_ERROR.
+    """
+
+    @_abc_1.abstractmethod
+    def TellOwners(
+        self,
+        request: _accounts_pb2.TellOwnersRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_accounts_pb2.TellOwnersResponse, _abc.Awaitable[_accounts_pb2.TellOwnersResponse]]:
+        """Queues an e-mail to each active owner of a merchant about a new address of its address book; without a mail server it
+        does nothing. While it waits to be sent, the same notice again changes nothing.
+        """
+
+def add_NoticesServiceServicer_to_server(servicer: NoticesServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -20,6 +20,7 @@ RIGHTS: Mapping[str, str] = {
     "guesses": "SELECT, INSERT, UPDATE, DELETE",
     "signing_keys": "SELECT, INSERT, UPDATE (sealed_private_key, replaced_at), DELETE",
     "mails": "SELECT, INSERT, UPDATE (sealed_link, attempts, due_at, last_error), DELETE",
+    "notices": "SELECT, INSERT, UPDATE (attempts, due_at, last_error), DELETE",
     "approvals": approvals.RIGHTS,
     **ACT_RIGHTS,
 }

@@ -4,6 +4,7 @@
 - `own_account`: the person's own factors and sessions
 - `people`: people, roles and invitations
 - `actor_keys`: the public keys, which other services fetch
+- `notices`: e-mails about what other services know
 - `heads`: the heads of chains of acts, which other services exchange
 - `converters`: values to messages, and back
 """
@@ -49,6 +50,7 @@ from services.accounts.operations.people import (
 )
 from services.accounts.rpc.actor_keys import ActorKeysServicer
 from services.accounts.rpc.heads import HeadsServicer
+from services.accounts.rpc.notices import NoticesServicer
 from services.accounts.rpc.own_account import OwnAccountServicer
 from services.accounts.rpc.people import PeopleServicer
 from services.accounts.rpc.sign_in import SignInServicer
@@ -65,6 +67,7 @@ def _methods(service: str) -> frozenset[str]:
 
 _CONSOLE: Final = _methods("SignInService") | _methods("OwnAccountService") | _methods("PeopleService")
 _HEADS: Final = _methods("HeadsService")
+_NOTICES: Final = _methods("NoticesService")
 _SERVICES: Final = frozenset({"ActorKeysService/ListActorKeys", "HeadsService/ExchangeHeads"})
 
 _OTHERS: Final = [each for each in SERVICES if each != "accounts"]
@@ -81,6 +84,7 @@ CALLERS: Final[Callers] = {
     },
     "console-dashboard": _CONSOLE | {audit.LIST},
     **dict.fromkeys(_OTHERS, _SERVICES),
+    "withdrawals": _SERVICES | _NOTICES,
 }
 
 
@@ -139,6 +143,7 @@ SLOTS: Final = (
     _shared("people", _PEOPLE, in_all=3, working=2, waiting=10, owners=3),
     proofs(),
     Slots(name="services", methods=_SERVICES - _HEADS | {"ActorKeysService/RotateActorKey"}, threads=1),
+    Slots(name="notices", methods=_NOTICES, threads=1),
     Slots(name="heads", methods=_HEADS, threads=1),
 )
 
@@ -188,6 +193,7 @@ PERMISSIONS: Final[Permissions] = {
     "PeopleService/EnablePerson": _CHANGES_PEOPLE,
     "ActorKeysService/ListActorKeys": machine(),
     "HeadsService/ExchangeHeads": machine(changes=True),
+    "NoticesService/TellOwners": machine(changes=True),
     "ActorKeysService/RotateActorKey": Permission(changes=True),
     "HeadsService/RestartExchanges": Permission(changes=True),
 }
@@ -200,6 +206,7 @@ def add_to(server: grpc.Server, deps: Deps) -> None:
     accounts_pb2_grpc.add_PeopleServiceServicer_to_server(PeopleServicer(deps), server)
     accounts_pb2_grpc.add_ActorKeysServiceServicer_to_server(ActorKeysServicer(deps), server)
     accounts_pb2_grpc.add_HeadsServiceServicer_to_server(HeadsServicer(deps), server)
+    accounts_pb2_grpc.add_NoticesServiceServicer_to_server(NoticesServicer(deps), server)
     find.add_to(server, deps.db, IDS, (*SEARCHES, approval_lists.by_id))
     approvals.add_to(server, deps.settings.service, deps, APPROVABLE)
     books.add_to(server, deps.db, PARTS)

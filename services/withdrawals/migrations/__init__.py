@@ -17,6 +17,7 @@ RIGHTS: Mapping[str, str] = {
     "daily_balances": "SELECT, INSERT",
     "credits_of_other_days": "SELECT, INSERT",
     "withdrawal_addresses": "SELECT, INSERT, UPDATE (removed_at)",
+    "address_notices": "SELECT, INSERT, UPDATE (due_at), DELETE",
     "inbox": "SELECT, INSERT, DELETE",
     "parked": "SELECT, INSERT, UPDATE, DELETE",
     "approvals": approvals.RIGHTS,

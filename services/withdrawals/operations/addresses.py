@@ -15,18 +15,23 @@ from kit.base import actors
 from kit.base.actors import THE_OPERATOR
 from kit.base.ids import new_id
 from kit.db.database import refusing, retry_conflicts
+from kit.observe.log import get_logger
 from kit.rpc import values
 from kit.rpc.actors import require_merchant
-from kit.rpc.errors import database_unavailable
+from kit.rpc.errors import Refused, database_unavailable
 from services.withdrawals import errors
 from services.withdrawals.addresses import is_address_of
+from services.withdrawals.clients import AccountsClient
 from services.withdrawals.domain import ADDRESS_NAME_MAX_CHARACTERS, ADDRESSES_MOST, ADDRESSES_PER_DAY_MOST
 from services.withdrawals.operations import fields
-from services.withdrawals.store import addresses, withdrawals
+from services.withdrawals.store import addresses, notices, withdrawals
 from services.withdrawals.store.views import AddressView, MethodView
 from services.withdrawals.wiring import Deps
 
 DAY: Final = timedelta(days=1)
+NOTICE_LEASE: Final = timedelta(seconds=30)
+"""Longer than a call of accounts takes."""
+_log = get_logger()
 _IN_ACTS: Final = ("name", "method_id", "network", "address", "address_memo", "usable_at", "removed_at")
 
 
@@ -76,6 +81,7 @@ def add_address(
             removed_at=None,
         )
         addresses.add(tx, new)
+        notices.add(tx, new.id, at=now)
         _record(tx, "withdrawal-address.add", new, after=new)
     return new
 
@@ -92,6 +98,24 @@ def remove_address(deps: Deps, *, address_id: str) -> None:
             raise errors.address_not_found()
         addresses.remove(tx, id, at=deps.clock.now())
         _record(tx, "withdrawal-address.remove", found, before=found)
+
+
+def tell_of_new_address(deps: Deps, accounts: AccountsClient) -> bool:
+    """Has the owners told of the new address that is due for longest; returns whether there was one. While accounts
+    does not take it, it is due again after `NOTICE_LEASE`.
+    """
+    with deps.db.transaction() as tx:
+        address = notices.take_due(tx, now=deps.clock.now(), lease=NOTICE_LEASE)
+    if address is None:
+        return False
+    try:
+        accounts.tell_owners(address)
+    except Refused as refused:
+        _log.warning("address_notice_failed", address_id=str(address.id), reason=refused.reason)
+        return True
+    with deps.db.transaction() as tx:
+        notices.remove(tx, address.id)
+    return True
 
 
 def usable_address(tx: Session, merchant_id: UUID, address_id: str) -> AddressView:

@@ -1,0 +1,104 @@
+"""E-mails about new addresses that wait to be sent. The table is newer than the models (docs/decisions/0025)."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+from uuid import UUID
+
+from sqlalchemy import text
+from sqlalchemy.orm import Session as Tx
+
+from kit.db.schema import NewTable
+
+TABLE: Final = NewTable("notices")
+
+_ADD: Final = text("""
+INSERT INTO notices (id, person_id, merchant_id, network, address, added_by, usable_at, created_at, attempts, due_at,
+                     last_error)
+SELECT :id, people.id, :merchant_id, :network, :address, :added_by, :usable_at, :at, 0, :at, ''
+FROM people JOIN memberships ON memberships.person_id = people.id
+WHERE memberships.merchant_id = :merchant_id AND 'owner' = ANY (memberships.roles) AND people.disabled_at IS NULL
+ON CONFLICT DO NOTHING
+""")
+# Put off while it is sent: no other process sends it meanwhile.
+_TAKE: Final = text("""
+UPDATE notices SET attempts = attempts + 1, due_at = :lease_ends
+FROM people
+WHERE (notices.id, notices.person_id) = (
+  SELECT id, person_id FROM notices WHERE due_at <= :now ORDER BY due_at LIMIT 1 FOR UPDATE SKIP LOCKED
+) AND people.id = notices.person_id
+RETURNING notices.id, notices.person_id, people.email, notices.merchant_id, notices.network, notices.address,
+          notices.added_by, notices.usable_at, notices.created_at, notices.attempts
+""")
+_PUT_OFF: Final = text(
+    "UPDATE notices SET due_at = :due_at, last_error = :error WHERE id = :id AND person_id = :person_id"
+)
+_REMOVE: Final = text("DELETE FROM notices WHERE id = :id AND person_id = :person_id")
+_WAITING: Final = text("SELECT count(*), min(created_at) FROM notices")
+
+
+@dataclass(frozen=True, kw_only=True)
+class NewAddress:
+    """A new address of a merchant's address book, of which its owners are told."""
+
+    id: UUID
+    merchant_id: UUID
+    network: str
+    address: str
+    added_by: str
+    usable_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class DueNotice:
+    """The e-mail of a notice to one owner, taken by this process for a while."""
+
+    id: UUID
+    person_id: UUID
+    email: str
+    merchant_id: UUID
+    network: str
+    address: str
+    added_by: str
+    usable_at: datetime
+    created_at: datetime
+    attempts: int
+
+
+def add(tx: Tx, new: NewAddress, *, at: datetime) -> None:
+    """Stores an e-mail to each active owner; one that waits already stays as it is."""
+    tx.execute(
+        _ADD,
+        {
+            "id": new.id,
+            "merchant_id": new.merchant_id,
+            "network": new.network,
+            "address": new.address,
+            "added_by": new.added_by,
+            "usable_at": new.usable_at,
+            "at": at,
+        },
+    )
+
+
+def take_due(tx: Tx, *, now: datetime, lease: timedelta) -> DueNotice | None:
+    """Returns the e-mail that is due for longest, and puts it off by `lease`."""
+    row = tx.execute(_TAKE, {"now": now, "lease_ends": now + lease}).one_or_none()
+    return None if row is None else DueNotice(*row)
+
+
+def put_off(tx: Tx, notice: DueNotice, *, due_at: datetime, error: str) -> None:
+    key = {"id": notice.id, "person_id": notice.person_id}
+    tx.execute(_PUT_OFF, key | {"due_at": due_at, "error": error})
+
+
+def remove(tx: Tx, notice: DueNotice) -> None:
+    tx.execute(_REMOVE, {"id": notice.id, "person_id": notice.person_id})
+
+
+def waiting(tx: Tx) -> tuple[int, datetime | None]:
+    """Returns the number of e-mails that wait, and the time of the oldest."""
+    if not TABLE.is_usable(tx):
+        return 0, None
+    count, since = tx.execute(_WAITING).one()
+    return count, since
