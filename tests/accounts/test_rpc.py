@@ -13,7 +13,9 @@ def methods() -> set[str]:
 
 def test_the_services_reach_its_keys_and_the_console_all_of_people() -> None:
     keys = frozenset({"ActorKeysService/ListActorKeys", "HeadsService/ExchangeHeads"})
-    of_people = {each for each in methods() if not each.startswith(("ActorKeysService/", "HeadsService/"))}
+    notices = frozenset({"NoticesService/TellOwners"})
+    of_services = ("ActorKeysService/", "HeadsService/", "NoticesService/")
+    of_people = {each for each in methods() if not each.startswith(of_services)}
     services = [each for each in SERVICES if each != "accounts"]
     of_console = frozenset({*of_people, "AuditService/ListActs"})
     of_desk = rpc.CALLERS["console-desk"]
@@ -21,4 +23,5 @@ def test_the_services_reach_its_keys_and_the_console_all_of_people() -> None:
     shared = ("ApprovalsService/", "FindService/", "QueuesService/", "StatusService/")
     assert all(each.startswith(shared) for each in of_desk - of_console)
     expected = {"cli": {ALL}, **dict.fromkeys(services, keys), "console-dashboard": of_console}
+    expected["withdrawals"] = keys | notices
     assert {**expected, "console-desk": of_desk} == rpc.CALLERS
