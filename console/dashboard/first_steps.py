@@ -14,6 +14,7 @@ from console.page import Page
 from fiatgate.invoices.v1 import invoices_pb2
 from fiatgate.merchants.v1 import merchants_pb2
 from fiatgate.webhooks.v1 import webhooks_pb2
+from kit.rpc.errors import Refused
 
 ENOUGH_PAID: Final = 10
 """Paid invoices of thirty days: a merchant with as many needs no first steps, and no call is made for them."""
@@ -39,26 +40,33 @@ class Step:
 async def first_steps(
     page: Page, req: Request, month: invoices_pb2.GetReportResponse | None, public_url: str
 ) -> Sequence[Step]:
-    """Returns the steps for the person's roles; none when all are done, or when a service does not answer."""
+    """Returns the steps for the person's roles; none when all are done, or a service does not answer."""
     if month is None or month.all.confirmed >= ENOUGH_PAID or not page.may(req, "developer", "finance"):
         return ()
     merchant_id = req.exchange.signed_in.merchant_id
     makes_keys = page.may(req, "developer")
     success = webhooks_pb2.EVENT_STATUS_SUCCESS
-    found, invoices, delivered, keys = await asyncio.gather(
-        or_none(page.deps.merchants.GetMerchant(merchants_pb2.GetMerchantRequest(merchant_id=merchant_id))),
-        or_none(
-            page.deps.deals.ListAllInvoices(
-                invoices_pb2.ListAllInvoicesRequest(merchant_id=merchant_id, limit=1)
-            )
-        ),
-        or_none(
-            page.deps.webhooks.ListEvents(
-                webhooks_pb2.ListEventsRequest(merchant_id=merchant_id, status=success, limit=1)
-            )
-        ),
-        _keys(page, merchant_id) if makes_keys else _no_keys(),
-    )
+    try:
+        found, invoices, delivered, keys = await asyncio.gather(
+            or_none(
+                page.deps.merchants.GetMerchant(merchants_pb2.GetMerchantRequest(merchant_id=merchant_id))
+            ),
+            or_none(
+                page.deps.deals.ListAllInvoices(
+                    invoices_pb2.ListAllInvoicesRequest(merchant_id=merchant_id, limit=1)
+                )
+            ),
+            or_none(
+                page.deps.webhooks.ListEvents(
+                    webhooks_pb2.ListEventsRequest(merchant_id=merchant_id, status=success, limit=1)
+                )
+            ),
+            _keys(page, merchant_id) if makes_keys else _no_keys(),
+        )
+    except Refused as refused:
+        if refused.reason != "MERCHANT_NOT_FOUND":
+            raise
+        return ()  # accounts takes any merchant in an invitation
     if found is None or invoices is None or delivered is None or keys is None:
         return ()
     steps = [
