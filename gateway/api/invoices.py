@@ -13,6 +13,7 @@ from gateway.json.body import CreateInvoice, create_invoice_from
 from gateway.json.query import Query
 from gateway.json.replies import optional_time_text, time_text
 from gateway.links import Links
+from gateway.walls.strangers import PAYMENTS
 from gateway.wiring import Deps
 from kit.base.proto import optional
 from kit.web.replies import reply
@@ -44,6 +45,7 @@ class CreateInvoiceResource:
     def __init__(self, deps: Deps) -> None:
         self._invoices = deps.invoices
         self._links = deps.links
+        self._strangers = deps.strangers
         self._http_callbacks = deps.settings.webhook_allow_private
 
     async def on_post(self, req: Request, resp: falcon.asgi.Response) -> None:
@@ -51,6 +53,7 @@ class CreateInvoiceResource:
         wanted = create_invoice_from(req, http_callbacks=self._http_callbacks)
         answer = await self._invoices.CreateInvoice(create_request_from(wanted, req.exchange))
         invoice = answer.invoice
+        self._strangers.learn(PAYMENTS, invoice.invoice_id)
         reply(resp, created_invoice_to_json(invoice, self._links), status=201)
         resp.set_header("Location", self._links.invoice(invoice.invoice_id))
 

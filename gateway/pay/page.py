@@ -13,6 +13,7 @@ from markupsafe import Markup
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 from gateway.exchange import Request
 from gateway.json.query import Query
+from gateway.pay.existing import ExistingPayments
 from gateway.pay.languages import Language
 from gateway.pay.notices import CHOOSE_AGAIN, METHOD_IN_USE, NOTICES, PICTURE_REFUSED
 from gateway.pay.qr import svg_of
@@ -47,6 +48,7 @@ class PageResource:
 
     def __init__(self, deps: Deps) -> None:
         self._checkout = deps.checkout
+        self._existing = ExistingPayments(deps.checkout)
         self._links = deps.links
         self._live = Live(deps.hints, item="payment")
         self._strangers = deps.strangers
@@ -207,7 +209,7 @@ class PageResource:
 
     async def _require_known(self, req: Request, known_form: str) -> None:
         """Raises INVOICE_NOT_FOUND for a payment that does not exist."""
-        check = partial(self._checkout.CheckInvoice, pb.CheckInvoiceRequest(invoice_id=known_form))
+        check = partial(self._existing.require, known_form)
         try:
             await self._strangers.ask(PAYMENTS, req.exchange.network, known_form, check)
         except Refused as refused:

@@ -22,15 +22,13 @@ from kit.web.walls.places import Bound, NoPlace, Places
 if TYPE_CHECKING:
     from grpc import aio
 
-WAIT_SECONDS: Final = 1.0
+# A request that is refused is tried again, and each try costs more than the wait. After an outage all whom it held up
+# come within seconds, and are worked off while they wait. So a wait may take nearly all of the request's time.
+WAIT_SECONDS: Final = 4.0
+CALL_SECONDS: Final = 0.5
+"""The time that is left to the call itself. One that would get less is refused: nobody would wait for its answer."""
 # The services let a call of the same merchant wait for a few seconds too; the request has five in all.
 SHARE_WAIT_SECONDS: Final = 2.0
-# In catalog such a call waits for no other, so almost all of the request's time may be spent on the wait here. Then a
-# shop with 64 connections is answered slowly, not refused.
-OFFERS_WAIT_SECONDS: Final = 4.0
-# A customer who is refused tries again, and each try costs more than the wait: after an outage all whom it held up
-# choose within seconds. The rest of the request's time is as long as a choice waits for catalog.
-CHOICES_WAIT_SECONDS: Final = 2.5
 RETRY_SECONDS: Final = 5
 
 
@@ -74,7 +72,6 @@ KINDS: Final = (
         frozenset({"CatalogService/ListMerchantCurrencies", "CatalogService/ListMethodOffers"}),
         running=16,
         waiting=200,
-        seconds=OFFERS_WAIT_SECONDS,
         share=Bound(running=1, waiting=99),
         owner=attrgetter("merchant.merchant_id"),
     ),
@@ -102,18 +99,12 @@ KINDS: Final = (
         share=Bound(running=4, waiting=20),
     ),
     Kind("pages", frozenset({"CheckoutService/GetCheckout"}), running=16, waiting=200),
-    Kind(
-        "choices",
-        frozenset({"CheckoutService/SelectPaymentMethod"}),
-        running=16,
-        waiting=200,
-        seconds=CHOICES_WAIT_SECONDS,
-    ),
+    # As many under way as a worker of the gateway asks, each for all that wait (gateway/pay/existing.py).
+    Kind("guesses", frozenset({"CheckoutService/FindMissingInvoices"}), running=2, waiting=2),
+    Kind("choices", frozenset({"CheckoutService/SelectPaymentMethod"}), running=16, waiting=200),
     Kind(
         "steps",
-        frozenset(
-            {"CheckoutService/CancelCheckout", "CheckoutService/CheckInvoice", "CheckoutService/MarkPaid"}
-        ),
+        frozenset({"CheckoutService/CancelCheckout", "CheckoutService/MarkPaid"}),
         running=32,
         waiting=200,
     ),
@@ -137,6 +128,7 @@ class Calls:
             Bound(running=kind.running, waiting=kind.waiting),
             of_one=kind.share,
             seconds=kind.seconds,
+            kept_seconds=CALL_SECONDS,
         )
         turned_away.begin("calls", kind.name)
         if kind.share:

@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Final
 
+from gateway.walls.calls import CALL_SECONDS
 from kit.base.clock import monotonic_seconds
 from kit.rpc.errors import Refused, database_unavailable, exhausted
 from kit.web.walls import turned_away
@@ -20,6 +21,7 @@ AT_ONCE_SECONDS: Final = 1
 """A network that was quiet may send the requests of this time at once."""
 
 WAIT_SECONDS: Final = 3.0
+PAGE_WAIT_SECONDS: Final = 4.0
 WAITING_OF_ONE: Final = 100
 WAITING_MAX: Final = 1000
 RETRY_SECONDS: Final = 5
@@ -42,7 +44,10 @@ class Pace:
             Bound(running=WAITING_MAX, waiting=WAITING_MAX), of_one=one, seconds=WAIT_SECONDS
         )
         self._pages = Places(
-            PAGES, of_one=Bound(running=PAGES.running, waiting=WAITING_OF_ONE), seconds=WAIT_SECONDS
+            PAGES,
+            of_one=Bound(running=PAGES.running, waiting=WAITING_OF_ONE),
+            seconds=PAGE_WAIT_SECONDS,
+            kept_seconds=CALL_SECONDS,
         )
 
     async def turn(self, network: str) -> None:

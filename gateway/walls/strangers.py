@@ -39,9 +39,13 @@ MISSING_SECONDS: Final = 10.0
 # network. The services answer some hundreds of them a second.
 KEYS: Final = "keys"
 PAYMENTS: Final = "payments"
-NEW_IN_ALL: Final = Bound(running=2, waiting=1000)
-NEW_OF_ONE: Final = Bound(running=2, waiting=100)
-NEW_SECONDS: Final = 2.0
+#
+# Each about a key is a call. Those about payments share two calls at a time (gateway/pay/existing.py).
+NEW_IN_ALL: Final = {KEYS: Bound(running=2, waiting=1000), PAYMENTS: Bound(running=64, waiting=1000)}
+NEW_OF_ONE: Final = {KEYS: Bound(running=2, waiting=100), PAYMENTS: Bound(running=64, waiting=100)}
+NEW_SECONDS: Final = 4.0
+QUESTION_SECONDS: Final = 0.5
+"""The part of a request's time that this wait leaves to the question."""
 UNKNOWN: Final = frozenset({"API_KEY_INVALID", "INVOICE_NOT_FOUND"})
 # A client without tokens waits this long for its refusal.
 REFUSAL_SECONDS: Final = 1.0
@@ -70,7 +74,10 @@ class Strangers:
         self._known: OrderedDict[bytes, None] = OrderedDict()
         self._missing: OrderedDict[bytes, tuple[float, Refused]] = OrderedDict()  # and until which second
         self._places = {
-            kind: Places(NEW_IN_ALL, of_one=NEW_OF_ONE, seconds=NEW_SECONDS) for kind in (KEYS, PAYMENTS)
+            kind: Places(
+                NEW_IN_ALL[kind], of_one=NEW_OF_ONE[kind], seconds=NEW_SECONDS, kept_seconds=QUESTION_SECONDS
+            )
+            for kind in (KEYS, PAYMENTS)
         }
         self._pauses = Places(Bound(running=WAITING_MAX, waiting=0), seconds=0)
         self._refusals = _Spacing(now_seconds)
@@ -121,6 +128,10 @@ class Strangers:
             raise
         _put(self._known, known, None, KNOWN_MAX)
         return answer
+
+    def learn(self, kind: str, name: str) -> None:
+        """Stores a name that exists: this worker has just made it."""
+        _put(self._known, self._hash(kind, name), None, KNOWN_MAX)
 
     def knows(self, kind: str, name: str) -> bool:
         """Returns whether the name was found before."""

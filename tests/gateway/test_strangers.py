@@ -373,14 +373,16 @@ def test_strangers_of_many_networks_together_leave_room_for_what_is_known_and_fo
             for number in range(800)
         ]
         await one_turn()
-        assert asked == NEW_IN_ALL.running
+        assert asked == NEW_IN_ALL[PAYMENTS].running
         assert await bound.ask(PAYMENTS, "home", "known", found) == "here"
         assert await bound.ask(KEYS, "home", "new key", found) == "here"
         newcomer = asyncio.create_task(bound.ask(PAYMENTS, "home", "new payment", found))
         await one_turn()
         end.set()
         assert await newcomer == "here"
-        assert asked <= 200 + 2 * NEW_IN_ALL.running, "it waits for one guess of each network, not for all"
+        assert asked <= 200 + 2 * NEW_IN_ALL[PAYMENTS].running, (
+            "it waits for one guess of each network, not for all"
+        )
         await asyncio.gather(*guesses, return_exceptions=True)
 
     asyncio.run(story())

@@ -1453,38 +1453,48 @@ class CheckoutMethod(_message.Message):
 Global___CheckoutMethod: _TypeAlias = CheckoutMethod  # noqa: Y015
 
 @_typing.final
-class CheckInvoiceRequest(_message.Message):
+class FindMissingInvoicesRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
-    INVOICE_ID_FIELD_NUMBER: _builtins.int
-    invoice_id: _builtins.str
+    INVOICE_IDS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def invoice_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """At most 100."""
+
     def __init__(
         self,
         *,
-        invoice_id: _builtins.str = ...,
+        invoice_ids: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["invoice_id", b"invoice_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["invoice_ids", b"invoice_ids"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___CheckInvoiceRequest: _TypeAlias = CheckInvoiceRequest  # noqa: Y015
+Global___FindMissingInvoicesRequest: _TypeAlias = FindMissingInvoicesRequest  # noqa: Y015
 
 @_typing.final
-class CheckInvoiceResponse(_message.Message):
+class FindMissingInvoicesResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
+
+    MISSING_IDS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def missing_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Those without an invoice, in any order."""
 
     def __init__(
         self,
+        *,
+        missing_ids: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["missing_ids", b"missing_ids"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___CheckInvoiceResponse: _TypeAlias = CheckInvoiceResponse  # noqa: Y015
+Global___FindMissingInvoicesResponse: _TypeAlias = FindMissingInvoicesResponse  # noqa: Y015
 
 @_typing.final
 class SelectPaymentMethodRequest(_message.Message):

@@ -485,10 +485,10 @@ class CheckoutServiceStub:
                 request_serializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.GetCheckoutRequest.SerializeToString,
                 response_deserializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.GetCheckoutResponse.FromString,
                 _registered_method=True)
-        self.CheckInvoice = channel.unary_unary(
-                '/fiatgate.invoices.v1.CheckoutService/CheckInvoice',
-                request_serializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.CheckInvoiceRequest.SerializeToString,
-                response_deserializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.CheckInvoiceResponse.FromString,
+        self.FindMissingInvoices = channel.unary_unary(
+                '/fiatgate.invoices.v1.CheckoutService/FindMissingInvoices',
+                request_serializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.FindMissingInvoicesRequest.SerializeToString,
+                response_deserializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.FindMissingInvoicesResponse.FromString,
                 _registered_method=True)
         self.SelectPaymentMethod = channel.unary_unary(
                 '/fiatgate.invoices.v1.CheckoutService/SelectPaymentMethod',
@@ -528,8 +528,8 @@ class CheckoutServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
-    def CheckInvoice(self, request, context):
-        """Whether the invoice exists; waits for no other service. Reason: INVOICE_NOT_FOUND.
+    def FindMissingInvoices(self, request, context):
+        """Which of these invoices do not exist; waits for no other service.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -588,10 +588,10 @@ def add_CheckoutServiceServicer_to_server(servicer, server):
                     request_deserializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.GetCheckoutRequest.FromString,
                     response_serializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.GetCheckoutResponse.SerializeToString,
             ),
-            'CheckInvoice': grpc.unary_unary_rpc_method_handler(
-                    servicer.CheckInvoice,
-                    request_deserializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.CheckInvoiceRequest.FromString,
-                    response_serializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.CheckInvoiceResponse.SerializeToString,
+            'FindMissingInvoices': grpc.unary_unary_rpc_method_handler(
+                    servicer.FindMissingInvoices,
+                    request_deserializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.FindMissingInvoicesRequest.FromString,
+                    response_serializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.FindMissingInvoicesResponse.SerializeToString,
             ),
             'SelectPaymentMethod': grpc.unary_unary_rpc_method_handler(
                     servicer.SelectPaymentMethod,
@@ -658,7 +658,7 @@ class CheckoutService:
             _registered_method=True)
 
     @staticmethod
-    def CheckInvoice(request,
+    def FindMissingInvoices(request,
             target,
             options=(),
             channel_credentials=None,
@@ -671,9 +671,9 @@ class CheckoutService:
         return grpc.experimental.unary_unary(
             request,
             target,
-            '/fiatgate.invoices.v1.CheckoutService/CheckInvoice',
-            fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.CheckInvoiceRequest.SerializeToString,
-            fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.CheckInvoiceResponse.FromString,
+            '/fiatgate.invoices.v1.CheckoutService/FindMissingInvoices',
+            fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.FindMissingInvoicesRequest.SerializeToString,
+            fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.FindMissingInvoicesResponse.FromString,
             options,
             channel_credentials,
             insecure,

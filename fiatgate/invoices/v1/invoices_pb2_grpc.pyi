@@ -225,8 +225,8 @@ class CheckoutServiceStub:
     def __new__(cls, channel: _aio.Channel) -> CheckoutServiceAsyncStub: ...
     GetCheckout: _grpc.UnaryUnaryMultiCallable[_invoices_pb2.GetCheckoutRequest, _invoices_pb2.GetCheckoutResponse]
     """The content of the page. Reason: INVOICE_NOT_FOUND."""
-    CheckInvoice: _grpc.UnaryUnaryMultiCallable[_invoices_pb2.CheckInvoiceRequest, _invoices_pb2.CheckInvoiceResponse]
-    """Whether the invoice exists; waits for no other service. Reason: INVOICE_NOT_FOUND."""
+    FindMissingInvoices: _grpc.UnaryUnaryMultiCallable[_invoices_pb2.FindMissingInvoicesRequest, _invoices_pb2.FindMissingInvoicesResponse]
+    """Which of these invoices do not exist; waits for no other service."""
     SelectPaymentMethod: _grpc.UnaryUnaryMultiCallable[_invoices_pb2.SelectPaymentMethodRequest, _invoices_pb2.SelectPaymentMethodResponse]
     """Opens a deal: locks the rate, takes a requisite, sets the deal's expiry. Choosing the method of the open deal again
     changes nothing; choosing another, before "I have paid" and before the invoice's own expiry, replaces the deal.
@@ -260,8 +260,8 @@ class CheckoutServiceAsyncStub(CheckoutServiceStub):
     def __init__(self, channel: _aio.Channel) -> None: ...
     GetCheckout: _aio.UnaryUnaryMultiCallable[_invoices_pb2.GetCheckoutRequest, _invoices_pb2.GetCheckoutResponse]  # type: ignore[assignment]
     """The content of the page. Reason: INVOICE_NOT_FOUND."""
-    CheckInvoice: _aio.UnaryUnaryMultiCallable[_invoices_pb2.CheckInvoiceRequest, _invoices_pb2.CheckInvoiceResponse]  # type: ignore[assignment]
-    """Whether the invoice exists; waits for no other service. Reason: INVOICE_NOT_FOUND."""
+    FindMissingInvoices: _aio.UnaryUnaryMultiCallable[_invoices_pb2.FindMissingInvoicesRequest, _invoices_pb2.FindMissingInvoicesResponse]  # type: ignore[assignment]
+    """Which of these invoices do not exist; waits for no other service."""
     SelectPaymentMethod: _aio.UnaryUnaryMultiCallable[_invoices_pb2.SelectPaymentMethodRequest, _invoices_pb2.SelectPaymentMethodResponse]  # type: ignore[assignment]
     """Opens a deal: locks the rate, takes a requisite, sets the deal's expiry. Choosing the method of the open deal again
     changes nothing; choosing another, before "I have paid" and before the invoice's own expiry, replaces the deal.
@@ -300,12 +300,12 @@ class CheckoutServiceServicer(metaclass=_abc_1.ABCMeta):
         """The content of the page. Reason: INVOICE_NOT_FOUND."""
 
     @_abc_1.abstractmethod
-    def CheckInvoice(
+    def FindMissingInvoices(
         self,
-        request: _invoices_pb2.CheckInvoiceRequest,
+        request: _invoices_pb2.FindMissingInvoicesRequest,
         context: _ServicerContext,
-    ) -> _typing.Union[_invoices_pb2.CheckInvoiceResponse, _abc.Awaitable[_invoices_pb2.CheckInvoiceResponse]]:
-        """Whether the invoice exists; waits for no other service. Reason: INVOICE_NOT_FOUND."""
+    ) -> _typing.Union[_invoices_pb2.FindMissingInvoicesResponse, _abc.Awaitable[_invoices_pb2.FindMissingInvoicesResponse]]:
+        """Which of these invoices do not exist; waits for no other service."""
 
     @_abc_1.abstractmethod
     def SelectPaymentMethod(

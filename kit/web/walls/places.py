@@ -12,6 +12,8 @@ from collections import Counter, OrderedDict, deque
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 
+from kit.rpc import deadline
+
 _Turn = asyncio.Future[bool]  # of one waiting call; the result is whether it has a place
 
 
@@ -37,12 +39,17 @@ class Places:
     """in_all   bound of all owners together
     of_one   bound of each owner; None: that of all
     seconds  longest wait for a turn
+    kept_seconds  the part of a request's time that the wait leaves to what comes after it; None: the wait does not end
+                  with the request
     """
 
-    def __init__(self, in_all: Bound, *, of_one: Bound | None = None, seconds: float) -> None:
+    def __init__(
+        self, in_all: Bound, *, of_one: Bound | None = None, seconds: float, kept_seconds: float | None = None
+    ) -> None:
         self._in_all = in_all
         self._of_one = of_one or in_all
         self._seconds = seconds
+        self._kept_seconds = kept_seconds
         self._running: Counter[str] = Counter()
         self._running_in_all = 0
         self._waiting: OrderedDict[str, deque[_Turn]] = OrderedDict()  # the next owner first
@@ -99,7 +106,7 @@ class Places:
         self._waiting.setdefault(owner, deque()).append(turn)
         self._waiting_in_all += 1
         try:
-            async with asyncio.timeout(self._seconds):
+            async with asyncio.timeout(self._most_seconds()):
                 has_place = await turn
         except BaseException as ended:
             # The place came at the same moment: another may have it.
@@ -112,6 +119,12 @@ class Places:
             raise
         if not has_place:
             raise NoPlace(of_one=True)
+
+    def _most_seconds(self) -> float:
+        left_seconds = None if self._kept_seconds is None else deadline.remaining_seconds()
+        if left_seconds is None or self._kept_seconds is None:
+            return self._seconds
+        return min(self._seconds, left_seconds - self._kept_seconds)
 
     def _is_full_for(self, owner: str) -> bool:
         return (

@@ -86,7 +86,7 @@ CALLERS: Final[Callers] = {
             "InvoicesService/GetInvoice",
             "InvoicesService/ListInvoices",
             "CheckoutService/CancelCheckout",
-            "CheckoutService/CheckInvoice",
+            "CheckoutService/FindMissingInvoices",
             "CheckoutService/GetCheckout",
             "CheckoutService/MarkPaid",
             "CheckoutService/OpenCase",
@@ -101,11 +101,11 @@ CALLERS: Final[Callers] = {
 SLOTS: Final = (
     Slots(name="creates", methods=frozenset({"InvoicesService/CreateInvoice"}), waiting=256),
     Slots(name="reads", methods=frozenset({"InvoicesService/GetInvoice"}), threads=2, waiting=128),
+    # Each for all payments that are new to a worker of the gateway: every customer's first request waits for it.
+    Slots(name="guesses", methods=frozenset({"CheckoutService/FindMissingInvoices"}), threads=1, waiting=8),
     Slots(
         name="customers",
-        methods=frozenset(
-            {"CheckoutService/CancelCheckout", "CheckoutService/CheckInvoice", "CheckoutService/MarkPaid"}
-        ),
+        methods=frozenset({"CheckoutService/CancelCheckout", "CheckoutService/MarkPaid"}),
         threads=2,
         waiting=128,
     ),
@@ -221,7 +221,7 @@ PERMISSIONS: Final[Permissions] = {
     "InvoicesService/ListForgottenFacts": staff("auditor"),
     "InvoicesService/RestoreForgotten": staff("admin", changes=True),
     "CheckoutService/GetCheckout": machine(),
-    "CheckoutService/CheckInvoice": machine(),
+    "CheckoutService/FindMissingInvoices": machine(),
     "CheckoutService/SelectPaymentMethod": _CUSTOMER,
     "CheckoutService/MarkPaid": _CUSTOMER,
     "CheckoutService/CancelCheckout": _CUSTOMER,

@@ -40,9 +40,11 @@ class CheckoutServicer(pb_grpc.CheckoutServiceServicer):
             case=case_to_message(page.case) if page.case else None,
         )
 
-    def CheckInvoice(self, request: pb.CheckInvoiceRequest, context: Context) -> pb.CheckInvoiceResponse:
-        checkout.check_invoice(self._deps, invoice_id=request.invoice_id)
-        return pb.CheckInvoiceResponse()
+    def FindMissingInvoices(
+        self, request: pb.FindMissingInvoicesRequest, context: Context
+    ) -> pb.FindMissingInvoicesResponse:
+        missing = checkout.missing_invoices(self._deps, invoice_ids=request.invoice_ids)
+        return pb.FindMissingInvoicesResponse(missing_ids=map(str, missing))
 
     def SelectPaymentMethod(
         self, request: pb.SelectPaymentMethodRequest, context: Context
