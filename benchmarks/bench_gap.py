@@ -24,6 +24,7 @@ import statistics
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field
 from itertools import count
@@ -211,11 +212,11 @@ class Postgres:
 
     def take_away(self, how: str) -> Callable[[], None]:
         """Returns what brings it back, which returns once it answers."""
-        if how == "killed":
-            return self._killed()
         processes = self._processes()
         for each in processes:
             each.send_signal(signal.SIGSTOP)
+        if how == "killed":
+            return self._killed(processes)
 
         def thaw() -> None:
             for each in processes:
@@ -224,11 +225,20 @@ class Postgres:
 
         return thaw
 
-    def _killed(self) -> Callable[[], None]:
-        for each in self._processes():
-            with suppress(psutil.NoSuchProcess):
-                each.kill()
-        self._stack.stop_program("postgres")  # its supervisor would start it at once
+    def _killed(self, frozen: Sequence[psutil.Process]) -> Callable[[], None]:
+        with ThreadPoolExecutor(1) as threads:
+            # Its supervisor would start it again at once, unless it has been told to stop it.
+            stopping = threads.submit(self._stack.stop_program, "postgres")
+            wait_until(
+                lambda: self._stack.programs()["postgres"].state == "STOPPING",
+                "PostgreSQL to be stopped",
+                timeout_seconds=BACK_SECONDS,
+                every_seconds=0.05,
+            )
+            for each in frozen:
+                with suppress(psutil.NoSuchProcess):
+                    each.kill()
+            stopping.result()
 
         def start() -> None:
             self._stack.start_program("postgres")

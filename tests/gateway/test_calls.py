@@ -19,6 +19,7 @@ from fiatgate.merchants.v1 import merchants_pb2
 from fiatgate.webhooks.v1 import webhooks_pb2
 from fiatgate.withdrawals.v1 import withdrawals_pb2
 from gateway.walls.calls import KINDS, calls_by_method
+from kit.rpc import deadline
 from kit.web.exchange import REQUEST_SECONDS
 from kit.web.walls.places import Bound, NoPlace, Places
 from tests.gateway.desk import Desk, Shop
@@ -144,6 +145,25 @@ def test_a_call_that_gets_no_place_in_time_is_refused_and_forgotten() -> None:
         assert not len(places)
         async with places.place("one"):
             pass
+
+    asyncio.run(story())
+
+
+def test_a_call_waits_only_while_enough_of_its_requests_time_is_left_to_do_it() -> None:
+    """It was sent all the same, and its answer came to nobody."""
+
+    async def story() -> None:
+        places = Places(Bound(running=1, waiting=9), seconds=LONG_SECONDS, kept_seconds=LONG_SECONDS)
+        busy = Busy(places)
+        with deadline.within(LONG_SECONDS - 1):
+            await busy.begin("one")  # a free place needs no wait
+            late = await busy.begin("one")
+        with pytest.raises(NoPlace):
+            await late
+        patient = await busy.begin("one")  # without a deadline
+        await busy.end()
+        await patient
+        assert len(busy.order) == 2
 
     asyncio.run(story())
 

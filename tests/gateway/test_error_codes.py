@@ -138,7 +138,7 @@ def test_deals_system_disabled(shop: Shop) -> None:
     )
     response = shop.post(CREATE, json=shop.body())
     assert_refused(response, "DEALS_SYSTEM_DISABLED")
-    assert response.headers["Retry-After"] == "5"
+    assert 5 <= int(response.headers["Retry-After"]) <= 10
 
 
 def test_no_available_requisites(desk: Desk) -> None:
@@ -161,7 +161,7 @@ def test_no_available_requisites_for_an_amount_that_no_account_can_take(desk: De
     )
     response = shop.post(CREATE, json=shop.body(amount="499.00"))
     assert assert_refused(response, "NO_AVAILABLE_REQUISITES")["details"] == {}  # the cause is for operators
-    assert response.headers["Retry-After"] == "5"
+    assert 5 <= int(response.headers["Retry-After"]) <= 10
     assert shop.create(amount="499.01")
 
 
@@ -235,7 +235,7 @@ def test_rates_unavailable(desk: Desk) -> None:
     _store_rate(desk, currency, age="11 minutes")
     response = desk.shop(currency).get("/api/v1/currencies")
     assert_refused(response, "RATES_UNAVAILABLE")
-    assert response.headers["Retry-After"] == "5"
+    assert 5 <= int(response.headers["Retry-After"]) <= 10
 
 
 def test_rates_invalid(desk: Desk) -> None:
@@ -337,7 +337,7 @@ def test_db_unavailable(stack: Stack, shop: Shop, tmp_path: Path) -> None:
     with gateway_process(there, tmp_path / "gateway.log") as url:
         response = requests.get(f"{url}/api/v1/invoices", headers={"X-Api-Key": shop.api_key}, timeout=10)
         assert_refused(response, "DB_UNAVAILABLE")
-        assert response.headers["Retry-After"] == "5"
+        assert 5 <= int(response.headers["Retry-After"]) <= 10
 
 
 def test_every_documented_code_has_a_test_here() -> None:

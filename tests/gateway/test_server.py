@@ -299,7 +299,7 @@ def test_without_any_service_every_answer_is_the_temporary_error(tmp_path: Path)
         page = requests.get(f"{url}/pay/0192f0c1-2345-7abc-8def-0123456789ab", timeout=10)
         assert page.status_code == 503
         assert page.headers["Content-Type"].startswith("text/html")
-        assert page.headers["Retry-After"] == "5"
+        assert 5 <= int(page.headers["Retry-After"]) <= 10
 
 
 def test_every_line_of_the_log_is_json(tmp_path: Path) -> None:

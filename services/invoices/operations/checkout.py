@@ -91,9 +91,9 @@ def get_checkout(deps: Deps, *, invoice_id: str, choosing: bool = False) -> Chec
     return Checkout(view, storefront.merchant, offers, refused, requisite, _case(deps, view), now)
 
 
-def missing_invoices(deps: Deps, *, invoice_ids: Sequence[str]) -> Sequence[UUID]:
+def find_missing_invoices(deps: Deps, *, invoice_ids: Sequence[str]) -> Sequence[UUID]:
     """Returns those that do not exist. Waits for no other service. Raises INVOICE_NOT_FOUND for text that is no id."""
-    return invoices.missing(deps.db, [fields.invoice_id(id) for id in invoice_ids])
+    return opening.missing(deps.db, [fields.invoice_id(id) for id in invoice_ids])
 
 
 def select_payment_method(

@@ -100,9 +100,14 @@ CALLERS: Final[Callers] = {
 # As many calls of each kind may wait as four workers of the gateway send at a time.
 SLOTS: Final = (
     Slots(name="creates", methods=frozenset({"InvoicesService/CreateInvoice"}), waiting=256),
-    Slots(name="reads", methods=frozenset({"InvoicesService/GetInvoice"}), threads=2, waiting=128),
-    # Each for all payments that are new to a worker of the gateway: every customer's first request waits for it.
-    Slots(name="guesses", methods=frozenset({"CheckoutService/FindMissingInvoices"}), threads=1, waiting=8),
+    # The second one is about all payments that are new to a worker of the gateway: every customer's first request waits
+    # for it.
+    Slots(
+        name="reads",
+        methods=frozenset({"InvoicesService/GetInvoice", "CheckoutService/FindMissingInvoices"}),
+        threads=2,
+        waiting=128,
+    ),
     Slots(
         name="customers",
         methods=frozenset({"CheckoutService/CancelCheckout", "CheckoutService/MarkPaid"}),

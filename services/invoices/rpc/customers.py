@@ -43,7 +43,7 @@ class CheckoutServicer(pb_grpc.CheckoutServiceServicer):
     def FindMissingInvoices(
         self, request: pb.FindMissingInvoicesRequest, context: Context
     ) -> pb.FindMissingInvoicesResponse:
-        missing = checkout.missing_invoices(self._deps, invoice_ids=request.invoice_ids)
+        missing = checkout.find_missing_invoices(self._deps, invoice_ids=request.invoice_ids)
         return pb.FindMissingInvoicesResponse(missing_ids=map(str, missing))
 
     def SelectPaymentMethod(

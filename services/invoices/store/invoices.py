@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any, Final
+from typing import Any
 from uuid import UUID
 
 from sqlalchemy import ARRAY, ColumnElement, Connection, Select, Uuid, all_, bindparam, func, select
@@ -204,24 +204,6 @@ def changed_view(tx: Session, invoice_id: UUID) -> InvoiceView | None:
 def invoice_view_by_id(db: Database, invoice_id: UUID) -> InvoiceView | None:
     """Returns the invoice for the payment page, which is read often: outside of any transaction."""
     return db.one_or_none(_VIEW_BY_ID[REFERENCE.is_in(db)], {"id": invoice_id})
-
-
-def _ids(ids: list[UUID]) -> list[UUID]:
-    return ids
-
-
-_MISSING: Final = Prepared(
-    "missing_invoices",
-    "SELECT coalesce(array_agg(asked.id), '{}') FROM unnest(:ids) AS asked (id)"
-    " WHERE NOT EXISTS (SELECT FROM invoices WHERE invoices.id = asked.id)",
-    {"ids": "uuid[]"},
-    _ids,
-)
-
-
-def missing(db: Database, ids: Sequence[UUID]) -> Sequence[UUID]:
-    """Returns the ids without an invoice."""
-    return db.one_or_none(_MISSING, {"ids": list(ids)}) or ()
 
 
 _REQUISITE_BEGINS = _DEAL_BEGINS + len(DEALS.columns)

@@ -1,8 +1,8 @@
 """The statement that opens a deal: it finds a requisite with room and a payment reference that is not in use. And the
-first opening of the payment page.
+payment page: whether there is one, and its first opening.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import asdict
 from datetime import datetime
 from typing import Final
@@ -163,6 +163,25 @@ def open_deal(
 
 
 # -- the page
+
+
+def _ids(ids: list[UUID]) -> list[UUID]:
+    return ids
+
+
+_MISSING: Final = Prepared(
+    "missing_invoices",
+    "SELECT coalesce(array_agg(asked.id), '{}') FROM unnest(:ids) AS asked (id)"
+    " WHERE NOT EXISTS (SELECT FROM invoices WHERE invoices.id = asked.id)",
+    {"ids": "uuid[]"},
+    _ids,
+)
+
+
+def missing(db: Database, ids: Sequence[UUID]) -> Sequence[UUID]:
+    """Returns the ids without an invoice."""
+    return db.one_or_none(_MISSING, {"ids": list(ids)}) or ()
+
 
 PAGE_OPENINGS: Final = NewTable("page_openings")
 # The page doesn't wait for the disk: a crash may lose the openings of its last moments, and a later view notes its own.
