@@ -36,11 +36,9 @@ KNOWN_MAX: Final = 50_000
 MISSING_MAX: Final = 10_000
 MISSING_SECONDS: Final = 10.0
 # The kinds of names, and how many questions about new names of one kind are under way at a time, in all and of one
-# network. The services answer some hundreds of them a second.
+# network. Each about a key is a call; those about payments share two calls at a time (gateway/pay/existing.py).
 KEYS: Final = "keys"
 PAYMENTS: Final = "payments"
-#
-# Each about a key is a call. Those about payments share two calls at a time (gateway/pay/existing.py).
 NEW_IN_ALL: Final = {KEYS: Bound(running=2, waiting=1000), PAYMENTS: Bound(running=64, waiting=1000)}
 NEW_OF_ONE: Final = {KEYS: Bound(running=2, waiting=100), PAYMENTS: Bound(running=64, waiting=100)}
 NEW_SECONDS: Final = 4.0
