@@ -34,6 +34,7 @@ COLUMNS: Final = {
     "marked_seconds": "no mark, s",
     "confirmed_seconds": "no confirm, s",
     "failing_seconds": "failing for, s",
+    "late_seconds": "after gap (< 15), s",
     "in_step_seconds": "in step, s",
     "settled_seconds": "settled, s",
     "purchases": "purchases",

@@ -64,7 +64,21 @@ def never_again(found: Sequence[Call], *, since_seconds: float) -> list[str]:
 
 def failing_seconds(found: Sequence[Call], *, since_seconds: float) -> float:
     """Returns the time from `since_seconds` until the last failed call ended; 0 when none failed."""
-    return max((call.ended - since_seconds for call in found if call.failed), default=0.0)
+    return max(
+        (call.ended - since_seconds for call in found if call.failed and call.ended > since_seconds),
+        default=0.0,
+    )
+
+
+def late_seconds(found: Sequence[Call], *, since_seconds: float) -> float:
+    """Returns the time from the end of the gap until the last failed call ended; 0 when none failed after it.
+
+    The gap is the longest time without any call of KINDS that was done, from the last one before `since_seconds` on.
+    """
+    ends = [call.ended for call in found if call.what in KINDS and call.well]
+    gaps = [(later - sooner, later) for sooner, later in itertools.pairwise(ends) if later > since_seconds]
+    _, back = max(gaps, default=(0.0, since_seconds))
+    return failing_seconds(found, since_seconds=back)
 
 
 def lost_invoices(seen: Evidence) -> list[str]:

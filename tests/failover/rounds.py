@@ -17,6 +17,7 @@ from tests.failover.figures import (
     KINDS,
     calls,
     failing_seconds,
+    late_seconds,
     longest_gap_seconds,
     lost_deals,
     lost_invoices,
@@ -51,6 +52,7 @@ class Figures:
 
     created, marked, confirmed  the longest time without one
     failing                     from the event to the end of the last call that failed
+    late                        the same from the end of the gap; 15 s is the aim
     in_step                     from the event until three nodes were in step again
     """
 
@@ -59,6 +61,7 @@ class Figures:
     marked_seconds: float
     confirmed_seconds: float
     failing_seconds: float
+    late_seconds: float
     in_step_seconds: float
     settled_seconds: float
     purchases: int
@@ -123,6 +126,7 @@ def run_round(
         marked_seconds=gaps["mark"],
         confirmed_seconds=gaps["confirm"],
         failing_seconds=failing_seconds(made, since_seconds=course.began),
+        late_seconds=late_seconds(made, since_seconds=course.began),
         in_step_seconds=course.in_step - course.began,
         settled_seconds=course.settled_seconds,
         purchases=course.purchases,

@@ -11,6 +11,7 @@ from tests.failover.events import EVENTS
 from tests.failover.figures import (
     calls,
     failing_seconds,
+    late_seconds,
     longest_gap_seconds,
     lost_deals,
     lost_invoices,
@@ -55,6 +56,16 @@ def step(what: str, id: str, *, ended: float = 1, refused: str | None = None) ->
         "ended": ended,
         "refused": refused,
     }
+
+
+def test_failures_are_late_from_the_end_of_the_gap_on() -> None:
+    """The longest time in which nothing was done, whatever it was, after the event at 10."""
+    answers = [created(ended=each) for each in (1, 9, 30, 31, 60)]
+    answers += [created(ended=each, http=503) for each in (5, 20)]
+    done = step("confirm", "deal", ended=45)
+    assert late_seconds(calls(answers, [done]), since_seconds=10) == 0, "failures in the gap are no late ones"
+    refused = step("choose", "invoice", ended=52, refused="DB_UNAVAILABLE")
+    assert late_seconds(calls(answers, [done, refused]), since_seconds=10) == 52 - 30
 
 
 def test_a_gap_is_between_two_that_were_done_and_ends_after_the_event() -> None:
