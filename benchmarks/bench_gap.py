@@ -321,13 +321,8 @@ def _rows(case: Case, seen: Measured) -> Iterator[Row]:
         calls[call.step].append(call)
     for step in STEPS:
         yield from _rows_of_step(f"{case.name}: {step}", calls[step], seen)
-    unfinished = seen.begun - seen.confirmed
-    yield Row(
-        f"{case.name}: purchases not confirmed in the end",
-        f"{unfinished} of {seen.begun}",
-        "0",
-        met=not unfinished,
-    )
+    left = seen.begun - seen.confirmed
+    yield Row(f"{case.name}: purchases not confirmed", f"{left} of {seen.begun}", "0", met=not left)
     yield Row(f"{case.name}: PostgreSQL away", f"{seen.back - seen.away:.1f} s")
     yield Row(f"{case.name}: load average", f"{seen.busy:.1f}")
 

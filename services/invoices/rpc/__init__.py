@@ -100,13 +100,12 @@ CALLERS: Final[Callers] = {
 # As many calls of each kind may wait as four workers of the gateway send at a time.
 SLOTS: Final = (
     Slots(name="creates", methods=frozenset({"InvoicesService/CreateInvoice"}), waiting=256),
-    # The second one is about all payments that are new to a worker of the gateway: every customer's first request waits
-    # for it.
+    # FindMissingInvoices is about all payments that are new to a worker of the gateway.
     Slots(
         name="reads",
         methods=frozenset({"InvoicesService/GetInvoice", "CheckoutService/FindMissingInvoices"}),
         threads=2,
-        waiting=128,
+        waiting=136,
     ),
     Slots(
         name="customers",
