@@ -5,12 +5,11 @@ import re
 import pytest
 
 from cli.commands import merchants as merchants_cli
-from gateway.walls.calls import CHOICES_WAIT_SECONDS
+from gateway.walls.calls import CALL_SECONDS, KINDS, WAIT_SECONDS
 from kit.rpc import values
 from kit.rpc.errors import Refused
 from kit.rpc.find import FOUND_MOST_ROWS
 from kit.web.exchange import REQUEST_SECONDS
-from services.invoices.clients import CHOICE_SECONDS
 from services.merchants.operations.fields import parse_method_codes
 from services.merchants.operations.merchants import MERCHANTS_PER_PAGE
 from tools.protolint import PROTOS, compile_protos
@@ -65,5 +64,6 @@ def test_merchants_are_allowed_no_method_that_cannot_be_set(code: str) -> None:
         parse_method_codes([code])
 
 
-def test_a_choice_that_waited_for_its_place_can_still_wait_for_catalog() -> None:
-    assert CHOICES_WAIT_SECONDS + CHOICE_SECONDS <= REQUEST_SECONDS
+def test_a_call_that_has_waited_for_its_place_still_has_time_in_its_request() -> None:
+    assert WAIT_SECONDS + CALL_SECONDS <= REQUEST_SECONDS
+    assert all(kind.seconds + CALL_SECONDS <= REQUEST_SECONDS for kind in KINDS)
