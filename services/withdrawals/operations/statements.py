@@ -9,6 +9,7 @@ from uuid import UUID
 from sqlalchemy.orm import Session
 
 from kit.rpc import values
+from kit.rpc.errors import Refused
 from services.withdrawals.domain import Held, references_of
 from services.withdrawals.store import checks, other_days, statements
 from services.withdrawals.store.other_days import Crossing
@@ -65,6 +66,8 @@ def list_transfers(
         span = _span(created_from, created_before)
         accounts = None if merchant is None else statements.accounts_of(tx, merchant)
         if after_id is not None:
+            if merchant is not None and accounts is None:  # it has no transfer, so this one is another's
+                raise _no_such_transfer()
             span = Span(_place(tx, after_id, accounts), span.before)
         if references is not None:
             found = statements.of_references(tx, references, span, limit=limit)
@@ -119,8 +122,12 @@ def _span(created_from: datetime | None, created_before: datetime | None) -> Spa
 def _place(tx: Session, transfer_id: UUID, accounts: MerchantAccounts | None) -> Place:
     place = statements.place_of(tx, transfer_id, accounts)
     if place is None:
-        raise values.invalid("after_transfer_id", "No transfer has this id")
+        raise _no_such_transfer()
     return place
+
+
+def _no_such_transfer() -> Refused:
+    return values.invalid("after_transfer_id", "No transfer has this id")
 
 
 def _held_after(tx: Session, transfer: TransferView) -> Held:

@@ -6,7 +6,6 @@
 """
 
 from collections.abc import Mapping
-from operator import attrgetter
 from typing import Final
 
 import grpc
@@ -17,7 +16,7 @@ from kit.rpc import approvals, audit, books, find, parked, queues, status
 from kit.rpc.approvals import Approvable
 from kit.rpc.callers import ALL, Callers
 from kit.rpc.permissions import OF_NONE, OF_OBJECT, READERS, Permissions, machine, members, staff
-from kit.rpc.slots import Share, Slots, lists, proofs
+from kit.rpc.slots import Slots, lists, proofs
 from services.withdrawals import workers
 from services.withdrawals.operations import stepping
 from services.withdrawals.rpc.servicer import WithdrawalsServicer
@@ -89,9 +88,12 @@ SLOTS: Final = (
                 "WithdrawalsService/CompleteWithdrawal",
                 "WithdrawalsService/CreateWithdrawal",
                 "WithdrawalsService/FailWithdrawal",
+                "WithdrawalsService/GetBalance",
+                "WithdrawalsService/GetStatement",
                 "WithdrawalsService/GetWithdrawalStory",
                 "WithdrawalsService/ListAddresses",
                 "WithdrawalsService/ListAllWithdrawals",
+                "WithdrawalsService/ListTransfers",
                 "WithdrawalsService/ListWithdrawalMethods",
                 "WithdrawalsService/ProcessWithdrawal",
                 "WithdrawalsService/RemoveAddress",
@@ -100,23 +102,7 @@ SLOTS: Final = (
             }
         )
         | approvals.METHODS,
-        threads=2,
-    ),
-    # Each member's start page has the balance, and a statement takes time: they hold up no payout, and merchants take
-    # turns.
-    Slots(
-        name="statements",
-        methods=frozenset(
-            {
-                "WithdrawalsService/GetBalance",
-                "WithdrawalsService/GetStatement",
-                "WithdrawalsService/ListTransfers",
-            }
-        ),
-        threads=16,
-        waiting=64,
-        owner=attrgetter("merchant_id"),
-        share=Share(working=1, waiting=7, wait_seconds=3, in_all=1),
+        threads=3,
     ),
     proofs("WithdrawalsService/CheckLedger", "WithdrawalsService/ListCredits"),
 )
