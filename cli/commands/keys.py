@@ -29,8 +29,14 @@ def create(
 def list_all(merchant_id: ids.MerchantId, *, as_json: Json = False) -> None:
     """List a merchant's keys, newest first, without the keys themselves."""
     answer = connection.merchants().ListApiKeys(pb.ListApiKeysRequest(merchant_id=merchant_id))
-    columns = ("key_id", "name", "hint", "active", "created_at", "deactivated_at")
-    stacks = (("key_id",), ("name", "hint"), ("active",), ("created_at", "deactivated_at"))
+    columns = (
+        *("key_id", "name", "hint", "active", "last_used_at"),
+        *("replaced_by_key_id", "created_at", "deactivated_at"),
+    )
+    stacks = (
+        *(("key_id",), ("name", "hint"), ("active", "replaced_by_key_id"), ("last_used_at",)),
+        ("created_at", "deactivated_at"),
+    )
     rows = [output.plain(key) for key in answer.keys]
     if not as_json:
         short_ids = output.shortened(row["key_id"] for row in rows)

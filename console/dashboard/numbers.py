@@ -17,11 +17,14 @@ from console.calls import or_none
 from console.exchange import Request
 from console.page import Page
 from console.ui import charts
+from console.words.keys import idle_words
 from fiatgate.invoices.v1 import invoices_pb2
+from fiatgate.merchants.v1 import merchants_pb2
 from fiatgate.webhooks.v1 import webhooks_pb2
 from fiatgate.withdrawals.v1 import withdrawals_pb2
 from kit.base.clock import SystemClock
 from kit.base.money import percent_text, usdt_text
+from kit.rpc.errors import Refused
 
 DAYS: Final = 30
 AT_MOST: Final = 20
@@ -56,17 +59,21 @@ async def numbers_of(page: Page, req: Request) -> Mapping[str, Any]:
     merchant_id = req.exchange.signed_in.merchant_id
     today = _CLOCK.now().date()
     reads_balance = page.may(req, "finance", "viewer")
-    balance, book, month, dead, failing = await asyncio.gather(
+    reads_keys = page.may(req, "developer")
+    balance, book, month, dead, failing, keys = await asyncio.gather(
         _balance(page, merchant_id) if reads_balance else _nothing(),
         _book(page, merchant_id) if reads_balance else _nothing(),
         or_none(page.deps.reports.GetReport(_report(merchant_id, today))),
         or_none(page.deps.webhooks.ListEvents(_given_up(merchant_id))),
         or_none(page.deps.webhooks.ListEvents(_failing(merchant_id))),
+        _keys(page, merchant_id) if reads_keys else _nothing(),
     )
     days = days_of(month.rows) if month else []
     asked: dict[str, list[object]] = {"invoices": [month], "webhooks": [dead, failing]}
     if reads_balance:
         asked["withdrawals"] = [balance, book]
+    if reads_keys:
+        asked["merchants"] = [keys]
     return {
         "balance": balance,
         "new_addresses": [each for each in book.addresses if each.waits] if book else [],
@@ -76,6 +83,7 @@ async def numbers_of(page: Page, req: Request) -> Mapping[str, Any]:
         "charts": charts_of(days, today) if days else [],
         "dead": _number(dead),
         "failing": _number(failing),
+        "idle_keys": _idle(keys.keys) if keys else [],
         "away": away_of(asked),
     }
 
@@ -97,6 +105,22 @@ async def _balance(page: Page, merchant_id: str) -> withdrawals_pb2.GetBalanceRe
 async def _book(page: Page, merchant_id: str) -> withdrawals_pb2.ListAddressesResponse | None:
     request = withdrawals_pb2.ListAddressesRequest(merchant_id=merchant_id)
     return await or_none(page.deps.withdrawals.ListAddresses(request))
+
+
+async def _keys(page: Page, merchant_id: str) -> merchants_pb2.ListApiKeysResponse | None:
+    request = merchants_pb2.ListApiKeysRequest(merchant_id=merchant_id)
+    try:
+        return await or_none(page.deps.merchants.ListApiKeys(request))
+    except Refused as refused:  # accounts may know a member of a merchant that is not made yet
+        if refused.reason != "MERCHANT_NOT_FOUND":
+            raise
+        return merchants_pb2.ListApiKeysResponse()
+
+
+def _idle(keys: Sequence[merchants_pb2.ApiKey]) -> list[tuple[merchants_pb2.ApiKey, str]]:
+    """Returns the active keys that no program seems to need, each with the reason."""
+    now = _CLOCK.now()
+    return [(key, words) for key in keys if (words := idle_words(key, now))]
 
 
 def _report(merchant_id: str, today: date) -> invoices_pb2.GetReportRequest:

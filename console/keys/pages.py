@@ -10,13 +10,16 @@ import falcon.asgi
 from console.exchange import Request
 from console.file_page import FilePage, Lines
 from console.ui.values import iso
+from console.words.keys import idle_words, is_in_use
 from fiatgate.merchants.v1 import merchants_pb2 as pb
+from kit.base.clock import SystemClock
 from kit.rpc.errors import Refused
 
 NAME_MAX_CHARACTERS: Final = 256
 """More than merchants takes: its refusal names the bound."""
 
 
+_CLOCK: Final = SystemClock()
 MADE_MEANWHILE: Final = (
     "No key was made now: since this form was opened, one was made, and it is in the list. If it is yours and you have "
     "not copied it, deactivate it and make another one."
@@ -34,7 +37,10 @@ class KeysPage(FilePage):
     base: ClassVar[str] = "/keys"
     frame: ClassVar[str] = "keys-page"
     csv_name = "keys"
-    columns = ("key_id", "name", "begins_with", "state", "created_at", "deactivated_at")
+    columns = (
+        *("key_id", "name", "begins_with", "state", "created_at", "deactivated_at"),
+        *("last_used_at", "replaced_by_key_id"),
+    )
 
     async def on_get(self, req: Request, resp: falcon.asgi.Response, merchant_id: str = "") -> None:
         await self._show(req, resp, merchant_id)
@@ -45,7 +51,8 @@ class KeysPage(FilePage):
         yield [
             (
                 *(key.key_id, key.name, key.hint, "active" if key.active else "deactivated"),
-                *(iso(key.created_at), iso(key.deactivated_at)),
+                *(iso(key.created_at), iso(key.deactivated_at), iso(key.last_used_at)),
+                key.replaced_by_key_id,
             )
             for key in await self._keys(self._merchant_id(req, params.get("merchant_id", "")))
         ]
@@ -69,17 +76,30 @@ class KeysPage(FilePage):
 
         The form names the newest key that it was made beside, so a reload of the answer makes no second key.
         """
+        await self._make(req, resp, merchant_id)
+
+    async def on_post_rotate(
+        self, req: Request, resp: falcon.asgi.Response, key_id: str, merchant_id: str = ""
+    ) -> None:
+        """Makes a key that is to replace this one, which works on."""
+        await self._make(req, resp, merchant_id, replaces=key_id)
+
+    async def _make(
+        self, req: Request, resp: falcon.asgi.Response, merchant_id: str, *, replaces: str = ""
+    ) -> None:
         merchant_id = self._merchant_id(req, merchant_id)
         form = await self.form(req)
         name = form.line("name", most=NAME_MAX_CHARACTERS)
         newest = form.line("newest_key_id", most=64)
+        request = pb.CreateApiKeyRequest(merchant_id=merchant_id, name=name, newest_key_id=newest)
+        if replaces:
+            request.replaces_key_id = replaces
         try:
-            request = pb.CreateApiKeyRequest(merchant_id=merchant_id, name=name, newest_key_id=newest)
             made = await self.deps.merchants.CreateApiKey(request)
         except Refused as refused:
-            if refused.reason not in ("VALIDATION_ERROR", "EDIT_CONFLICT"):
+            if refused.reason not in ("VALIDATION_ERROR", "EDIT_CONFLICT", "API_KEY_NOT_FOUND"):
                 raise
-            await self._show(req, resp, merchant_id, refused=refused, name=name)
+            await self._show(req, resp, merchant_id, refused=refused, name="" if replaces else name)
             return
         merchant = await self._merchant(merchant_id)
         self.show(
@@ -91,12 +111,20 @@ class KeysPage(FilePage):
             merchant=merchant,
             made=made,
             name=name,
+            replaces=bool(replaces),
         )
 
     async def on_post_deactivate(
         self, req: Request, resp: falcon.asgi.Response, key_id: str, merchant_id: str = ""
     ) -> None:
-        await self.form(req)
+        """Deactivates a key; one that is in use, only after a second question."""
+        form = await self.form(req)
+        if not form.text("although_used"):
+            keys = await self._keys(self._merchant_id(req, merchant_id))
+            used = next((key for key in keys if key.key_id == key_id and key.active), None)
+            if used is not None and is_in_use(used, _CLOCK.now()):
+                await self._show(req, resp, merchant_id, used=used)
+                return
         request = pb.DeactivateApiKeyRequest(key_id=key_id)
         path = self.base.format(merchant_id=merchant_id)
         change = self.deps.merchants.DeactivateApiKey(request)
@@ -110,7 +138,9 @@ class KeysPage(FilePage):
         *,
         refused: Refused | None = None,
         name: str = "",
+        used: pb.ApiKey | None = None,
     ) -> None:
+        """Shows the keys; `used` is one that is asked about again before it is deactivated."""
         merchant_id = self._merchant_id(req, merchant_id)
         merchant = await self._merchant(merchant_id)
         keys = await self._keys(merchant_id)
@@ -128,6 +158,8 @@ class KeysPage(FilePage):
             keys=keys,
             active=sum(key.active for key in keys),
             name=name,
+            used=used,
+            idle={key.key_id: idle_words(key, _CLOCK.now()) for key in keys},
             newest=max((key.key_id for key in keys), default=""),
             csv=self.file(req),
             **values,

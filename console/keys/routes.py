@@ -24,3 +24,4 @@ def add_to(app: App, deps: Deps) -> None:
     keys = KeysPage(deps) if deps.surface.has_merchants else DeskKeysPage(deps)
     keys.add_to(app, keys.base)
     app.add_route(f"{keys.base}/{{key_id}}/deactivate", keys, suffix="deactivate")
+    app.add_route(f"{keys.base}/{{key_id}}/rotate", keys, suffix="rotate")

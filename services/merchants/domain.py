@@ -48,7 +48,11 @@ class Category:
 
 @dataclass(frozen=True, slots=True)
 class ApiKey:
-    """An API key without the key itself; active while `deactivated_at` is None."""
+    """An API key without the key itself; active while `deactivated_at` is None.
+
+    last_used_at  up to some minutes too old; None: no use was noted
+    replaced_by   the key that its owner made to replace it
+    """
 
     id: UUID
     merchant_id: UUID
@@ -56,6 +60,8 @@ class ApiKey:
     hint: str
     created_at: datetime
     deactivated_at: datetime | None
+    last_used_at: datetime | None = None
+    replaced_by: UUID | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """The one place that builds the service from its parts."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from kit.base.clock import Clock, SystemClock
 from kit.base.vault import Vault
@@ -8,6 +8,7 @@ from kit.db.database import Database
 from services.merchants.config import MerchantsSettings
 from services.merchants.credentials import ApiKeyHasher
 from services.merchants.store import keys
+from services.merchants.store.uses import KeyUses
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -16,6 +17,7 @@ class Deps:
 
     vault   encrypts the signing secrets
     hasher  makes the value under which an API key is found
+    uses    writes the last use of each key
     """
 
     settings: MerchantsSettings
@@ -23,6 +25,7 @@ class Deps:
     clock: Clock
     vault: Vault
     hasher: ApiKeyHasher
+    uses: KeyUses = field(default_factory=KeyUses)
 
 
 def wire(settings: MerchantsSettings, *, clock: Clock | None = None) -> Deps:

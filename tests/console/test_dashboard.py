@@ -9,11 +9,13 @@ import json
 import re
 import shlex
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from decimal import Decimal
 from html import unescape
 from typing import Any, Final
 
+import psycopg2
 import pytest
 import requests
 from playwright.sync_api import expect
@@ -440,7 +442,7 @@ def test_a_key_is_made_after_a_step_up_shown_once_and_deactivated(
         "UPDATE sessions SET stepped_up_at = NULL WHERE person_id = (SELECT id FROM people WHERE email = %s)",
         developer.email,
     )
-    (newest,) = re.findall(r'name="newest_key_id" value="([^"]*)"', developer.get("/keys").text)
+    *_, newest = re.findall(r'name="newest_key_id" value="([^"]*)"', developer.get("/keys").text)
     form = {"name": "till <3>", "newest_key_id": newest}
     assert "Confirm that it is you" in developer.post("/keys", form).text
     house.step_up(developer)
@@ -461,10 +463,66 @@ def test_a_key_is_made_after_a_step_up_shown_once_and_deactivated(
     nothing = f"/keys/{new_id()}/deactivate"
     found, missing = developer.post(theirs), developer.post(nothing)
     assert (found.status_code, words_of(found.text, "")) == (missing.status_code, words_of(missing.text, ""))
-    assert "The key is deactivated" in developer.post(deactivate).text
+    # A program used it a moment ago: the page asks once more.
+    asked = developer.post(deactivate).text
+    assert "Deactivate it anyway?" in asked
+    assert requests.get(address, headers=headers, timeout=HTTP_SECONDS).status_code == 200
+    assert "The key is deactivated" in developer.post(deactivate, {"although_used": "on"}).text
     gone = requests.get(address, headers=headers, timeout=HTTP_SECONDS)
     assert gone.status_code == 403
     assert market.members["finance"].post("/keys", form).status_code == 403
+
+
+def test_a_key_is_replaced_while_both_work_and_says_when_it_was_used(
+    market: Market, house: House, open_page: Open
+) -> None:
+    developer, stranger = market.members["developer"], market.stranger
+    house.step_up(developer)
+    *_, newest = re.findall(r'name="newest_key_id" value="([^"]*)"', developer.get("/keys").text)
+    made = developer.post("/keys", {"name": "rotated", "newest_key_id": newest})
+    old, _ = re.findall(r'readonly value="([^"]+)"', made.text)
+    listed = developer.get("/keys").text
+    *_, newest = re.findall(r'name="newest_key_id" value="([^"]*)"', listed)
+
+    def row() -> dict[str, str]:
+        lines = csv.DictReader(io.StringIO(developer.get("/keys.csv").text))
+        return next(line for line in lines if line["key_id"] == newest)
+
+    assert (row()["name"], row()["last_used_at"]) == ("rotated", "")
+    address = f"{market.shop.url}/api/v1/invoices"
+    assert requests.get(address, headers={"X-Api-Key": old}, timeout=HTTP_SECONDS).status_code == 200
+    assert row()["last_used_at"] > "2020"
+    for theirs in (newest, str(new_id())):
+        house.step_up(stranger)
+        *_, known = re.findall(r'name="newest_key_id" value="([^"]*)"', stranger.get("/keys").text)
+        refused = stranger.post(f"/keys/{theirs}/rotate", {"newest_key_id": known})
+        assert (refused.status_code, "There is no such key." in refused.text) == (422, True)
+    answer = developer.post(f"/keys/{newest}/rotate", {"name": "rotated", "newest_key_id": newest})
+    assert "The old key works on." in answer.text
+    fresh, _ = re.findall(r'readonly value="([^"]+)"', answer.text)
+    for key in (old, fresh):
+        assert requests.get(address, headers={"X-Api-Key": key}, timeout=HTTP_SECONDS).status_code == 200
+    assert row()["replaced_by_key_id"]
+    listed = developer.get("/keys").text
+    assert "being replaced" in listed
+    assert f"/keys/{newest}/rotate" not in listed
+    assert "was replaced and no use" not in listed
+    # A day later the page says that it can go, and the start page too.
+    with (
+        closing(psycopg2.connect(market.desk.stack.superuser_url("merchants"))) as connection,
+        connection,
+        connection.cursor() as cursor,
+    ):
+        cursor.execute(
+            "UPDATE api_keys SET last_used_at = now() - interval '25 hours' WHERE id = %s", (newest,)
+        )
+    for page in ("/keys", "/"):
+        assert "It was replaced and no use was noted for a day" in developer.get(page).text
+    assert "An API key" not in market.members["viewer"].get("/").text
+    browser = with_cookies(open_page(), developer)
+    browser.goto(f"{house.dashboard}/keys")
+    looks_right(browser, "dashboard-keys-rotated")
+    assert "The key is deactivated" in developer.post(f"/keys/{newest}/deactivate").text
 
 
 # -- another merchant

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from datetime import datetime
 from decimal import Decimal
 from functools import partial
 
@@ -16,6 +17,8 @@ from services.merchants.config import MerchantsSettings
 from services.merchants.domain import Merchant, MerchantStatus
 from services.merchants.operations import api_keys, categories, merchants, owners
 from services.merchants.operations.merchants import MerchantOptions
+from services.merchants.store import keys
+from services.merchants.store.uses import NOTED_EVERY, KeyUses
 from services.merchants.wiring import Deps
 from tests.merchants.conftest import Shop
 from tests.support.clock import ManualClock
@@ -41,6 +44,53 @@ def authenticated(deps: Deps, shop: Shop) -> Merchant:
 
 
 # -- authenticate
+
+
+def last_use(deps: Deps, shop: Shop) -> datetime | None:
+    return api_keys.list_api_keys(deps, merchant_id=shop.merchant_id)[-1].last_used_at
+
+
+def test_the_last_use_of_a_key_is_written_once_in_some_minutes(
+    deps: Deps, shop: Shop, clock: ManualClock
+) -> None:
+    """Every request of a program authenticates: it must not write for each."""
+    assert last_use(deps, shop) is None
+    first = clock.now()
+    authenticated(deps, shop)
+    clock.advance(seconds=NOTED_EVERY.total_seconds() - 1)
+    authenticated(deps, shop)
+    another_process = replace(deps, uses=KeyUses())
+    authenticated(another_process, shop)
+    assert last_use(deps, shop) == first
+    clock.advance(seconds=2)
+    authenticated(another_process, shop)
+    authenticated(deps, shop)
+    assert last_use(deps, shop) == clock.now()
+
+
+def test_a_use_is_forgotten_while_its_row_is_locked_and_no_call_waits(deps: Deps, shop: Shop) -> None:
+    with deps.db.transaction() as tx:
+        keys.api_key_to_change(tx, shop.key.key_id)
+        authenticated(deps, shop)
+    assert last_use(deps, shop) is None
+
+
+def test_a_key_that_is_replaced_works_on_and_names_the_new_one(deps: Deps, shop: Shop) -> None:
+    old = str(shop.key.key_id)
+    new = api_keys.create_api_key(deps, merchant_id=shop.merchant_id, replaces_key_id=old)
+    assert authenticated(deps, shop)
+    listed = {each.id: each for each in api_keys.list_api_keys(deps, merchant_id=shop.merchant_id)}
+    assert (listed[shop.key.key_id].replaced_by, listed[new.key_id].replaced_by) == (new.key_id, None)
+    api_keys.deactivate_api_key(deps, key_id=old)
+    for wrong in (old, str(new_id()), "x"):
+        assert (
+            reason_of(
+                lambda wrong=wrong: api_keys.create_api_key(  # type: ignore[misc]  # mypy knows no defaults of lambdas
+                    deps, merchant_id=shop.merchant_id, replaces_key_id=wrong
+                )
+            )
+            == "API_KEY_NOT_FOUND"
+        )
 
 
 def test_a_key_tells_its_merchant_and_itself(deps: Deps, shop: Shop) -> None:

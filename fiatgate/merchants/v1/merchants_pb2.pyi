@@ -199,6 +199,8 @@ class ApiKey(_message.Message):
     ACTIVE_FIELD_NUMBER: _builtins.int
     CREATED_AT_FIELD_NUMBER: _builtins.int
     DEACTIVATED_AT_FIELD_NUMBER: _builtins.int
+    LAST_USED_AT_FIELD_NUMBER: _builtins.int
+    REPLACED_BY_KEY_ID_FIELD_NUMBER: _builtins.int
     key_id: _builtins.str
     """UUID; not the key itself."""
     merchant_id: _builtins.str
@@ -207,10 +209,16 @@ class ApiKey(_message.Message):
     hint: _builtins.str
     """The first characters of the key, enough to recognise it: "fg_3kX9"."""
     active: _builtins.bool
+    replaced_by_key_id: _builtins.str
+    """The key that was made to replace it; this one works until it is deactivated."""
     @_builtins.property
     def created_at(self) -> _timestamp_pb2.Timestamp: ...
     @_builtins.property
     def deactivated_at(self) -> _timestamp_pb2.Timestamp: ...
+    @_builtins.property
+    def last_used_at(self) -> _timestamp_pb2.Timestamp:
+        """Up to five minutes too old. Null: no use was noted."""
+
     def __init__(
         self,
         *,
@@ -221,14 +229,25 @@ class ApiKey(_message.Message):
         active: _builtins.bool = ...,
         created_at: _timestamp_pb2.Timestamp | None = ...,
         deactivated_at: _timestamp_pb2.Timestamp | None = ...,
+        last_used_at: _timestamp_pb2.Timestamp | None = ...,
+        replaced_by_key_id: _builtins.str | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_deactivated_at", b"_deactivated_at", "created_at", b"created_at", "deactivated_at", b"deactivated_at"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_deactivated_at", b"_deactivated_at", "_last_used_at", b"_last_used_at", "_replaced_by_key_id", b"_replaced_by_key_id", "created_at", b"created_at", "deactivated_at", b"deactivated_at", "last_used_at", b"last_used_at", "replaced_by_key_id", b"replaced_by_key_id"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_deactivated_at", b"_deactivated_at", "active", b"active", "created_at", b"created_at", "deactivated_at", b"deactivated_at", "hint", b"hint", "key_id", b"key_id", "merchant_id", b"merchant_id", "name", b"name"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_deactivated_at", b"_deactivated_at", "_last_used_at", b"_last_used_at", "_replaced_by_key_id", b"_replaced_by_key_id", "active", b"active", "created_at", b"created_at", "deactivated_at", b"deactivated_at", "hint", b"hint", "key_id", b"key_id", "last_used_at", b"last_used_at", "merchant_id", b"merchant_id", "name", b"name", "replaced_by_key_id", b"replaced_by_key_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__deactivated_at: _TypeAlias = _typing.Literal["deactivated_at"]  # noqa: Y015
     _WhichOneofArgType__deactivated_at: _TypeAlias = _typing.Literal["_deactivated_at", b"_deactivated_at"]  # noqa: Y015
+    _WhichOneofReturnType__last_used_at: _TypeAlias = _typing.Literal["last_used_at"]  # noqa: Y015
+    _WhichOneofArgType__last_used_at: _TypeAlias = _typing.Literal["_last_used_at", b"_last_used_at"]  # noqa: Y015
+    _WhichOneofReturnType__replaced_by_key_id: _TypeAlias = _typing.Literal["replaced_by_key_id"]  # noqa: Y015
+    _WhichOneofArgType__replaced_by_key_id: _TypeAlias = _typing.Literal["_replaced_by_key_id", b"_replaced_by_key_id"]  # noqa: Y015
+    @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__deactivated_at) -> _WhichOneofReturnType__deactivated_at | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__last_used_at) -> _WhichOneofReturnType__last_used_at | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__replaced_by_key_id) -> _WhichOneofReturnType__replaced_by_key_id | None: ...
 
 Global___ApiKey: _TypeAlias = ApiKey  # noqa: Y015
 
@@ -1349,6 +1368,7 @@ class CreateApiKeyRequest(_message.Message):
     MERCHANT_ID_FIELD_NUMBER: _builtins.int
     NAME_FIELD_NUMBER: _builtins.int
     NEWEST_KEY_ID_FIELD_NUMBER: _builtins.int
+    REPLACES_KEY_ID_FIELD_NUMBER: _builtins.int
     merchant_id: _builtins.str
     name: _builtins.str
     """At most 64 characters."""
@@ -1356,20 +1376,28 @@ class CreateApiKeyRequest(_message.Message):
     """The merchant's newest key that the caller knows; empty: it knows none. When there is a newer one the call is refused
     with EDIT_CONFLICT, so a form that is sent twice makes one key. Without the field nothing is compared.
     """
+    replaces_key_id: _builtins.str
+    """An active key of the merchant that the new one is to replace; it works on. Null: none."""
     def __init__(
         self,
         *,
         merchant_id: _builtins.str = ...,
         name: _builtins.str = ...,
         newest_key_id: _builtins.str | None = ...,
+        replaces_key_id: _builtins.str | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_newest_key_id", b"_newest_key_id", "newest_key_id", b"newest_key_id"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_newest_key_id", b"_newest_key_id", "_replaces_key_id", b"_replaces_key_id", "newest_key_id", b"newest_key_id", "replaces_key_id", b"replaces_key_id"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_newest_key_id", b"_newest_key_id", "merchant_id", b"merchant_id", "name", b"name", "newest_key_id", b"newest_key_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_newest_key_id", b"_newest_key_id", "_replaces_key_id", b"_replaces_key_id", "merchant_id", b"merchant_id", "name", b"name", "newest_key_id", b"newest_key_id", "replaces_key_id", b"replaces_key_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__newest_key_id: _TypeAlias = _typing.Literal["newest_key_id"]  # noqa: Y015
     _WhichOneofArgType__newest_key_id: _TypeAlias = _typing.Literal["_newest_key_id", b"_newest_key_id"]  # noqa: Y015
+    _WhichOneofReturnType__replaces_key_id: _TypeAlias = _typing.Literal["replaces_key_id"]  # noqa: Y015
+    _WhichOneofArgType__replaces_key_id: _TypeAlias = _typing.Literal["_replaces_key_id", b"_replaces_key_id"]  # noqa: Y015
+    @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__newest_key_id) -> _WhichOneofReturnType__newest_key_id | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__replaces_key_id) -> _WhichOneofReturnType__replaces_key_id | None: ...
 
 Global___CreateApiKeyRequest: _TypeAlias = CreateApiKeyRequest  # noqa: Y015
 

@@ -260,7 +260,7 @@ class MerchantsServiceServicer:
 
     def CreateApiKey(self, request, context):
         """Makes a key and its signing secret; only this answer ever shows the two.
-        Reason: MERCHANT_NOT_FOUND.
+        Reasons: MERCHANT_NOT_FOUND, API_KEY_NOT_FOUND, EDIT_CONFLICT.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -13,7 +13,7 @@ RIGHTS: Mapping[str, str] = {
     " success_url, fail_url, allowed_currencies, allowed_methods, colour, logo_url, logo, frame_origins)",
     "logos": "SELECT, INSERT",
     "categories": "SELECT, INSERT, UPDATE (commission, updated_at)",
-    "api_keys": "SELECT, INSERT, UPDATE (sealed_secret, deactivated_at)",
+    "api_keys": "SELECT, INSERT, UPDATE (sealed_secret, deactivated_at, last_used_at, replaced_by)",
     "lookup_key": "SELECT, INSERT, UPDATE (sealed)",
     **ACT_RIGHTS,
 }

@@ -58,16 +58,23 @@ def authenticate(deps: Deps, *, api_key: str) -> KeyHolder:
     reason = domain.obstacle(holder.merchant)
     if reason is not None:
         raise errors.not_admitted(reason)
+    deps.uses.note(deps.db, holder.key_id, at=deps.clock.now())
     return holder
 
 
 def create_api_key(
-    deps: Deps, *, merchant_id: str, name: str = "", newest_key_id: str | None = None
+    deps: Deps,
+    *,
+    merchant_id: str,
+    name: str = "",
+    newest_key_id: str | None = None,
+    replaces_key_id: str | None = None,
 ) -> NewApiKey:
     """Makes a key and its signing secret; only a hash of the key and the encrypted secret are stored.
 
-    newest_key_id  the newest key that the caller knows; empty: none; None: not compared
-    Raises MERCHANT_NOT_FOUND, EDIT_CONFLICT when the merchant has a newer key.
+    newest_key_id    the newest key that the caller knows; empty: none; None: not compared
+    replaces_key_id  an active key of the merchant that works on, but is to be replaced
+    Raises MERCHANT_NOT_FOUND, API_KEY_NOT_FOUND, EDIT_CONFLICT when the merchant has a newer key.
     """
     now = deps.clock.now()
     key_name = values.parsed("name", name, fields.parse_key_name)
@@ -76,6 +83,7 @@ def create_api_key(
         merchant = merchant_or_refuse(tx, id_of_merchant(merchant_id))
         if newest_key_id is not None:
             _require_newest(tx, merchant.merchant_id, newest_key_id)
+        replaced = _replaced(tx, merchant.merchant_id, replaces_key_id) if replaces_key_id else None
         fresh = deps.vault.seal(credentials.new_lookup_key())
         sealed = keys.sealed_lookup_key_or_new(tx, sealed=fresh, at=now)
         lookup_key = credentials.opened_lookup_key(deps.vault, sealed)
@@ -89,14 +97,21 @@ def create_api_key(
             created_at=now,
         )
         tx.add(kept)
-        acts.record(
-            tx,
-            "key.create",
-            f"key:{kept.id}",
-            merchant_id=merchant.merchant_id,
-            after={"name": key_name, "hint": kept.hint},
-        )
+        after = {"name": key_name, "hint": kept.hint}
+        if replaced is not None:
+            tx.flush()
+            keys.replace_api_key(tx, replaced.id, by=kept.id)
+            after["replaces"] = str(replaced.id)
+        acts.record(tx, "key.create", f"key:{kept.id}", merchant_id=merchant.merchant_id, after=after)
     return NewApiKey(key_id=kept.id, api_key=api_key, secret=secret)
+
+
+def _replaced(tx: Session, merchant_id: UUID, key_id: str) -> domain.ApiKey:
+    """Returns an active key of the merchant, locked. Raises API_KEY_NOT_FOUND."""
+    found = keys.api_key_to_change(tx, values.uuid_or(errors.api_key_not_found, key_id))
+    if found is None or found.merchant_id != merchant_id or found.deactivated_at is not None:
+        raise errors.api_key_not_found()
+    return found
 
 
 def _require_newest(tx: Session, merchant_id: UUID, newest_key_id: str) -> None:

@@ -71,6 +71,8 @@ def api_key_to_message(key: domain.ApiKey) -> pb.ApiKey:
         active=key.deactivated_at is None,
         created_at=timestamp_from(key.created_at),
         deactivated_at=timestamp_from(key.deactivated_at),
+        last_used_at=timestamp_from(key.last_used_at),
+        replaced_by_key_id=None if key.replaced_by is None else str(key.replaced_by),
     )
 
 

@@ -148,6 +148,7 @@ class MerchantsServicer(merchants_pb2_grpc.MerchantsServiceServicer):
             merchant_id=request.merchant_id,
             name=request.name,
             newest_key_id=optional(request, "newest_key_id"),
+            replaces_key_id=optional(request, "replaces_key_id"),
         )
         return pb.CreateApiKeyResponse(key_id=str(made.key_id), api_key=made.api_key, secret=made.secret)
 

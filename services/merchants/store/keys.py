@@ -6,20 +6,16 @@ from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
 
-from sqlalchemy import (
-    Connection,
-    bindparam,
-    select,
-    update,
-)
+from sqlalchemy import Connection, DateTime, Uuid, bindparam, cast, select, text, update
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
 from kit.db import prepared
-from kit.db.database import Database, table_of
+from kit.db.database import Database, if_known, table_of
 from kit.db.prepared import Prepared
 from kit.db.rows import Rows
+from kit.db.schema import NewColumn
 from services.merchants import domain
 from services.merchants.models import ApiKey, LookupKey, Merchant
 from services.merchants.store.merchants import MERCHANT, MERCHANTS
@@ -84,7 +80,12 @@ def sealed_lookup_key_or_new(tx: Session, *, sealed: bytes, at: datetime) -> byt
     return tx.execute(select(LookupKey.sealed).where(LookupKey.id == ONLY)).scalar_one()
 
 
-_API_KEYS = Rows(domain.ApiKey, table_of(ApiKey))
+_API_KEYS = Rows(
+    domain.ApiKey,
+    table_of(ApiKey),
+    last_used_at=cast(if_known("api_keys", "last_used_at"), DateTime(timezone=True)),
+    replaced_by=cast(if_known("api_keys", "replaced_by"), Uuid()),
+)
 
 
 def api_keys_newest_first(tx: Session, merchant_id: UUID, *, limit: int) -> list[domain.ApiKey]:
@@ -102,6 +103,16 @@ def api_key_deactivated(tx: Session, key_id: UUID, *, at: datetime) -> domain.Ap
     """Returns the key, deactivated. Raises NoResultFound."""
     deactivated = update(ApiKey).where(ApiKey.id == key_id).values(deactivated_at=at)
     return _API_KEYS.make(*tx.execute(deactivated.returning(*_API_KEYS.columns)).one())
+
+
+REPLACED: Final = NewColumn("api_keys", "replaced_by", right="UPDATE")
+_REPLACE: Final = text("UPDATE api_keys SET replaced_by = :by WHERE id = :key_id")
+
+
+def replace_api_key(tx: Session, key_id: UUID, *, by: UUID) -> None:
+    """Names the key that replaces it; nothing while the column is missing."""
+    if REPLACED.is_there(tx):
+        tx.execute(_REPLACE, {"key_id": key_id, "by": by})
 
 
 _SIGNING_SECRETS: Final = Prepared(
