@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any, ClassVar, Final
 
 import falcon.asgi
 
-from console.calls import Outcome, each_of
+from console.calls import Outcome, each_of, or_none
 from console.exchange import Request
 from console.list_page import Asked, Found, ListPage
 from console.page import Page, leave_for, own_path
@@ -16,6 +18,7 @@ from console.ui.filters import SINCE, UNTIL, Choice, Merchant, Tabs, Text
 from console.ui.values import iso, word
 from console.webhooks.explained import explained
 from fiatgate.webhooks.v1 import webhooks_pb2 as pb
+from kit.base.clock import SystemClock
 from kit.rpc.errors import Refused, is_away, not_found
 from kit.web.exchange import allow
 
@@ -25,7 +28,10 @@ RESENT_MOST: Final = 20
 """Webhooks of one form."""
 SENT_AT_ONCE: Final = 2
 """As many as the webhooks service sends at the same time for one merchant."""
+ATTENTION: Final = timedelta(days=7)
+"""Older webhooks choose no tab: the list of their state has them."""
 _ID_MAX_DIGITS: Final = 18
+_CLOCK: Final = SystemClock()
 
 STATES: Final = {
     "dead": "Dead",
@@ -74,6 +80,31 @@ class EventsPage(ListPage):
         SINCE,
         UNTIL,
     )
+
+    async def on_get(self, req: Request, resp: falcon.asgi.Response, **params: str) -> None:
+        """Leads a member who names no filter to the tab that needs attention: those given up, those that failed so far,
+        else all. Operators begin with those that were given up.
+        """
+        if req.exchange.signed_in.merchant_id and not req.query_string:
+            leave_for(resp, "/webhooks", state=await self._first_tab(req))
+            return
+        await super().on_get(req, resp, **params)
+
+    on_head = on_get
+
+    async def _first_tab(self, req: Request) -> str:
+        """Returns the first state that has a webhook of the last days; `all` when neither has, or webhooks is away."""
+        own = req.exchange.signed_in.merchant_id
+        dead = pb.ListEventsRequest(merchant_id=own, status=pb.EVENT_STATUS_DEAD, limit=1)
+        pending = pb.EVENT_STATUS_PENDING
+        retrying = pb.ListEventsRequest(merchant_id=own, status=pending, attempted=True, limit=1)
+        for request in (dead, retrying):
+            request.created_from.FromDatetime(_CLOCK.now() - ATTENTION)
+        answers = await asyncio.gather(
+            or_none(self.deps.webhooks.ListEvents(dead)), or_none(self.deps.webhooks.ListEvents(retrying))
+        )
+        tabs = zip(("dead", "retrying"), answers, strict=True)
+        return next((tab for tab, answer in tabs if answer and answer.events), "all")
 
     async def rows(self, req: Request, asked: Asked) -> Found:
         request = pb.ListEventsRequest(

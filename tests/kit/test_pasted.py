@@ -42,3 +42,9 @@ def test_a_quotation_may_hold_separators_and_must_end() -> None:
     assert rows('"1;2";"Ann\nAnna"') == [(2, "1;2", "Ann\nAnna", "")]
     with pytest.raises(ValueError, match="line 2 can't be read"):
         rows('1;Ann\n"2;Ben')
+
+
+@pytest.mark.parametrize("separator", [";", "\t", "\n", "\r", "\v", "\x85", "\u2028", "\u2029"])
+def test_a_formula_after_any_kind_of_line_break_is_text(separator: str) -> None:
+    assert harmless(f"lamp{separator}=1+1") == f"lamp{separator}'=1+1"
+    assert harmless(f"{separator}=1") in (f"'{separator}'=1", f"{separator}'=1")

@@ -11,6 +11,7 @@ for (const button of document.querySelectorAll("[data-waits]")) {
   const end = performance.now() + Number(button.dataset.waits) * 1000;
   const left = button.form.querySelector("[data-waited]");
   button.disabled = true;
+  button.form.removeAttribute("target"); // without scripts a further press opens a page of its own, and this result stays
   const timer = setInterval(() => {
     const seconds = Math.ceil((end - performance.now()) / 1000);
     left.textContent = Math.max(1, seconds);
