@@ -32,6 +32,7 @@ ACT_OF: Final = {
     "DealDeskService/SetDealsSystem": "deals-system.set",
     "HeadsService/RestartExchanges": "heads.restart",
     "InvoicesService/CancelInvoice": "invoice.cancel",
+    "InvoicesService/CreateInvoiceByHand": "invoice.create",
     "InvoicesService/ReannounceInvoices": "invoice.reannounce",
     "InvoicesService/RestoreForgotten": "invoice.restore",
     "MerchantsService/ActivateMerchant": "merchant.activate",
