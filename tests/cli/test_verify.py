@@ -67,7 +67,12 @@ def sold(fiatgate: Fiatgate, receiver: Receiver) -> Iterator[Sold]:
     deal = fiatgate("checkout", "select", id, "sepa")["deal"]
     done = fiatgate("deals", "confirm", deal["deal_id"], "--yes")
     receiver.wait_for(1)
-    wait_until(lambda: verify().exit_code == 0, "everything to be settled", timeout_seconds=SETTLE_SECONDS)
+    try:
+        wait_until(
+            lambda: verify().exit_code == 0, "everything to be settled", timeout_seconds=SETTLE_SECONDS
+        )
+    except TimeoutError:
+        pytest.fail(f"not settled: {problems(verify())}")
     yield Sold(id, merchant, done["merchant_usdt"])
     ended = verify()
     assert ended.exit_code == 0, f"left behind: {ended.out}"

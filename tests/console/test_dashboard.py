@@ -431,8 +431,9 @@ def test_opening_plus_transfers_is_closing(market: Market, house: House, open_pa
     assert "fiatgate verify" not in page, "the comparison is for operators"
     assert finance.get("/balance?month=2026-13").status_code == 422
     browser = with_cookies(open_page(), finance)
-    browser.goto(f"{house.dashboard}/balance")
-    looks_right(browser, "dashboard-balance")
+    for name, address in (("balance", "/balance"), ("print", "/balance/print")):
+        browser.goto(house.dashboard + address)
+        looks_right(browser, f"dashboard-{name}")
 
 
 # -- keys

@@ -119,6 +119,7 @@ IN_ROOMS: Final[dict[str, str]] = (
             "/withdrawal-methods/new",
             "/withdrawal-methods/{code}",
             "/merchants/{merchant_id}/statement",
+            "/merchants/{merchant_id}/statement/print",
             "/approvals",
             "/approvals/{service}/{approval_id}",
         ),
@@ -126,7 +127,8 @@ IN_ROOMS: Final[dict[str, str]] = (
     )
     | dict.fromkeys(("/webhooks", "/webhooks/{event_id}", "/parked"), "test_webhooks.py")
     | dict.fromkeys(("/links", "/links/{invoice_id}"), "test_links.py")
-    | dict.fromkeys(("/webhooks/test", "/balance", "/keys"), "test_dashboard.py")
+    | dict.fromkeys(("/webhooks/test", "/balance", "/balance/print", "/keys"), "test_dashboard.py")
+    | {"/addresses": "test_own_withdrawals.py"}
     | dict.fromkeys(("/settings", "/settings/logo"), "test_settings.py")
     | dict.fromkeys(
         (

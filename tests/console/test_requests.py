@@ -226,6 +226,7 @@ READ_BY: Final[dict[str, Permission]] = {
     "/currencies": catalog_rpc.PERMISSIONS["CatalogService/GetCatalog"],
     "/requisites": invoices_rpc.PERMISSIONS["DealDeskService/ListRequisites"],
     "/reports": invoices_rpc.PERMISSIONS["ReportsService/GetReport"],
+    "/addresses": withdrawals_rpc.PERMISSIONS["WithdrawalsService/ListAddresses"],
     "/links": invoices_rpc.PERMISSIONS["InvoicesService/CreateInvoiceByHand"],
     "/settings": merchants_rpc.PERMISSIONS["MerchantsService/GetMerchant"],
     "/keys": merchants_rpc.PERMISSIONS["MerchantsService/ListApiKeys"],

@@ -293,6 +293,7 @@ def test_pages_of_money_look_right(payouts: Payouts, staff: Staff, open_page: Op
         "withdrawal-methods": "/withdrawal-methods",
         "withdrawal-method": "/withdrawal-methods/USDT-TRC20",
         "statement": f"/merchants/{payouts.merchant}/statement",
+        "statement-print": f"/merchants/{payouts.merchant}/statement/print",
         "approvals": "/approvals",
         "approval": approval,
     }.items():

@@ -62,7 +62,7 @@ NEVER_CHANGED = {
     "merchants": {
         "owners": {"id", "email", "created_at"},
         "merchants": {"id", "owner_id", "created_at"},
-        "logos": {"digest", "content_type", "content", "created_at"},
+        "logos": {"digest", "content_type", "content", "created_at", "kept_for"},
         "categories": {"code"},
         "api_keys": {"id", "merchant_id", "name", "hint", "key_hash", "created_at"},
         "lookup_key": {"id", "created_at"},
