@@ -29,6 +29,7 @@ BENCHMARKS = (
     "bench_walls",
     "bench_actors",
     "bench_desk",
+    "bench_dashboard",
     "bench_lists",
 )
 README = Path(__file__).with_name("README.md")

@@ -37,9 +37,9 @@ def main(arguments: list[str] | None = None) -> int:
         "--only", action="append", metavar="STEP", help="after the first two, as 'rolling restart'"
     )
     given = parser.parse_args(arguments)
-    signal.signal(
-        signal.SIGTERM, lambda *_: sys.exit(143)
-    )  # deletes the namespace on the way out, as Ctrl-C does
+    # Both delete the namespace on the way out. A shell starts what it runs behind with Ctrl-C ignored.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     console = Console(highlight=False, width=None if sys.stdout.isatty() else 140)
     began = monotonic_seconds()
 

@@ -180,6 +180,7 @@ def test_told_to_stop_it_deletes_what_it_made(told: signal.Signals, code: int, t
         assert trial.wait(60) == code
     finally:
         trial.kill()
+        trial.wait()
     assert "delete namespace fiatgate-trial" in asked.read_text()
 
 

@@ -362,7 +362,7 @@ def test_lists_and_searches_read_indexes(wired: Callable[[str], Any], service: s
 
 
 @pytest.mark.parametrize("merchant", ["", M])
-def test_a_report_begins_where_the_sums_end(wired: Callable[[str], Any], merchant: str, index: str) -> None:
+def test_a_report_begins_where_the_sums_end(wired: Callable[[str], Any], merchant: str) -> None:
     deps = wired("invoices")
     with deps.db.transaction() as tx:
         tx.execute(text("UPDATE daily_place SET invoice_at = :at"), {"at": NOW - timedelta(minutes=10)})
