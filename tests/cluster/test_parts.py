@@ -168,12 +168,15 @@ def test_told_to_stop_it_deletes_what_it_made(told: signal.Signals, code: int, t
     answers = {"version": {}, "namespaces": nothing, "persistentvolumes": nothing, "delete": {}}
     kubectl(tmp_path / "bin", answers, kustomize=True)
     asked = tmp_path / "bin" / "asked"
+    # A shell's background jobs ignore Ctrl-C, and so does all that they start.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     trial = subprocess.Popen(
         [sys.executable, "-m", "tests.cluster"],
         cwd=ROOT,
         env=os.environ | {"PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}"},
         stdout=subprocess.DEVNULL,
     )
+    signal.signal(signal.SIGINT, before)
     try:
         wait_until(lambda: asked.exists() and " apply " in asked.read_text(), "apply", timeout_seconds=60)
         trial.send_signal(told)
