@@ -37,10 +37,8 @@ version = "1"
 """
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def project(made: Path) -> Path:
     """A project without packages, with this project's script."""
-    made = tmp_path / "project"
     (made / "tools").mkdir(parents=True)
     shutil.copy(ROOT / "tools" / "environment.py", made / "tools")
     (made / "backend.py").write_text(BACKEND)
@@ -48,6 +46,14 @@ def folder(tmp_path: Path) -> Path:
     (made / "requirements-local.lock").write_text("")
     (made / "requirements-dev.lock").write_text("")
     (made / "requirements-failover.lock").write_text("")
+    return made
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A project whose environment is there: to make one takes seconds. A test leaves it as it was."""
+    made = project(tmp_path_factory.mktemp("installed") / "project")
+    assert prepare(made).returncode == 0
     return made
 
 
@@ -64,7 +70,14 @@ def prepare(
     )
 
 
-def test_an_environment_is_made_once_and_made_anew_when_it_cannot_work(folder: Path) -> None:
+def fault(folder: Path) -> str:
+    """Why the environment would be made anew; "None" when it works."""
+    asked = "import sys; sys.path.insert(0, 'tools'); import environment; print(environment._fault())"
+    return subprocess.check_output([sys.executable, "-c", asked], cwd=folder, text=True).strip()
+
+
+def test_an_environment_is_made_once_and_made_anew_when_it_cannot_work(tmp_path: Path) -> None:
+    folder = project(tmp_path / "project")
     first = prepare(folder)
     assert (first.returncode, first.stderr) == (0, "")
     assert first.stdout.startswith("Installing what Fiatgate runs on: 0 packages, once.\n")
@@ -77,39 +90,43 @@ def test_an_environment_is_made_once_and_made_anew_when_it_cannot_work(folder: P
     activated = prepare(folder, python=str(folder / ".venv" / "bin" / "python3"))
     assert (activated.returncode, activated.stderr) == (0, ""), "its own Python is removed, too"
     assert activated.stdout.startswith("Removing .venv: its installation was interrupted.\nInstalling ")
-    moved = folder.rename(folder.with_name("moved"))
-    assert prepare(moved).stdout.startswith(
-        "Removing .venv: it was made for another folder or another Python.\n"
-    )
-    (moved / ".venv" / "bin" / "python").unlink()
-    assert prepare(moved).stdout.startswith("Removing .venv: ")
-    assert prepare(moved).stdout == ""
-    (moved / "requirements-local.lock").write_text("# another version\n")
-    assert prepare(moved).stdout.startswith("Installing ")
-
-
-def test_an_environment_that_lost_files_of_a_package_is_made_anew(folder: Path) -> None:
-    prepare(folder)
-    (packages,) = (folder / ".venv" / "lib").glob("python*/site-packages")
-    (packages / "nothing-1.dist-info" / "WHEEL").unlink()
-    assert prepare(folder).stdout.startswith("Removing .venv: files of nothing are missing.\nInstalling ")
-    (packages / "pip").rename(folder / "pip")
-    assert prepare(folder).stdout.startswith("Removing .venv: files of pip are missing.\nInstalling ")
     assert prepare(folder).stdout == "", "it is whole"
 
 
-def test_without_a_network_one_line_says_what_to_do(folder: Path) -> None:
-    (folder / "requirements-local.lock").write_text(f"colour==0.1.5 --hash=sha256:{'0' * 64}\n")
+def test_an_environment_of_another_folder_or_that_lost_something_is_one_to_be_made_anew(
+    installed: Path,
+) -> None:
+    assert fault(installed) == "None"
+    of_another = "it was made for another folder or another Python"
+    moved = installed.rename(installed.with_name("moved"))
+    assert fault(moved) == of_another
+    moved.rename(installed)
+    (packages,) = (installed / ".venv" / "lib").glob("python*/site-packages")
+    for lost, why in (
+        (installed / ".venv" / "bin" / "python", of_another),
+        (packages / "nothing-1.dist-info" / "WHEEL", "files of nothing are missing"),
+        (packages / "pip", "files of pip are missing"),
+    ):
+        kept = lost.rename(installed / "kept")
+        assert fault(installed) == why
+        kept.rename(lost)
+    assert fault(installed) == "None"
+
+
+def test_without_a_network_one_line_says_what_to_do_and_what_was_there_stays(installed: Path) -> None:
+    lock = installed / "requirements-local.lock"
+    lock.write_text(f"colour==0.1.5 --hash=sha256:{'0' * 64}\n")
     offline = prepare(
-        folder, PIP_INDEX_URL="http://127.0.0.1:9/simple", PIP_RETRIES="0", PIP_NO_CACHE_DIR="1"
+        installed, PIP_INDEX_URL="http://127.0.0.1:9/simple", PIP_RETRIES="0", PIP_NO_CACHE_DIR="1"
     )
     assert offline.returncode == 1
+    assert offline.stdout.startswith("Installing "), "another version's packages"
     assert offline.stderr == (
         "The package index cannot be reached: check the network, or PIP_INDEX_URL, and run make again.\n"
     )
-    assert (
-        "Removing" not in prepare(folder, PIP_INDEX_URL="http://127.0.0.1:9/simple", PIP_RETRIES="0").stdout
-    )
+    lock.write_text("")
+    assert fault(installed) == "None"
+    assert prepare(installed).stdout == ""
 
 
 @pytest.mark.parametrize("port", ["99999", "0", "-1", "web", ""])
