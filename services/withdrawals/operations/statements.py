@@ -2,8 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from decimal import Decimal
+from typing import Final
 from uuid import UUID
 
 from sqlalchemy.orm import Session
@@ -17,6 +18,8 @@ from services.withdrawals.store.statements import MerchantAccounts, Place, Span
 from services.withdrawals.store.views import TransferSum, TransferView
 from services.withdrawals.wiring import Deps
 
+CLOCKS_DIFFER: Final = timedelta(minutes=5)
+"""No transfer has a time that is later than this after the time of another process."""
 _NOTHING = Held(Decimal(0), Decimal(0))
 
 
@@ -95,10 +98,15 @@ def get_statement(
         if accounts is None:
             return Statement(_NOTHING, [], _NOTHING)
         sums = statements.sums_of(tx, accounts, span)
-        closing = accounts.held if span.before is None else statements.held_after(tx, accounts, span.before)
+        end = None if span.before is None or _is_to_come(deps, span.before) else span.before
+        closing = accounts.held if end is None else statements.held_after(tx, accounts, end)
         opening = _NOTHING if span.after is None else statements.held_after(tx, accounts, span.after)
         crossing = other_days.crossing(tx, merchant, since=created_from, until=created_before)
     return Statement(opening, sums, closing, crossing)
+
+
+def _is_to_come(deps: Deps, place: Place) -> bool:
+    return place.at > deps.clock.now() + CLOCKS_DIFFER
 
 
 def _references(invoice_id: str, withdraw_uuid: str) -> list[str] | None:

@@ -2,10 +2,8 @@
 since. A day on which an account had no transfer has none.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
-from decimal import Decimal
+from datetime import datetime
 from typing import Final
 
 from sqlalchemy import text
@@ -69,30 +67,3 @@ def close_next(tx: Session, *, after: int, until: datetime, page: int, days: int
         return None
     values = {"after": after, "until": until, "page": page, "days": days}
     return Closed(*tx.execute(_CLOSE, values).one())
-
-
-@dataclass(frozen=True)
-class DayEnd:
-    """The balance of an account at the end of a day."""
-
-    day: date
-    balance: Decimal
-
-
-_BEFORE: Final = text("""
-SELECT account, day, balance FROM unnest(CAST(:accounts AS integer[])) AS account CROSS JOIN LATERAL (
-  SELECT day, balance FROM daily_balances
-  WHERE daily_balances.account = account.account AND day < :day ORDER BY day DESC LIMIT 1
-) AS last
-""")
-_HAS_ANY: Final = text("SELECT EXISTS (SELECT FROM daily_balances WHERE account = :account)")
-
-
-def ends_before(tx: Session, accounts: tuple[int, int], at: datetime) -> Mapping[int, DayEnd] | None:
-    """Returns the newest balances of these accounts from before the day of this time; for an account without one all of
-    its transfers count. None when no day of the first account is closed yet.
-    """
-    if not TABLE.is_usable(tx) or not tx.scalar(_HAS_ANY, {"account": accounts[0]}):
-        return None
-    rows = tx.execute(_BEFORE, {"accounts": list(accounts), "day": at.astimezone(UTC).date()})
-    return {account: DayEnd(day, balance) for account, day, balance in rows}

@@ -88,5 +88,8 @@ def crossing(
         "since": since or datetime.min.replace(tzinfo=UTC),
         "until": until or datetime.max.replace(tzinfo=UTC),
     }
+    rows = [OtherDay(*row) for row in tx.execute(_ROWS, values)]
+    if not rows:
+        return Crossing(Decimal(0), Decimal(0), rows)
     paid, credited = tx.execute(_SUMS, values).one()
-    return Crossing(paid, credited, [OtherDay(*row) for row in tx.execute(_ROWS, values)])
+    return Crossing(paid, credited, rows)

@@ -5,44 +5,24 @@ or that of this moment without the transfers since, so call these functions in o
 `checks`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, time, timedelta
+from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any, Final
 from uuid import UUID
 
-from sqlalchemy import (
-    ColumnElement,
-    ScalarSelect,
-    Select,
-    func,
-    literal,
-    literal_column,
-    select,
-    tuple_,
-    union_all,
-)
-from sqlalchemy.orm import Session, aliased
+from sqlalchemy import TextClause, text
+from sqlalchemy.orm import Session
 
 from services.withdrawals.domain import AccountKind, Held, TransferKind
-from services.withdrawals.models import Account, Transfer
 from services.withdrawals.store import daily
-from services.withdrawals.store.daily import DayEnd
 from services.withdrawals.store.views import TransferSum, TransferView
 
 _NOTHING: Final = Decimal(0)
 _FIRST_ID: Final = UUID(int=0)
-# Written out, so that PostgreSQL sees that the condition is that of the index.
-_OF_WITHDRAWALS: Final = Transfer.reference >= literal_column("'withdrawal:'")
-_COLUMNS: Final = (
-    Transfer.id,
-    Transfer.reference,
-    Transfer.amount,
-    Transfer.created_at,
-    Transfer.debit_account,
-    Transfer.credit_account,
-)
+_ALWAYS: Final = "-infinity"
+_NEVER: Final = "infinity"
 
 
 @dataclass(frozen=True)
@@ -55,22 +35,20 @@ class Place:
 
 @dataclass(frozen=True)
 class Span:
-    """The transfers after one place, before another, and up to and with the one at a third; a null one is no bound."""
+    """The transfers after one place and before another; a null one is no bound."""
 
     after: Place | None = None
     before: Place | None = None
-    through: Place | None = None
 
-    def conditions(self) -> list[ColumnElement[bool]]:
-        place: Any = tuple_(Transfer.created_at, Transfer.id)
-        found: list[ColumnElement[bool]] = []
-        if self.after is not None:
-            found.append(place > tuple_(literal(self.after.at), literal(self.after.id)))
-        if self.before is not None:
-            found.append(place < tuple_(literal(self.before.at), literal(self.before.id)))
-        if self.through is not None:
-            found.append(place <= tuple_(literal(self.through.at), literal(self.through.id)))
-        return found
+    def values(self) -> dict[str, Any]:
+        """Returns the values of `_IN_SPAN`."""
+        after, before = self.after, self.before
+        return {
+            "after_at": _ALWAYS if after is None else after.at,
+            "after_id": _FIRST_ID if after is None else after.id,
+            "before_at": _NEVER if before is None else before.at,
+            "before_id": _FIRST_ID if before is None else before.id,
+        }
 
 
 @dataclass(frozen=True)
@@ -82,11 +60,23 @@ class MerchantAccounts:
     held: Held
 
 
+_ACCOUNTS: Final = text("SELECT kind, id, balance FROM accounts WHERE merchant_id = :merchant_id")
+_PLACE: Final = text("SELECT created_at FROM transfers WHERE id = :id")
+_OWN_PLACE: Final = text(
+    "SELECT created_at FROM transfers WHERE id = :id"
+    " AND (credit_account = ANY(:accounts) OR debit_account = ANY(:accounts))"
+)
+_IN_SPAN: Final = (
+    "(created_at, id) > (CAST(:after_at AS timestamptz), CAST(:after_id AS uuid))"
+    " AND (created_at, id) < (CAST(:before_at AS timestamptz), CAST(:before_id AS uuid))"
+)
+_OF_WITHDRAWALS: Final = "reference >= 'withdrawal:'"
+"""The condition of the index of debits, as it is written there."""
+
+
 def accounts_of(tx: Session, merchant_id: UUID) -> MerchantAccounts | None:
     """Returns the merchant's accounts; None while nothing was ever credited."""
-    rows = tx.execute(
-        select(Account.kind, Account.id, Account.balance).where(Account.merchant_id == merchant_id)
-    )
+    rows = tx.execute(_ACCOUNTS, {"merchant_id": merchant_id})
     found = {AccountKind(kind): (id, balance) for kind, id, balance in rows if balance is not None}
     if not found:
         return None
@@ -96,57 +86,48 @@ def accounts_of(tx: Session, merchant_id: UUID) -> MerchantAccounts | None:
 
 def place_of(tx: Session, transfer_id: UUID, accounts: MerchantAccounts | None = None) -> Place | None:
     """Returns the place of a transfer; None for an unknown one, and with a merchant's accounts for one of another."""
-    query = select(Transfer.created_at).where(Transfer.id == transfer_id)
-    if accounts is not None:
-        own = (accounts.available, accounts.reserved)
-        query = query.where(Transfer.credit_account.in_(own) | Transfer.debit_account.in_(own))
-    at = tx.scalar(query)
+    if accounts is None:
+        at = tx.scalar(_PLACE, {"id": transfer_id})
+    else:
+        own = [accounts.available, accounts.reserved]
+        at = tx.scalar(_OWN_PLACE, {"id": transfer_id, "accounts": own})
     return None if at is None else Place(at, transfer_id)
+
+
+def _first(*alternatives: str) -> TextClause:
+    """Returns a statement for the first transfers that fit one of the conditions; each is read from its index in
+    order, to the limit.
+    """
+    parts = " UNION ALL ".join(
+        "(SELECT id, reference, amount, created_at, debit_account, credit_account FROM transfers"  # noqa: S608  made of constants
+        f" WHERE {each} AND {_IN_SPAN} ORDER BY created_at, id LIMIT :limit)"
+        for each in alternatives
+    )
+    return text(
+        "SELECT moved.id, reference, coalesce(credit.merchant_id, debit.merchant_id), amount, created_at"  # noqa: S608  made of constants
+        f" FROM ({parts}) AS moved JOIN accounts AS debit ON debit.id = debit_account"
+        " JOIN accounts AS credit ON credit.id = credit_account ORDER BY created_at, moved.id LIMIT :limit"
+    )
+
+
+_OF_MERCHANT: Final = _first(
+    "credit_account = :available",
+    f"debit_account = :available AND {_OF_WITHDRAWALS}",
+    f"debit_account = :reserved AND credit_account <> :available AND {_OF_WITHDRAWALS}",
+)
+_OF_REFERENCES: Final = _first("reference = ANY(:references)")
 
 
 def of_merchant(tx: Session, accounts: MerchantAccounts, span: Span, *, limit: int) -> list[TransferView]:
     """Returns the first transfers of the merchant in the span, oldest first."""
-    arrived = Transfer.credit_account == accounts.available
-    left = Transfer.debit_account == accounts.available
-    gone = (Transfer.debit_account == accounts.reserved) & (Transfer.credit_account != accounts.available)
-    return _found(tx, [(arrived,), (left, _OF_WITHDRAWALS), (gone, _OF_WITHDRAWALS)], span, limit)
+    both = {"available": accounts.available, "reserved": accounts.reserved}
+    return [_transfer(*row) for row in tx.execute(_OF_MERCHANT, {**both, **span.values(), "limit": limit})]
 
 
 def of_references(tx: Session, references: Sequence[str], span: Span, *, limit: int) -> list[TransferView]:
     """Returns the first transfers with these references in the span, oldest first."""
-    return _found(tx, [(Transfer.reference.in_(references),)], span, limit)
-
-
-def _found(
-    tx: Session, alternatives: Sequence[Sequence[ColumnElement[bool]]], span: Span, limit: int
-) -> list[TransferView]:
-    """Returns transfers that fit one of the alternatives. Each is read from its index in order, to the limit."""
-    parts = [
-        select(
-            select(*_COLUMNS)
-            .where(*conditions, *span.conditions())
-            .order_by(Transfer.created_at, Transfer.id)
-            .limit(limit)
-            .subquery()
-        )
-        for conditions in alternatives
-    ]
-    moved = union_all(*parts).subquery()
-    debit, credit = aliased(Account), aliased(Account)
-    query = (
-        select(
-            moved.c.id,
-            moved.c.reference,
-            func.coalesce(credit.merchant_id, debit.merchant_id),
-            moved.c.amount,
-            moved.c.created_at,
-        )
-        .join(debit, debit.id == moved.c.debit_account)
-        .join(credit, credit.id == moved.c.credit_account)
-        .order_by(moved.c.created_at, moved.c.id)
-        .limit(limit)
-    )
-    return [_transfer(*row) for row in tx.execute(query)]
+    values = {"references": list(references), **span.values(), "limit": limit}
+    return [_transfer(*row) for row in tx.execute(_OF_REFERENCES, values)]
 
 
 def _transfer(
@@ -166,51 +147,67 @@ def _transfer(
     )
 
 
+def _net(since: str, until: str) -> str:
+    """Returns what the transfers after one place and up to another added to the account `given.account`."""
+    span = f"(created_at, id) > {since} AND (created_at, id) <= {until}"
+    total = "(SELECT coalesce(sum(amount), 0) FROM transfers WHERE"
+    return (
+        f"{total} credit_account = given.account AND {span})"
+        f" - {total} debit_account = given.account AND {_OF_WITHDRAWALS} AND {span})"
+    )
+
+
+_AT: Final = "(CAST(:at AS timestamptz), CAST(:id AS uuid))"
+_DAY_AFTER: Final = (
+    "(coalesce(CAST(last.day + 1 AS timestamp) AT TIME ZONE 'UTC', '-infinity'),"
+    " CAST('00000000-0000-0000-0000-000000000000' AS uuid))"
+)
+_SINCE_DAY: Final = text(f"""
+SELECT given.account, coalesce(last.balance, 0) + {_net(_DAY_AFTER, _AT)}
+FROM unnest(CAST(:accounts AS integer[])) AS given (account) LEFT JOIN LATERAL (
+  SELECT day, balance FROM daily_balances WHERE account = given.account AND day < :day ORDER BY day DESC LIMIT 1
+) AS last ON true
+WHERE EXISTS (SELECT FROM daily_balances WHERE account = :available)
+""")  # noqa: S608  made of constants
+"""No row when no day of the first account is closed yet. In an account without a day before, all transfers count."""
+_LATER: Final = text(f"""
+SELECT given.account, {_net(_AT, "('infinity', CAST(:id AS uuid))")}
+FROM unnest(CAST(:accounts AS integer[])) AS given (account)
+""")  # noqa: S608  made of constants
+
+
+def _by_account(tx: Session, statement: TextClause, values: Mapping[str, Any]) -> dict[int, Decimal]:
+    return {row[0]: row[1] for row in tx.execute(statement, values)}
+
+
 def held_after(tx: Session, accounts: MerchantAccounts, place: Place) -> Held:
     """Returns the merchant's money after the transfers up to this place."""
-    both = (accounts.available, accounts.reserved)
-    ends = daily.ends_before(tx, both, place.at)
-    if ends is None:
-        later = _moved(tx, [_net(account, Span(after=place)) for account in both])
-        return Held(accounts.held.available - later[0], accounts.held.reserved - later[1])
-    since = [Span(after=_day_after(ends.get(account)), through=place) for account in both]
-    moved = _moved(tx, [_net(*each) for each in zip(both, since, strict=True)])
-    return Held(*(_balance(ends.get(account)) + amount for account, amount in zip(both, moved, strict=True)))
+    both = [accounts.available, accounts.reserved]
+    values = {"accounts": both, "at": place.at, "id": place.id}
+    if daily.TABLE.is_usable(tx):
+        day = place.at.astimezone(UTC).date()
+        found = _by_account(tx, _SINCE_DAY, {**values, "available": both[0], "day": day})
+        if found:
+            return Held(found[both[0]], found[both[1]])
+    later = _by_account(tx, _LATER, values)
+    return Held(accounts.held.available - later[both[0]], accounts.held.reserved - later[both[1]])
 
 
-def _moved(tx: Session, sums: Sequence[ColumnElement[Decimal]]) -> Sequence[Decimal]:
-    return tuple(tx.execute(select(*sums)).one())
-
-
-def _day_after(end: DayEnd | None) -> Place | None:
-    return None if end is None else Place(datetime.combine(end.day + timedelta(days=1), time(), UTC))
-
-
-def _balance(end: DayEnd | None) -> Decimal:
-    return _NOTHING if end is None else end.balance
-
-
-def _net(account: int, span: Span) -> ColumnElement[Decimal]:
-    """Returns what the transfers in the span added to the account."""
-    into = _sum(Transfer.credit_account == account, span=span)
-    return into - _sum(Transfer.debit_account == account, _OF_WITHDRAWALS, span=span)
-
-
-def _sum(*conditions: ColumnElement[bool], span: Span) -> ScalarSelect[Any]:
-    query: Select[Any] = select(func.coalesce(func.sum(Transfer.amount), _NOTHING))
-    return query.where(*conditions, *span.conditions()).scalar_subquery()
+_ARRIVED: Final = text(
+    "SELECT count(*), coalesce(sum(amount), 0) FROM transfers"  # noqa: S608  made of constants
+    f" WHERE credit_account = :available AND {_IN_SPAN}"
+)
+_LEFT: Final = text(
+    "SELECT split_part(reference, ':', 3), count(*), coalesce(sum(amount), 0) FROM transfers"  # noqa: S608  made of constants
+    f" WHERE debit_account IN (:available, :reserved) AND {_OF_WITHDRAWALS} AND {_IN_SPAN} GROUP BY 1"
+)
 
 
 def sums_of(tx: Session, accounts: MerchantAccounts, span: Span) -> list[TransferSum]:
     """Returns the number and the sum of the merchant's transfers of each kind that the span has, in their order."""
-    counted = (func.count(), func.coalesce(func.sum(Transfer.amount), _NOTHING))
-    arrived = tx.execute(
-        select(*counted).where(Transfer.credit_account == accounts.available, *span.conditions())
-    ).one()
-    step = func.split_part(Transfer.reference, ":", 3)
-    ours = Transfer.debit_account.in_((accounts.available, accounts.reserved))
-    of_withdrawals = select(step, *counted).where(ours, _OF_WITHDRAWALS, *span.conditions()).group_by(step)
-    found = {TransferKind(kind): (count, amount) for kind, count, amount in tx.execute(of_withdrawals)}
+    values = {"available": accounts.available, "reserved": accounts.reserved, **span.values()}
+    arrived = tx.execute(_ARRIVED, values).one()
+    found = {TransferKind(kind): (count, amount) for kind, count, amount in tx.execute(_LEFT, values)}
     # All that arrived and was not released is credited: so the many credits are summed from their index alone.
     released = found.get(TransferKind.RELEASE, (0, _NOTHING))
     found[TransferKind.CREDIT] = (arrived[0] - released[0], arrived[1] - released[1])
