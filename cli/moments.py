@@ -9,6 +9,9 @@ import typer
 
 from kit.base.clock import SystemClock
 
+EARLIEST: Final = datetime(1970, 1, 1, tzinfo=UTC)
+"""Protos, ids and NATS have no earlier time that all of them take."""
+
 _UNIT_SECONDS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 
 
@@ -21,20 +24,27 @@ def age(text: str) -> timedelta:
 
 
 def moment(text: str | datetime) -> datetime:
-    """Returns the time of the text: an age before now, or a date with or without a time, in UTC unless it has a zone.
-    Raises typer.BadParameter.
+    """Returns the time of the text in UTC: an age before now, or a date with or without a time, in UTC unless it has a
+    zone. Raises typer.BadParameter, also for a time before 1970.
     """
     if isinstance(text, datetime):
         return text
     try:
-        return SystemClock().now() - age(text)
+        found = _moment(text)
     except (ValueError, OverflowError):
-        pass
-    try:
-        found = datetime.fromisoformat(text)
-    except ValueError:
         raise typer.BadParameter(f"{text!r} is no time such as 24h, 2026-11-22 or 2026-11-22T14:30") from None
-    return found if found.tzinfo else found.replace(tzinfo=UTC)
+    if found < EARLIEST:
+        raise typer.BadParameter(f"{text!r} is before 1970")
+    return found
+
+
+def _moment(text: str) -> datetime:
+    try:
+        before = age(text)
+    except ValueError:
+        found = datetime.fromisoformat(text)
+        return found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)
+    return SystemClock().now() - before
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 
 from cli import connection
+from cli.moments import EARLIEST
 from cli.verifying import CALL_SECONDS, FACTS_PAGE, Advance, Findings, Repairs
 from fiatgate.invoices.v1 import invoices_pb2
 from fiatgate.withdrawals.v1 import withdrawals_pb2
@@ -20,7 +21,7 @@ CREATED_BEFORE = timedelta(days=1)
 
 def created_since(since: datetime) -> datetime:
     """Returns the time from which on invoices were created that may have finished since that time."""
-    return since - CREATED_BEFORE
+    return max(since - CREATED_BEFORE, EARLIEST)
 
 
 def before_ids_since(since: datetime) -> str:

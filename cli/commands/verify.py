@@ -186,16 +186,20 @@ def _report(
     for line in to_look_up:
         show(f"[bold yellow]look up[/bold yellow]  {escape(tables.printable(line))}")
     if not findings.problems:
-        show(f"[bold green]{_all_right(scope)}[/bold green]")
+        show(f"[bold green]{_all_right(findings, scope, to_look_up)}[/bold green]")
     elif any(problem.invoice_id for problem in findings.problems) and not repairs.done:
         show("Some of this can be rebuilt: [bold]fiatgate verify --repair[/bold]")
 
 
-def _all_right(scope: _Scope) -> str:
+def _all_right(findings: Findings, scope: _Scope, to_look_up: Sequence[str]) -> str:
+    """Returns a sentence that claims no more than was read."""
+    if scope.since is None and findings.without_books:
+        return "What could be read is right. After the upgrade of all services fiatgate verify looks at every cent."
     if scope.since is None:
         return "Every cent is accounted for."
+    but = ", but for the withdrawals to look up," if to_look_up else ","
     return (
-        f"What the restore lost is accounted for, as far as NATS and the invoices created since "
+        f"What the restore lost is accounted for{but} as far as NATS and the invoices created since "
         f"{restoring.created_since(scope.since):%Y-%m-%dT%H:%M:%SZ} show it. For every cent: fiatgate verify"
     )
 

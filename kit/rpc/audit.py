@@ -19,7 +19,8 @@ from kit.base.proto import datetime_from, optional_datetime, timestamp_from
 from kit.db.database import Database
 from kit.rpc import values
 from kit.rpc.permissions import Permissions, members, staff
-from kit.rpc.slots import Share, Slots
+from kit.rpc.slots import Slots
+from kit.rpc.turns import Share
 
 # ruff: noqa: N802  methods are named by the proto
 

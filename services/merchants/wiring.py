@@ -9,6 +9,7 @@ from services.merchants.config import MerchantsSettings
 from services.merchants.credentials import ApiKeyHasher
 from services.merchants.store import keys
 from services.merchants.store.uses import KeyUses
+from services.merchants.store.versions import KnownVersions
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -18,6 +19,7 @@ class Deps:
     vault   encrypts the signing secrets
     hasher  makes the value under which an API key is found
     uses    writes the last use of each key
+    known   the versions of rows that this process has seen
     """
 
     settings: MerchantsSettings
@@ -26,6 +28,7 @@ class Deps:
     vault: Vault
     hasher: ApiKeyHasher
     uses: KeyUses = field(default_factory=KeyUses)
+    known: KnownVersions = field(default_factory=KnownVersions)
 
 
 def wire(settings: MerchantsSettings, *, clock: Clock | None = None) -> Deps:

@@ -11,7 +11,7 @@ from kit.base.proto import optional_datetime, timestamp_from
 from kit.rpc import audit, books, find, parked, queues, status, values
 from kit.rpc.callers import ALL, Callers
 from kit.rpc.permissions import OF_OBJECT, READERS, Permissions, machine, members, staff
-from kit.rpc.slots import Slots, lists, proofs
+from kit.rpc.slots import Slots, lists, of_people, proofs
 from services.webhooks import workers
 from services.webhooks.domain import NOT_SENT, AttemptStatus, EventStatus, Trigger, headers_of
 from services.webhooks.events import finished_invoice_from_message
@@ -74,9 +74,9 @@ SLOTS: Final = (
         waiting=16,
     ),
     lists("WebhooksService/ListInvoiceEvents", in_all=2),
-    Slots(
-        name="desk",
-        methods=frozenset(
+    of_people(
+        "desk",
+        frozenset(
             {
                 "FindService/CompleteId",
                 "FindService/Find",
@@ -90,7 +90,7 @@ SLOTS: Final = (
                 "WebhooksService/RescheduleStuckEvents",
             }
         ),
-        threads=2,
+        working=2,
     ),
     proofs(
         "WebhooksService/CheckInvoices", "WebhooksService/ListEventInvoices", "WebhooksService/PruneAttempts"

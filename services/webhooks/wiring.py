@@ -7,7 +7,7 @@ from kit.base.clock import Clock, SystemClock
 from kit.db.database import Database
 from kit.events.bus.connection import Bus
 from kit.events.proof import Verifier
-from kit.rpc.slots import Share, Turns
+from kit.rpc.turns import Share, Turns
 from services.webhooks.clients import MerchantsClient
 from services.webhooks.config import WebhooksSettings
 from services.webhooks.delivery.courier import Courier

@@ -1,6 +1,6 @@
 """An accounts service on a real database, called directly and over a real socket."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import count
@@ -12,6 +12,7 @@ from sqlalchemy import text
 
 from kit.base import actors
 from kit.base.actors import Actor
+from kit.rpc.slots import Slots
 from services.accounts import rpc
 from services.accounts.config import AccountsSettings
 from services.accounts.credentials.actor_keys import KeptKey
@@ -82,7 +83,7 @@ def new_email() -> Callable[[], str]:
 
 
 @contextmanager
-def served(deps: Deps) -> Iterator[grpc.Channel]:
+def served(deps: Deps, slots: Sequence[Slots] = rpc.SLOTS) -> Iterator[grpc.Channel]:
     """The service behind a real socket, as the console sees it."""
-    with serving(rpc.add_to, deps, slots=rpc.SLOTS) as address, connected(address) as channel:
+    with serving(rpc.add_to, deps, slots=slots) as address, connected(address) as channel:
         yield channel

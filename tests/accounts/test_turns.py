@@ -15,14 +15,18 @@ from fiatgate.accounts.v1 import accounts_pb2_grpc as pb_grpc
 from kit.base.ids import new_id
 from kit.db.database import Database
 from kit.rpc.errors import Refused
+from kit.rpc.slots import Slots
 from services.accounts.domain import Surface
+from services.accounts.rpc import SLOTS
 from services.accounts.wiring import Deps
 from tests.accounts.conftest import served
-from tests.accounts.house import BROWSER, invite_member, invite_staff, token_of
+from tests.accounts.house import BROWSER, accept, invite_member, invite_staff, token_of
 
 PATIENCE_SECONDS = 60
 STRANGERS = 60
 """More than the kind has places, and as many as a sign-in page may get in a second."""
+PLACES, REQUESTS = 64, 80
+"""The requests of one surface that may be in work and wait, and more than that."""
 DASHBOARD, DESK = pb.SURFACE_DASHBOARD, pb.SURFACE_DESK
 
 
@@ -43,6 +47,16 @@ def patient(deps: Deps) -> Iterator[Deps]:
     )
     yield replace(deps, db=db)
     db.dispose()
+
+
+def patient_slots() -> list[Slots]:
+    """The kinds of calls, with turns that last as long as a busy machine may need."""
+    return [
+        each
+        if each.share is None
+        else replace(each, share=replace(each.share, wait_seconds=PATIENCE_SECONDS))
+        for each in SLOTS
+    ]
 
 
 def waiting_for_a_lock(deps: Deps) -> int:
@@ -114,3 +128,41 @@ def test_links_that_hang_on_the_dashboard_leave_places_to_the_desk(
             )
             assert accept(token_of(opens), DESK) == ""
             tx.rollback()
+
+
+def test_requests_of_one_session_leave_places_to_the_other_sessions_of_its_surface(
+    deps: Deps, patient: Deps, new_email: Callable[[], str]
+) -> None:
+    flooding, other = (
+        accept(deps, invite_member(deps, new_email(), new_id()), Surface.DASHBOARD) for _ in range(2)
+    )
+    with served(patient, patient_slots()) as channel, deps.db.transaction() as tx:
+        tx.execute(text(HOLD))
+        stub = pb_grpc.SignInServiceStub(channel)
+
+        def authorize(token: str) -> str:
+            request = pb.AuthorizeRequest(
+                session_token=token,
+                surface=DASHBOARD,
+                client=pb.Client(address=BROWSER.address, network=BROWSER.network),
+            )
+            return reason_of(lambda: stub.Authorize(request, timeout=PATIENCE_SECONDS))
+
+        tx.execute(text("LOCK TABLE sessions IN ACCESS EXCLUSIVE MODE"))
+        with ThreadPoolExecutor(REQUESTS + 1) as threads:
+            flood = [threads.submit(authorize, flooding) for _ in range(REQUESTS)]
+            wait_until(
+                lambda: sum(each.done() for each in flood) == REQUESTS - PLACES,
+                "the rest to wait",
+                timeout_seconds=30,
+            )
+            refused = [each for each in flood if each.done()]
+            victim = threads.submit(authorize, other)
+            wait_until(
+                lambda: victim.done() or sum(each.done() for each in flood) > len(refused),
+                "a request of the session to lose its place",
+                timeout_seconds=30,
+            )
+            tx.rollback()
+            assert victim.result() == ""
+        assert {each.result() for each in flood} == {"", "RATE_LIMITED"}

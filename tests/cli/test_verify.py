@@ -172,9 +172,17 @@ def test_a_stream_that_is_younger_than_the_restore_point_is_no_all_clear(
 ) -> None:
     (told,) = problems(verify("--since", "1000d"))
     assert told.startswith("facts of NATS: the stream begins at 20")
-    refused = run("verify", "--since", "2999-01-01")
-    assert refused.exit_code == 2
-    assert "the time is in the future" in refused.err
+    for time, why in (
+        ("2999-01-01", "the time is in the future"),
+        ("0001-01-01", "is before 1970"),
+        ("0001-01-01T00:00+05:00", "is no time such as"),
+        ("300000d", "is before 1970"),
+    ):
+        refused = run("verify", "--since", time)
+        assert (refused.exit_code, refused.out) == (2, "")
+        assert why in " ".join(refused.err.split())
+    (told,) = problems(verify("--since", "1970-01-01"))
+    assert "after 1970-01-01T00:00:00Z" in told
 
 
 COMPLETED = """

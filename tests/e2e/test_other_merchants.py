@@ -19,6 +19,7 @@ from fiatgate.withdrawals.v1 import withdrawals_pb2
 from kit.base.ids import new_id
 from kit.base.services import SERVICES
 from kit.rpc.client import channel
+from kit.rpc.errors import Refused
 from kit.rpc.permissions import OF_NONE, OF_OBJECT
 from tests.e2e.market import Customer, Operator, Shop, settled
 from tests.e2e.people import House, Person, named, refusal
@@ -46,9 +47,18 @@ class Other:
     invoice_id: str
     event_id: int
     withdraw_uuid: str
+    transfer_id: str
     address_id: str
     person_id: str
     invitation_id: str
+
+
+@dataclass(frozen=True)
+class Newcomer:
+    """A merchant that has sold nothing yet."""
+
+    merchant_id: str
+    owner: Person
 
 
 FOREIGN: Final[dict[str, Callable[[Other], dict[str, Any]]]] = {
@@ -62,6 +72,21 @@ FOREIGN: Final[dict[str, Callable[[Other], dict[str, Any]]]] = {
     "WithdrawalsService/CancelWithdrawal": lambda other: {"withdraw_uuid": other.withdraw_uuid},
 }
 """The request that names the object, for each method that loads one by its id."""
+
+PLACES: Final[dict[str, Callable[[Other], Any]]] = {
+    "after_event_id": lambda other: other.event_id,
+    "after_invoice_id": lambda other: other.invoice_id,
+    "after_transfer_id": lambda other: other.transfer_id,
+    "after_withdraw_uuid": lambda other: other.withdraw_uuid,
+}
+"""The object after which a page of a list begins, by the field that names it."""
+
+LISTS: Final = [
+    (service, method, merchant_field, place)
+    for (service, method), merchant_field in OPEN_TO_MEMBERS.items()
+    for place in PLACES
+    if place in method_of(service, method).input_type.fields_by_name
+]
 
 
 class Services:
@@ -102,6 +127,12 @@ def caller(house: House, shop: Shop) -> Person:
 
 
 @pytest.fixture(scope="module")
+def newcomer(stack: Stack, house: House) -> Newcomer:
+    merchant_id = Shop.opened(stack).merchant_id
+    return Newcomer(merchant_id, house.member(merchant_id, "owner"))
+
+
+@pytest.fixture(scope="module")
 def other(stack: Stack, house: House, operator: Operator) -> Iterator[Other]:
     theirs = Shop.opened(stack)
     with Receiver() as receiver:
@@ -119,6 +150,9 @@ def other(stack: Stack, house: House, operator: Operator) -> Iterator[Other]:
             merchant_id=theirs.merchant_id, withdrawal_method_id=1, address=TRON_ADDRESS, name="exchange"
         )
     ).address
+    (transfer,) = house.withdrawals.ListTransfers(
+        withdrawals_pb2.ListTransfersRequest(merchant_id=theirs.merchant_id, limit=1)
+    ).transfers
     owner = house.member(theirs.merchant_id, "owner")
     listed = house.people.ListPeople(accounts_pb2.ListPeopleRequest(merchant_id=theirs.merchant_id)).people
     invited = house.people.InvitePerson(
@@ -137,10 +171,34 @@ def other(stack: Stack, house: House, operator: Operator) -> Iterator[Other]:
         invoice_id=invoice.id,
         event_id=event_id,
         withdraw_uuid=withdrawal["withdraw_uuid"],
+        transfer_id=transfer.transfer_id,
         address_id=address.address_id,
         person_id=next(each.person_id for each in listed if each.email == owner.email),
         invitation_id=invited.invitation.invitation_id,
     )
+
+
+@pytest.mark.parametrize(("service", "method", "merchant_field", "place"), LISTS)
+def test_a_page_after_another_merchants_object_is_that_after_nothing(
+    services: Services,
+    newcomer: Newcomer,
+    other: Other,
+    service: str,
+    method: str,
+    merchant_field: str,
+    place: str,
+) -> None:
+    """A merchant whose own lists are empty learns nothing of what others have."""
+
+    def page_after(value: object) -> object:
+        request = {merchant_field: newcomer.merchant_id, place: value}
+        try:
+            return named(newcomer.owner.token(), lambda: services.call(service, method, **request))
+        except Refused as refused:
+            return refused.reason, dict(refused.metadata)
+
+    theirs = PLACES[place](other)
+    assert page_after(theirs) == page_after(2**40 if isinstance(theirs, int) else str(new_id()))
 
 
 def test_each_method_that_loads_an_object_is_tried_here() -> None:

@@ -15,10 +15,11 @@ from deploy.local.waiting import wait_until
 from fiatgate.status.v1 import status_pb2
 from kit.base.clock import SystemClock
 from kit.observe import metrics
-from kit.rpc import client, slots, status
+from kit.rpc import client, status, turns
 from kit.rpc.errors import Refused
 from kit.rpc.server import Options, RpcServer
-from kit.rpc.slots import Share, Slots, Use
+from kit.rpc.slots import Slots, Use
+from kit.rpc.turns import Parts, Share
 
 QUICK = Slots(name="quick", methods=frozenset({"Shop/Quick"}), threads=1, waiting=1)
 SLOW = Slots(name="slow", methods=frozenset({"Shop/Slow"}), threads=2, waiting=1)
@@ -108,13 +109,22 @@ def _process(server: RpcServer) -> status.Process:
     )
 
 
+def owner_of(request: bytes) -> str:
+    return request.decode().split("/")[0]
+
+
+def parts_of(request: bytes) -> Parts:
+    return tuple(request.decode().split("/")[1:])
+
+
 def of_owner(**share: float | None) -> Slots:
-    """Slow calls with a share for each owner."""
+    """Slow calls with a share for each owner, and turns for its parts: `owner/network/session`."""
     return Slots(
         name="slow",
         methods=frozenset({"Shop/Slow"}),
         threads=8,
-        owner=bytes.decode,
+        owner=owner_of,
+        parts=parts_of,
         share=Share(**share),  # type: ignore[arg-type]
     )
 
@@ -142,10 +152,10 @@ def test_a_call_beyond_the_bound_of_its_kind_is_refused_at_once_and_counted() ->
     with shop_with(QUICK, SLOW) as shop:
         kept = [shop.slow() for _ in range(3)]
         shop.wait_for(working=2, waiting=1)
-        before = counted(slots.FULL)
+        before = counted(turns.FULL)
         assert refused(shop.slow()) == "DB_UNAVAILABLE"
         assert not any(each.done() for each in kept), "it waited for none of them"
-        assert counted(slots.FULL) == before + 1
+        assert counted(turns.FULL) == before + 1
         assert shop.use("slow") == Use(2, 1, 1)
         shop.let_go(0)
         shop.let_go(1)
@@ -170,12 +180,12 @@ def test_calls_beyond_the_share_of_their_owner_are_refused_and_others_go_on() ->
     with shop_with(of_owner(working=2)) as shop:
         kept = [shop.slow("one"), shop.slow("one")]
         shop.wait_for(working=2)
-        before = counted(slots.OWNER)
+        before = counted(turns.OWNER)
         with pytest.raises(Refused) as refusal:
             shop.slow("one").result(15)
         assert refusal.value.reason == "RATE_LIMITED"
         assert refusal.value.metadata == {"limit": "2", "retry_after_seconds": "5"}
-        assert counted(slots.OWNER) == before + 1
+        assert counted(turns.OWNER) == before + 1
         other = shop.slow("two")
         shop.wait_for(working=3)
         for number in range(3):
@@ -193,6 +203,27 @@ def test_owners_take_turns_however_many_calls_one_of_them_has() -> None:
             wait_until(lambda n=number: len(shop.begun) > n, "the next turn", timeout_seconds=15)  # type: ignore[misc]
             shop.let_go(number)
         assert shop.begun == ["one", "one", "two", "one", "two", "one", "two"]
+
+
+def test_parts_of_an_owner_take_turns_and_the_fullest_loses_its_newest_call_to_another() -> None:
+    with shop_with(of_owner(working=1, waiting=4, wait_seconds=30, in_all=1)) as shop:
+        shop.slow("one/x/a")
+        shop.wait_for(working=1)
+        shop.fill("one/x/a", waiting=4)
+        calls = [shop.slow("one/y/b")]
+        shop.wait_for(working=1, waiting=4, refused=2)
+        calls.append(shop.slow("one/x/c"))  # network x has more than y, and in it session a
+        shop.wait_for(working=1, waiting=4, refused=3)
+        assert refused(shop.slow("one/x/a")) == "RATE_LIMITED"
+        for number, each in enumerate(("one/z/d", "one/w/e"), start=5):
+            calls.append(shop.slow(each))
+            shop.wait_for(working=1, waiting=4, refused=number)
+        assert refused(shop.slow("one/v/f")) == "DB_UNAVAILABLE", "no network has more than one call"
+        for number in range(5):
+            wait_until(lambda n=number: len(shop.begun) > n, "the next turn", timeout_seconds=15)  # type: ignore[misc]
+            shop.let_go(number)
+        assert [each.result(15).decode() for each in calls] == ["one/y/b", "one/x/c", "one/z/d", "one/w/e"]
+        assert shop.begun == ["one/x/a", "one/x/c", "one/y/b", "one/z/d", "one/w/e"]
 
 
 def test_a_call_waits_for_its_turn_only_so_long() -> None:

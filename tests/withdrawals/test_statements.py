@@ -189,6 +189,15 @@ def test_a_list_of_transfers_names_the_field_that_is_wrong(
     assert refusal(transfers, house, **values) == ("VALIDATION_ERROR", {"field": field})
 
 
+def test_a_transfer_of_another_merchant_is_no_place_in_a_list(house: House, merchant: str) -> None:
+    """Else its answer would tell that the transfer is there."""
+    theirs = transfers(house, merchant_id=merchant)[0].transfer_id
+    for own in (str(new_id()), house.credit("1")):  # one has no transfer
+        for after in (theirs, str(new_id())):
+            refused = refusal(transfers, house, merchant_id=own, after_transfer_id=after)
+            assert refused == ("VALIDATION_ERROR", {"field": "after_transfer_id"})
+
+
 def test_a_statement_has_no_more_time_than_other_calls_of_people(house: House, merchant: str) -> None:
     """Payouts take turns with it; the check of the whole ledger may take longer."""
     limits: list[str] = []

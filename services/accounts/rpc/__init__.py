@@ -31,7 +31,8 @@ from kit.rpc.permissions import (
     signing_in,
     staff,
 )
-from kit.rpc.slots import Share, Slots, proofs
+from kit.rpc.slots import Slots, proofs
+from kit.rpc.turns import Parts, Share
 from services.accounts.operations.invitations import (
     invite_approved,
     invite_terms,
@@ -98,6 +99,15 @@ def _surface_of(request: Any) -> str:
     return str(getattr(request, "surface", None) or actors.current().surface)
 
 
+def _sender_of(request: Any) -> Parts:
+    """Returns the merchant and the person; before the person is known, the client's network and the session."""
+    actor = actors.current()
+    if actor.kind == "person":
+        return str(actor.merchant_id or ""), str(actor)
+    client = getattr(request, "client", None)
+    return "" if client is None else client.network, getattr(request, "session_token", "")
+
+
 def _surface_and_work_of(request: Any) -> str:
     return f"{_surface_of(request)} {request.DESCRIPTOR.name}"
 
@@ -112,14 +122,22 @@ def _shared(
     owners: int,
     owner: Callable[[Any], str] = _surface_of,
 ) -> Slots:
-    """Returns a kind whose surfaces take turns: strangers at the dashboard's sign-in take no place of the desk.
+    """Returns a kind whose surfaces take turns: strangers at the dashboard's sign-in take no place of the desk. On a
+    surface merchants and networks take turns, and in these people and sessions.
 
     in_all            calls in work at the same time
     working, waiting  of them in work, and besides them waiting for a turn, for one owner
     owners            so many find a thread to wait in
     """
     share = Share(working=working, waiting=waiting, wait_seconds=3, in_all=in_all)
-    return Slots(name=name, methods=methods, threads=owners * (working + waiting), owner=owner, share=share)
+    return Slots(
+        name=name,
+        methods=methods,
+        threads=owners * (working + waiting),
+        owner=owner,
+        parts=_sender_of,
+        share=share,
+    )
 
 
 # Each request of a signed-in person waits for Authorize. A password costs a tenth of a second and 64 MiB, so two are

@@ -20,7 +20,8 @@ from kit.rpc import approvals, audit, books, find, queues, status
 from kit.rpc.approvals import Approvable
 from kit.rpc.callers import ALL, Callers
 from kit.rpc.permissions import OF_OBJECT, READERS, Permissions, machine, members, staff
-from kit.rpc.slots import Share, Slots, lists, proofs
+from kit.rpc.slots import Slots, lists, of_people, proofs
+from kit.rpc.turns import Share
 from services.invoices.operations.desk import ADJUST, adjust_approved, adjust_terms
 from services.invoices.operations.verification import ACCEPT, accept_approved, accept_terms
 from services.invoices.rpc.customers import CheckoutServicer
@@ -139,9 +140,9 @@ SLOTS: Final = (
         threads=2,
         waiting=128,
     ),
-    Slots(
-        name="desk",
-        methods=frozenset(
+    of_people(
+        "desk",
+        frozenset(
             {
                 "DealDeskService/AddRequisite",
                 "DealDeskService/AddRequisites",
@@ -172,7 +173,8 @@ SLOTS: Final = (
             }
         )
         | approvals.METHODS,
-        threads=2,
+        working=2,
+        waiting=20,
     ),
     # A search reads many indexes for a text that anyone may choose; it must not delay decisions.
     Slots(

@@ -18,6 +18,7 @@ from services.merchants.operations.leases import ends_leases
 from services.merchants.operations.lookup import id_of_merchant, merchant_or_refuse
 from services.merchants.store import keys, merchants
 from services.merchants.store.keys import KeyHolder
+from services.merchants.store.versions import Versioned, version_of
 from services.merchants.wiring import Deps
 
 API_KEYS_LISTED: Final = 1000
@@ -130,7 +131,7 @@ def list_api_keys(deps: Deps, *, merchant_id: str) -> Sequence[domain.ApiKey]:
 
 
 @ends_leases
-def deactivate_api_key(deps: Deps, *, key_id: str) -> domain.ApiKey:
+def deactivate_api_key(deps: Deps, *, key_id: str) -> Versioned[domain.ApiKey]:
     """Deactivates the key for good; the first time counts. Raises API_KEY_NOT_FOUND."""
     parsed = values.uuid_or(errors.api_key_not_found, key_id)
     with deps.db.transaction() as tx:
@@ -139,7 +140,7 @@ def deactivate_api_key(deps: Deps, *, key_id: str) -> domain.ApiKey:
             raise errors.api_key_not_found()
         require_merchant(before.merchant_id, errors.api_key_not_found)
         if before.deactivated_at is not None:
-            return before
+            return Versioned(answer=before, version=version_of(tx, models.ApiKey.id, parsed))
         after = keys.api_key_deactivated(tx, parsed, at=deps.clock.now())
         changed = ("deactivated_at",)
         acts.record(
@@ -151,7 +152,7 @@ def deactivate_api_key(deps: Deps, *, key_id: str) -> domain.ApiKey:
             after=acts.values_of(after, changed),
             note=after.name,
         )
-        return after
+        return Versioned(answer=after, version=version_of(tx, models.ApiKey.id, parsed))
 
 
 def get_signing_secrets(deps: Deps, *, queries: Sequence[tuple[str, str]]) -> list[SigningSecret]:

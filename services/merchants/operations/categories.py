@@ -7,17 +7,20 @@ from kit.audit import acts
 from kit.base.money import parse_fraction
 from kit.rpc import values
 from kit.rpc.errors import edit_conflict
-from services.merchants import domain
+from services.merchants import domain, models
 from services.merchants.operations import fields
 from services.merchants.operations.leases import ends_leases
 from services.merchants.store import merchants
+from services.merchants.store.versions import Versioned, version_of
 from services.merchants.wiring import Deps
 
 CATEGORIES_LISTED: Final = 10_000
 
 
 @ends_leases
-def set_category(deps: Deps, *, code: str, commission: str, was: str | None = None) -> domain.Category:
+def set_category(
+    deps: Deps, *, code: str, commission: str, was: str | None = None
+) -> Versioned[domain.Category]:
     """Creates the category, or changes its commission from what it `was`. Raises EDIT_CONFLICT."""
     category = domain.Category(
         code=values.parsed("code", code, fields.parse_category_code),
@@ -37,7 +40,7 @@ def set_category(deps: Deps, *, code: str, commission: str, was: str | None = No
             before=acts.values_of(before, changed),
             after=acts.values_of(category, changed),
         )
-    return category
+        return Versioned(answer=category, version=version_of(tx, models.Category.code, category.code))
 
 
 def list_categories(deps: Deps) -> Sequence[domain.Category]:

@@ -1,7 +1,8 @@
 """Leases of keys: the time for which a gateway uses an answer of Authenticate, and the acts that wait for its end.
 
 An act commits, then waits for one lease, then answers. A lease begins with the gateway's call, so every answer that was
-read before the commit has expired by then (docs/decisions/0077).
+read before the commit has expired by then (docs/decisions/0077). An act that changes nothing waits for the rest of the
+lease that began when this process first knew the row as it is (docs/decisions/0111).
 """
 
 import threading
@@ -12,6 +13,7 @@ from typing import Concatenate, Final, ParamSpec, TypeVar
 from kit.rpc import deadline
 from kit.rpc.errors import too_late
 from kit.rpc.limits import LEAST_USEFUL_SECONDS
+from services.merchants.store.versions import Versioned
 from services.merchants.wiring import Deps
 
 P = ParamSpec("P")
@@ -21,10 +23,12 @@ CLOCKS_DIFFER_PERCENT: Final = 1
 """More than the clocks of two machines differ in speed: NTP corrects less than a tenth of a percent."""
 
 
-def ends_leases(operation: Callable[Concatenate[Deps, P], R]) -> Callable[Concatenate[Deps, P], R]:
+def ends_leases(
+    operation: Callable[Concatenate[Deps, P], Versioned[R]],
+) -> Callable[Concatenate[Deps, P], R]:
     """Makes an operation return when no gateway uses an earlier answer of Authenticate any more.
 
-    It waits also when nothing had to be changed: the act before, which changed it, may have failed while it waited.
+    It may wait also when nothing had to be changed: the act before, which changed it, may have failed while it waited.
     Raises DB_UNAVAILABLE, before anything is changed, when the caller leaves no time for the wait.
     """
 
@@ -34,8 +38,10 @@ def ends_leases(operation: Callable[Concatenate[Deps, P], R]) -> Callable[Concat
         left_seconds = deadline.remaining_seconds()
         if left_seconds is not None and left_seconds < seconds + LEAST_USEFUL_SECONDS:
             raise too_late()
-        result = operation(deps, *args, **named)
-        threading.Event().wait(seconds)  # no connection and no lock is held
-        return result
+        done = operation(deps, *args, **named)
+        rest_seconds = seconds - deps.known.age_seconds(done.version)
+        if rest_seconds > 0:
+            threading.Event().wait(rest_seconds)  # no connection and no lock is held
+        return done.answer
 
     return ended

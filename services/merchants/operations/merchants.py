@@ -22,6 +22,7 @@ from services.merchants.operations.leases import ends_leases
 from services.merchants.operations.logos import kept_logo
 from services.merchants.operations.lookup import id_of_merchant, merchant_or_refuse
 from services.merchants.store import merchants
+from services.merchants.store.versions import Versioned, version_of
 from services.merchants.wiring import Deps
 
 MERCHANTS_PER_PAGE: Final = 200
@@ -136,7 +137,7 @@ def name_merchants(deps: Deps, *, merchant_ids: Sequence[str]) -> dict[UUID, str
 @ends_leases
 def configure_merchant(
     deps: Deps, *, merchant_id: str, options: MerchantOptions, was: Before = UNKNOWN
-) -> Merchant:
+) -> Versioned[Merchant]:
     """Changes the options that are given, from the values that they `was` to the caller, as far as it names them.
 
     Raises MERCHANT_NOT_FOUND, MERCHANT_CATEGORY_NOT_FOUND, EDIT_CONFLICT.
@@ -148,7 +149,7 @@ def configure_merchant(
 @ends_leases
 def configure_own_merchant(
     deps: Deps, *, merchant_id: str, options: MerchantOptions, was: Before = UNKNOWN
-) -> Merchant:
+) -> Versioned[Merchant]:
     """Does the same for the merchant's own people; a new picture counts among theirs.
 
     Raises MERCHANT_NOT_FOUND, EDIT_CONFLICT.
@@ -160,7 +161,7 @@ def configure_own_merchant(
 
 def _configured(
     deps: Deps, merchant_id: str, options: MerchantOptions, was: Before, *, logo: str | None
-) -> Merchant:
+) -> Versioned[Merchant]:
     """Returns the merchant with the options; `logo` is the digest of theirs."""
 
     def configure(tx: Session, merchant: models.Merchant) -> None:
@@ -187,11 +188,11 @@ def activate_merchant(deps: Deps, *, merchant_id: str) -> Merchant:
             raise errors.merchant_state_conflict(status.value)
         merchant.activated_at = merchant.activated_at or now
 
-    return _change(deps, merchant_id, "merchant.activate", activate)
+    return _change(deps, merchant_id, "merchant.activate", activate).answer
 
 
 @ends_leases
-def ban_merchant(deps: Deps, *, merchant_id: str) -> Merchant:
+def ban_merchant(deps: Deps, *, merchant_id: str) -> Versioned[Merchant]:
     """Bans a merchant in any state; the state beneath is kept. Raises MERCHANT_NOT_FOUND."""
     now = deps.clock.now()
 
@@ -207,12 +208,12 @@ def unban_merchant(deps: Deps, *, merchant_id: str) -> Merchant:
     def unban(_: Session, merchant: models.Merchant) -> None:
         merchant.banned_at = None
 
-    return _change(deps, merchant_id, "merchant.unban", unban)
+    return _change(deps, merchant_id, "merchant.unban", unban).answer
 
 
 def _change(
     deps: Deps, merchant_id: str, act: str, change: Callable[[Session, models.Merchant], None]
-) -> Merchant:
+) -> Versioned[Merchant]:
     with deps.db.transaction() as tx:
         merchant = merchants.merchant_to_change(tx, id_of_merchant(merchant_id))
         if merchant is None:
@@ -222,7 +223,7 @@ def _change(
         tx.flush()
         after = merchant_or_refuse(tx, merchant.id)
         _record(tx, act, before, after)
-        return after
+        return Versioned(answer=after, version=version_of(tx, models.Merchant.id, merchant.id))
 
 
 def _record(tx: Session, act: str, before: Merchant | None, after: Merchant) -> None:

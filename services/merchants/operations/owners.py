@@ -6,11 +6,12 @@ from typing import Final
 from kit.audit import acts
 from kit.base.ids import parse_id
 from kit.rpc import values
-from services.merchants import errors
+from services.merchants import errors, models
 from services.merchants.domain import Owner, OwnerFacts
 from services.merchants.operations import fields
 from services.merchants.operations.leases import ends_leases
 from services.merchants.store import merchants
+from services.merchants.store.versions import Versioned, version_of
 from services.merchants.wiring import Deps
 
 MERCHANTS_COUNTED: Final = 1000
@@ -27,24 +28,25 @@ def get_owner(deps: Deps, *, owner: str) -> OwnerFacts:
 
 
 @ends_leases
-def block_owner(deps: Deps, *, email: str) -> Owner:
+def block_owner(deps: Deps, *, email: str) -> Versioned[Owner]:
     """Blocks all the owner's merchants. Raises OWNER_NOT_FOUND."""
     return _set_block(deps, "owner.block", email, deps.clock.now())
 
 
 def unblock_owner(deps: Deps, *, email: str) -> Owner:
     """Ends the block. Raises OWNER_NOT_FOUND."""
-    return _set_block(deps, "owner.unblock", email, None)
+    return _set_block(deps, "owner.unblock", email, None).answer
 
 
-def _set_block(deps: Deps, act: str, email: str, blocked_at: datetime | None) -> Owner:
+def _set_block(deps: Deps, act: str, email: str, blocked_at: datetime | None) -> Versioned[Owner]:
     address = values.parsed("email", email, fields.parse_email)
     with deps.db.transaction() as tx:
         before = merchants.owner_to_change(tx, address)
         if before is None:
             raise errors.owner_not_found()
         if (before.blocked_at is None) == (blocked_at is None):
-            return before  # an earlier block keeps its time
+            # An earlier block keeps its time.
+            return Versioned(answer=before, version=version_of(tx, models.Owner.email, address))
         after = merchants.owner_with_block(tx, address, blocked_at)
         changed = ("blocked_at",)
         acts.record(
@@ -54,4 +56,4 @@ def _set_block(deps: Deps, act: str, email: str, blocked_at: datetime | None) ->
             before=acts.values_of(before, changed),
             after=acts.values_of(after, changed),
         )
-        return after
+        return Versioned(answer=after, version=version_of(tx, models.Owner.email, address))

@@ -16,7 +16,7 @@ from kit.rpc import approvals, audit, books, find, parked, queues, status
 from kit.rpc.approvals import Approvable
 from kit.rpc.callers import ALL, Callers
 from kit.rpc.permissions import OF_NONE, OF_OBJECT, READERS, Permissions, machine, members, staff
-from kit.rpc.slots import Slots, lists, proofs
+from kit.rpc.slots import Slots, lists, of_people, proofs
 from services.withdrawals import workers
 from services.withdrawals.operations import stepping
 from services.withdrawals.rpc.servicer import WithdrawalsServicer
@@ -73,9 +73,9 @@ CALLERS: Final[Callers] = {
 SLOTS: Final = (
     Slots(name="merchants", methods=frozenset({"WithdrawalsService/GetWithdrawal"}), waiting=128),
     lists("WithdrawalsService/ListWithdrawals"),
-    Slots(
-        name="desk",
-        methods=frozenset(
+    of_people(
+        "desk",
+        frozenset(
             {
                 "FindService/CompleteId",
                 "FindService/Find",
@@ -102,7 +102,7 @@ SLOTS: Final = (
             }
         )
         | approvals.METHODS,
-        threads=3,
+        working=3,
     ),
     proofs("WithdrawalsService/CheckLedger", "WithdrawalsService/ListCredits"),
 )
