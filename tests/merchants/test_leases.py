@@ -33,8 +33,8 @@ from services.merchants.wiring import Deps
 from tests.merchants.conftest import Shop
 
 LEASE_SECONDS: Final = 1.0
-FLOOD: Final = 60
-"""More calls than members have places in work and to wait."""
+PLACES, FLOOD = 24, 60
+"""The calls of members that may be in work and wait, and more than that."""
 KEY: Final = Ed25519PrivateKey.generate()
 
 
@@ -165,4 +165,6 @@ def test_a_member_who_saves_on_many_connections_delays_neither_an_operator_nor_a
         assert not all(each.done() for each in flood), "others still waited"
         assert save(victim) == ""
         assert not all(each.done() for each in flood), "others still waited"
-        assert {each.result() for each in flood} == {"", "RATE_LIMITED"}
+        answers = [each.result() for each in flood]
+        assert answers.count("RATE_LIMITED") >= FLOOD - PLACES
+        assert "" in answers
