@@ -90,3 +90,16 @@ def may_see_merchant(actor: Actor, merchant_id: UUID | str) -> bool:
         return True
     id = parse_id(merchant_id) if isinstance(merchant_id, str) else merchant_id
     return id is not None and id == actor.merchant_id
+
+
+# -- turns
+
+
+def side(actor: Actor) -> str:
+    """Returns the side of the actor in calls that members and operators make: each has places of its own."""
+    return "members" if actor.surface == "dashboard" else "operators"
+
+
+def parts(actor: Actor) -> tuple[str, str]:
+    """Returns the merchant, empty for none, and the author: merchants take turns, and in these people."""
+    return str(actor.merchant_id or ""), str(actor)

@@ -16,8 +16,8 @@ from math import ceil
 from operator import attrgetter
 from typing import Any, Final, ParamSpec, TypeVar
 
-from kit.base import actors
-from kit.rpc import errors
+from kit.base.actors import current
+from kit.rpc import actors, errors
 from kit.rpc.turns import FULL, REFUSED, Parts, Share, Turns, count_from_the_start
 
 P = ParamSpec("P")
@@ -81,20 +81,11 @@ def of_people(
         methods=methods,
         threads=2 * (working + waiting),
         waiting=16,  # a moment, for a thread that refuses them or lets them wait for their turn
-        owner=_side_of,
-        parts=_author_of,
+        owner=lambda _request: actors.side(current()),
+        parts=lambda _request: actors.parts(current()),
         share=Share(working=working, waiting=waiting, wait_seconds=3, in_all=in_all or working),
         **more,
     )
-
-
-def _side_of(_request: Any) -> str:
-    return "members" if actors.current().surface == "dashboard" else "operators"
-
-
-def _author_of(_request: Any) -> Parts:
-    actor = actors.current()
-    return str(actor.merchant_id or ""), str(actor)
 
 
 def lists(method: str, *, in_all: int = 1) -> Slots:

@@ -19,6 +19,7 @@ from kit.audit import approval_lists
 from kit.base import actors
 from kit.base.services import SERVICES
 from kit.rpc import approvals, audit, books, callers, find, queues, status
+from kit.rpc.actors import parts
 from kit.rpc.approvals import Approvable
 from kit.rpc.callers import ALL, Callers
 from kit.rpc.permissions import (
@@ -103,7 +104,7 @@ def _sender_of(request: Any) -> Parts:
     """Returns the merchant and the person; before the person is known, the client's network and the session."""
     actor = actors.current()
     if actor.kind == "person":
-        return str(actor.merchant_id or ""), str(actor)
+        return parts(actor)
     client = getattr(request, "client", None)
     return "" if client is None else client.network, getattr(request, "session_token", "")
 
