@@ -26,16 +26,17 @@ from tests.support.receiver import Receiver
 from tests.support.servers import NatsServer, PostgresServer
 from tests.support.stack import Stack, ports_of_process
 
+WAITS: Final = "tests/e2e/test_waits.py"
+BESIDE_WAITS: Final = ("tests/e2e/", "tests/tools/", "tests/mtls/")
+"""The long waits of tests/e2e begin with the first of these tests, and `WAITS`, the last of them, collects them."""
 LONGEST: Final = (
-    "tests/e2e/",
+    *BESIDE_WAITS,
     "tests/console/",
     "tests/rolling/",
     "tests/gateway/pay/",
     "tests/faults/",
     "tests/cli/",
     "tests/deploy_local/test_stack.py",
-    "tests/tools/",
-    "tests/mtls/",
     "tests/test_docs.py",
     "tests/test_traces.py",
     "tests/kit/test_process.py",
@@ -52,7 +53,9 @@ def pytest_configure() -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    def place(item: pytest.Item) -> int:
+    def place(item: pytest.Item) -> float:
+        if item.nodeid.startswith(WAITS):
+            return len(BESIDE_WAITS) - 0.5
         return next((at for at, each in enumerate(LONGEST) if item.nodeid.startswith(each)), len(LONGEST))
 
     items.sort(key=place)
@@ -68,13 +71,11 @@ def pytest_collection_finish() -> None:
 
 
 class _ByFile(LoadFileScheduling):  # type: ignore[misc]  # xdist ships no types
-    """The tests of a file run in one process, and so do all of tests/e2e: its long waits begin once, and end in the
-    last of its files.
-    """
+    """The tests of a file run in one process, and so do all of `BESIDE_WAITS`."""
 
     def _split_scope(self, nodeid: str) -> str:
         file: str = super()._split_scope(nodeid)
-        return "tests/e2e" if file.startswith("tests/e2e/") else file
+        return BESIDE_WAITS[0] if file.startswith(BESIDE_WAITS) else file
 
 
 @pytest.hookimpl(optionalhook=True)

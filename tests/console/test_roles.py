@@ -45,7 +45,7 @@ FIELD: Final = re.compile(
 )
 LINK: Final = re.compile(r'href="(/[^"#]*)"')
 SENDS: Final = re.compile(r'<button(?! type="button")').search
-PAGES_PER_ROUTE: Final = 3
+PAGES_PER_ROUTE: Final = 2
 PAGES_MOST: Final = 200
 OWN: Final = ("/account", "/sign-", "/step-up", "/invitation", "/static/")
 """The person's own pages, alike for all roles."""

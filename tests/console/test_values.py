@@ -107,9 +107,9 @@ def test_no_value_of_a_query_is_a_fault_of_ours(surface: str, tried: Tried) -> N
     for path, fields in pages(surface, "GET"):
         if path.endswith(".csv") and path != "/audit.csv":  # a file has the address of its list
             continue
-        everywhere = path in ("/audit", "/audit.csv", "/sign-in", "/invitation")
+        everywhere = path in ("/audit", "/sign-in", "/invitation")
         for name in fields:
-            for value in VALUES if everywhere else take(2):
+            for value in VALUES if everywhere else take(1):
                 tried.request("GET", f"{address(path)}?{name}={value}")
     for name, value in product(("notice", "problem", "asked"), VALUES):
         tried.request("GET", f"/?{name}={value}")
@@ -122,7 +122,7 @@ def test_no_value_in_an_address_is_a_fault_of_ours(surface: str, tried: Tried) -
     for method in ("GET", "POST"):
         for path, _ in pages(surface, method):
             if "{" in path:
-                for value in take(5):
+                for value in take(3):
                     tried.request(method, address(path, value))
     assert tried.faults == []
     assert tried.answered > 30
@@ -133,7 +133,7 @@ def test_no_value_of_a_form_is_a_fault_of_ours(surface: str, tried: Tried) -> No
     take = turns()
     for path, fields in pages(surface, "POST"):
         everywhere = path.startswith(("/sign-in", "/invitation", "/people", "/step-up"))
-        values = [each for each in (VALUES if everywhere else take(3)) if each[:4] not in YEARS]
+        values = [each for each in (VALUES if everywhere else take(2)) if each[:4] not in YEARS]
         bodies = ["&".join(f"{name}={value}" for name in fields) for value in values]
         bodies += [f"{name}=%00" for name in fields]
         for body in bodies:

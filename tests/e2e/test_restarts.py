@@ -16,10 +16,14 @@ from tests.e2e.market import Customer, Invoice, Operator, Shop, patiently, settl
 from tests.support.receiver import Receiver
 from tests.support.stack import Stack
 
-# A claim that died with its process is free again after 2 x the timeout + 30 s: 36 in place of 60. webhooks is killed
-# first, so that this time passes while the others are killed.
+# A claim that died with its process is free again after 2 x the timeout + the margin: 11 s in place of 60. webhooks is
+# killed first, so that this time passes while the others are killed.
 KILLED = ("webhooks", "merchants", "catalog", "invoices", "withdrawals", "gateway", "nats", "postgres")
-SETTINGS = {"FIATGATE_WEBHOOK_TIMEOUT_SECONDS": "3", "FIATGATE_INVOICE_TTL_SECONDS": "45"}
+SETTINGS = {
+    "FIATGATE_WEBHOOK_TIMEOUT_SECONDS": "3",
+    "FIATGATE_WEBHOOK_LEASE_MARGIN_SECONDS": "5",
+    "FIATGATE_INVOICE_TTL_SECONDS": "25",
+}
 
 
 @dataclass

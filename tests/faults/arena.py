@@ -6,7 +6,7 @@ import json
 import signal
 import subprocess
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from functools import cached_property, partial
 from pathlib import Path
@@ -45,7 +45,7 @@ class Arena:
     loses what was answered a moment before; the checker found that the first time it was tried.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, settings: Mapping[str, str] = SETTINGS) -> None:
         self._home = Home(folder / "home")
         self._home.prepare()
         self._opened = ExitStack()
@@ -59,7 +59,7 @@ class Arena:
         )
         inner |= zip(SERVICES, free_ports(len(SERVICES)), strict=True)  # other ones than the proxies have
         self.services = {service: f"127.0.0.1:{port}" for service, port in inner.items()}
-        self.stack = Stack(self._home.folder, settings=SETTINGS | self._addresses(), durable=True)
+        self.stack = Stack(self._home.folder, settings={**settings, **self._addresses()}, durable=True)
 
     def __enter__(self) -> Self:
         with ExitStack() as opened:

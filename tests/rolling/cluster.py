@@ -36,13 +36,17 @@ MASTER_KEY: Final = "MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE="
 
 
 class Cluster:
-    """Use as a context manager: all pods are ready when the block begins, and gone at its end."""
+    """Use as a context manager: all pods are ready when the block begins, and gone at its end.
 
-    def __init__(self, folder: Path, *, pace: Pace) -> None:
+    of_each  pods of each Deployment; None: as many as the manifests say
+    """
+
+    def __init__(self, folder: Path, *, pace: Pace, of_each: int | None = None) -> None:
         self.folder = folder
         self.endpoints = Endpoints(pace.names_kept_seconds)
         self.restarts = 0
         self._pace = pace
+        self._of_each = of_each
         self._opened = ExitStack()
         self._lock = threading.Lock()
         # They die with the thread that started them, not only with this process (deploy.local.child): so one for all.
@@ -115,6 +119,10 @@ class Cluster:
         )
         return json.loads(result.stdout) if result.stdout else {"ok": False, "problems": [result.stderr]}
 
+    def count(self, deployment: Manifest) -> int:
+        """The pods of a Deployment, whenever none is being replaced."""
+        return self._of_each or _replicas(deployment)
+
     def unmigrated(self) -> list[str]:
         """Services whose newest migration has not run."""
         return [each for each, url in self._database_urls.items() if not migrate.is_current(each, url)]
@@ -178,7 +186,7 @@ class Cluster:
             started = [
                 threads.submit(self._join, each, self._start(each))
                 for each in manifests.DEPLOYMENTS
-                for _ in range(replicas(each))
+                for _ in range(self.count(each))
             ]
         for joined in started:
             joined.result()
@@ -268,7 +276,7 @@ class Cluster:
             rates.wait()
 
 
-def replicas(deployment: Manifest) -> int:
+def _replicas(deployment: Manifest) -> int:
     (scaled,) = [
         each["spec"]["minReplicas"]
         for each in manifests.of_kind("HorizontalPodAutoscaler")

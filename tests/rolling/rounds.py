@@ -17,7 +17,7 @@ from tests.faults import checker
 from tests.faults.journal import Journal, NotingReceiver
 from tests.faults.rounds import duplicates
 from tests.k8s.manifests import DEPLOYMENTS, Manifest, name
-from tests.rolling.cluster import Cluster, replicas
+from tests.rolling.cluster import Cluster
 from tests.rolling.load import Load, Seen
 from tests.rolling.pods import Broken
 
@@ -56,16 +56,15 @@ def run_round(
     seed: int,
     per_second: int,
     at_once: int,
-    of_each: int | None = None,
     tell: Callable[[str], None] = lambda text: None,
 ) -> Figures:
-    """Roll all Deployments in an order of the seed, `at_once` of them at the same time: all pods, or `of_each`."""
+    """Roll all Deployments in an order of the seed, `at_once` of them at the same time."""
     before = cluster.restarts
     shop = Shop.opened(cluster)
     clients, receiver = (Journal(cluster.folder / f"{seed}-{what}.jsonl") for what in ("clients", "receiver"))
     with NotingReceiver(receiver) as endpoint:
         load = Load(cluster, shop, per_second=per_second, callback=endpoint.url(), journal=clients, seed=seed)
-        found = _under_load(cluster, load, seed=seed, at_once=at_once, of_each=of_each, tell=tell)
+        found = _under_load(cluster, load, seed=seed, at_once=at_once, tell=tell)
         used = cluster.used()
         found += _settle(cluster, shop)
     found += [f"{each} was not migrated" for each in cluster.unmigrated()]
@@ -101,13 +100,12 @@ def _under_load(
     *,
     seed: int,
     at_once: int,
-    of_each: int | None,
     tell: Callable[[str], None],
 ) -> list[str]:
     """What a pod did that it should not have done."""
     chance = random.Random(seed)
     order = chance.sample(DEPLOYMENTS, len(DEPLOYMENTS))
-    pods = {name(each): chance.sample(range(replicas(each)), of_each or replicas(each)) for each in order}
+    pods = {name(each): chance.sample(range(cluster.count(each)), cluster.count(each)) for each in order}
     over = threading.Event()
     left: list[Future[None]] = []
 

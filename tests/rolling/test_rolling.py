@@ -1,5 +1,5 @@
-"""One short round, an upgrade: a pod of every Deployment, told to stop sooner than on a cluster. `make rolling` takes
-all.
+"""One short round, an upgrade: every Deployment with one pod, told to stop sooner than on a cluster. `make rolling` has
+as many as the manifests say.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ PER_SECOND = 50  # two cores are busy with the starts; `make rolling` asks 200
 @pytest.fixture(scope="module")
 def figures(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Figures]:
     folder = tmp_path_factory.mktemp("rolling")
-    with Cluster(folder, pace=Pace(names_kept_seconds=0.2, leaving_seconds=1)) as cluster:
-        yield run_round(cluster, seed=SEED, per_second=PER_SECOND, at_once=2, of_each=1)
+    with Cluster(folder, pace=Pace(names_kept_seconds=0.2, leaving_seconds=1), of_each=1) as cluster:
+        yield run_round(cluster, seed=SEED, per_second=PER_SECOND, at_once=2)
 
 
 def test_every_process_can_be_replaced_under_load_and_no_request_is_lost_or_done_twice(
