@@ -48,9 +48,7 @@ NOTICES: Final[Mapping[str, str]] = {
     "withdrawal-method-set": "The withdrawal method is set. Withdrawals that exist keep their fee.",
     # webhooks
     "webhook-delivered": "Delivered: the merchant's server has accepted it.",
-    "webhook-refused": "Sent, and the merchant's server did not accept it. Its answer is below.",
     "webhook-delivered-here": "Delivered: your server has accepted it.",
-    "webhook-refused-here": "Sent, and your server did not accept it. Its answer is below.",
     "parked-retried": "The events were handled again.",
     "parked-stayed": "Some events failed again and stay here, with the reason.",
     "parked-discarded": "The event is discarded.",
@@ -131,6 +129,9 @@ PROBLEMS: Final[Mapping[str, str]] = {
     "CASE_STATE_CONFLICT": "Nothing was changed: the case was answered already, as you see below.",
     "NO_DEALS_TICKED": "Tick the deals first.",
     "PASSKEY_FAILED": "The browser did not use a passkey. Try again, or sign in with your password.",
+    # webhooks
+    "WEBHOOK_REFUSED": "Sent, and the merchant's server did not accept it. Its answer is below.",
+    "WEBHOOK_REFUSED_HERE": "Sent, and your server did not accept it. Its answer is below.",
     # merchants
     "EDIT_CONFLICT": "Another person changed the same meanwhile. Look at it again.",
     "MERCHANT_STATE_CONFLICT": "The state of the merchant does not allow this: a banned one is unbanned first.",

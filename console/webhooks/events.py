@@ -206,9 +206,11 @@ class EventPage(Page):
                 raise
             leave_for(resp, f"/webhooks/{event_id}", problem=refused.reason.lower())
         else:
-            outcome = "delivered" if answer.ok else "refused"
-            notice = f"webhook-{outcome}-here" if own else f"webhook-{outcome}"
-            leave_for(resp, f"/webhooks/{event_id}", notice=notice)
+            path = f"/webhooks/{event_id}"
+            if answer.ok:
+                leave_for(resp, path, notice="webhook-delivered-here" if own else "webhook-delivered")
+            else:
+                leave_for(resp, path, problem="webhook_refused_here" if own else "webhook_refused")
 
     async def _show(self, req: Request, resp: falcon.asgi.Response, event_id: str) -> None:
         event = await self._event(event_id)
