@@ -1,4 +1,5 @@
-"""Takes the pictures of docs/images on the stack of `make run`: an invoice on the customer's page, the desk at work.
+"""Takes the pictures of docs/images on the stack of `make run`: an invoice on the customer's page, the desk at work, a
+merchant's dashboard.
 
 FIATGATE_HOME=/tmp/pictures make run PORT=8081, a fresh one; then FIATGATE_HOME=/tmp/pictures python tools/pictures.py
 """
@@ -10,9 +11,11 @@ import json
 import os
 import subprocess
 import sys
+import threading
 import urllib.request
-from collections.abc import Sequence
-from contextlib import closing
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -100,14 +103,14 @@ class Shop:
         self._url, self._key, self.merchant_id = stack["url"], demo["api_key"], demo["merchant_id"]
         self._invoices = f"{stack['postgres_url'].rpartition('/')[0]}/invoices"
 
-    def sell(self, number: int, amount: str = "124.30") -> dict[str, Any]:
+    def sell(self, number: int, amount: str = "124.30", **more: str) -> dict[str, Any]:
         body = {
             "amount": amount,
             "currency_code": "EUR",
             "customer_id": f"customer-{number}-{os.getpid()}",
             "external_id": f"pictures-{number}-{os.getpid()}",
             "purpose": f"Order {number}: two lamps and a table",
-        }
+        } | more
         headers = {"X-Api-Key": self._key, "Content-Type": "application/json"}
         request = urllib.request.Request(  # noqa: S310  our own gateway
             f"{self._url}/api/v1/create-invoice", json.dumps(body).encode(), headers
@@ -131,9 +134,10 @@ class Shop:
         ):
             cursor.execute(MONTH, {"merchant_id": self.merchant_id})
 
-    def invited(self, name: str, *roles: str) -> str:
-        """Returns the link of an invitation to the desk."""
+    def invited(self, name: str, *roles: str, merchant: str = "") -> str:
+        """Returns the link of an invitation to the desk, or to the dashboard of a merchant."""
         given = [word for role in roles for word in ("--role", role)]
+        given += ["--merchant", merchant] if merchant else []
         link: str = self.command("people", "invite", email_of(name), "--name", name, *given)["link"]
         return link
 
@@ -277,6 +281,54 @@ def work(shop: Shop) -> str:
     return ids[0]
 
 
+class _FullDisk(BaseHTTPRequestHandler):
+    """A merchant's server that can't take webhooks."""
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers.get("Content-Length", "0")))
+        self.send_response(503)
+        self.end_headers()
+        self.wfile.write(b"no space left on device: /var/lib/shop/orders")
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+@contextmanager
+def full_disk() -> Iterator[str]:
+    """Gives the address of such a server."""
+    with HTTPServer(("127.0.0.1", 0), _FullDisk) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/webhooks"
+        server.shutdown()
+
+
+def photograph_dashboard(shop: Shop, camera: Camera) -> None:
+    """The tour of docs/merchants.md: the start page after a month, and a webhook that is not accepted."""
+    invited = shop.invited("Mary Somerville", "owner", merchant=shop.merchant_id)
+    dashboard = urlsplit(invited)._replace(path="", query="").geturl()
+    mary = camera.at_the_desk(invited)
+    set_factors(mary, dashboard)
+    with full_disk() as url:
+        id = shop.sell(3001, "86.40", callback_url=url)["invoice_id"]
+        deal = shop.command("checkout", "select", id, METHOD)["deal"]
+        shop.command("checkout", "mark-paid", id)
+        shop.command("deals", "confirm", deal["deal_id"])
+        mary.set_viewport_size(WIDE)  # type: ignore[arg-type]
+        event = f"{dashboard}/webhooks?state=retrying&invoice={id}"
+        at(mary, event)
+        while not mary.locator("tbody th a").count():
+            mary.wait_for_timeout(500)
+            mary.reload()
+        mary.locator("tbody th a").click()
+        mary.get_by_text("Resend", exact=True).click()
+        mary.get_by_role("button", name="Resend now").click()
+        at(mary, mary.url.partition("?")[0])  # without the notice about the resend
+        mary.get_by_text("Answer of attempt 2").click()
+        camera.develop("dashboard-webhook.webp", [mary.screenshot()])
+        camera.develop("dashboard-home.webp", [at(mary, f"{dashboard}/")])
+
+
 def photograph(shop: Shop, camera: Camera) -> None:
     dark: dict[str, Any] = {"color_scheme": "dark"}
     arabic: dict[str, Any] = {"locale": "ar"}
@@ -308,4 +360,5 @@ if __name__ == "__main__":
         shop, camera = Shop(Home.of(os.environ)), Camera(opened)
         photograph(shop, camera)
         photograph_desk(shop, camera)
+        photograph_dashboard(shop, camera)
         opened.close()
