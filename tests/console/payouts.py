@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import re
+from contextlib import closing
 from html import unescape
 from typing import Any, Final
 from uuid import uuid4
 
 import grpc
+import psycopg2
 
 from fiatgate.withdrawals.v1 import withdrawals_pb2 as pb
 from fiatgate.withdrawals.v1.withdrawals_pb2_grpc import WithdrawalsServiceStub
-from tests.console.house import OPERATOR, House
+from tests.console.house import OPERATOR, House, Person
 from tests.e2e.market import Customer, Operator, Shop, settled
+from tests.support.stack import Stack
 
 TRON_ADDRESS: Final = "TJRabPrwbZy45sbavfcjinPJC18kjpRTv8"
 
@@ -55,3 +60,22 @@ class Payouts:
 def text_of(answer: Any) -> str:
     """The page without tags, its blanks as one."""
     return " ".join(unescape(re.sub("<[^>]+>", " ", answer.text)).split())
+
+
+def added(house: House, person: Person, name: str, *, usable: bool, address: str = TRON_ADDRESS) -> str:
+    """The id of a new address in the book; `usable`: as if its waiting time were over."""
+    page = person.post("/addresses", {"method": "1", "address": address, "name": name})
+    assert "The address is added." in text_of(page), text_of(page)
+    lines = list(csv.DictReader(io.StringIO(person.get("/addresses.csv").text)))
+    id = next(line["address_id"] for line in lines if line["name"] == name)
+    if usable:
+        wait_is_over(house.stack, id)
+    return id
+
+
+def wait_is_over(stack: Stack, address_id: str) -> None:
+    """The waiting time of an address of the book is over."""
+    past = closing(psycopg2.connect(stack.superuser_url("withdrawals")))
+    with past as connection, connection, connection.cursor() as cursor:
+        cursor.execute("SET session_replication_role = replica")  # the entry keeps its terms, by a trigger
+        cursor.execute("UPDATE withdrawal_addresses SET usable_at = created_at WHERE id = %s", [address_id])

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import re
 import shlex
-from contextlib import closing
 from decimal import Decimal
 
-import psycopg2
 import requests
 from playwright.sync_api import Page, expect
 
 from tests.console.conftest import Open, Staff
 from tests.console.house import House, new_email
 from tests.console.passkeys import heading, press, with_passkey
-from tests.console.payouts import TRON_ADDRESS
+from tests.console.payouts import TRON_ADDRESS, wait_is_over
 from tests.e2e.market import METHOD, Customer
 from tests.gateway.desk import HTTP_SECONDS, settled
 from tests.support.receiver import Receiver
@@ -125,12 +123,8 @@ def test_a_new_merchant_sells_is_told_and_asks_for_its_money(
         page.get_by_label("Name").fill("cold wallet")
         press(page, "Add the address")
         expect(page.get_by_role("status")).to_contain_text("The address is added.")
-        past = closing(psycopg2.connect(house.stack.superuser_url("withdrawals")))
-        with past as connection, connection, connection.cursor() as cursor:  # the day of waiting is over
-            cursor.execute("SET session_replication_role = replica")
-            cursor.execute(
-                "UPDATE withdrawal_addresses SET usable_at = created_at WHERE merchant_id = %s", (merchant,)
-            )
+        remove = page.locator("form[action$='/remove']").get_attribute("action") or ""
+        wait_is_over(house.stack, remove.split("/")[2])
         page.reload()
         page.get_by_role("link", name="Withdraw", exact=True).click()
         page.get_by_label("Amount in USDT").fill("20")

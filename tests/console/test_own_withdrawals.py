@@ -6,14 +6,11 @@ import csv
 import io
 import re
 from collections.abc import Iterator
-from contextlib import closing
 from dataclasses import dataclass
-from datetime import timedelta
 from decimal import Decimal
 from typing import Final
 
 import grpc
-import psycopg2
 import pytest
 
 from console.surfaces import DASHBOARD
@@ -22,13 +19,11 @@ from kit.base.ids import new_id
 from tests.console.conftest import Open, Staff, with_cookies
 from tests.console.house import House, Person, new_merchant, title_of
 from tests.console.looks import looks_right
-from tests.console.payouts import TRON_ADDRESS, Payouts, text_of
+from tests.console.payouts import TRON_ADDRESS, Payouts, added, text_of
 
 HASH: Final = "7c" * 32
 OTHER_ADDRESS: Final = "TA4Y62o6YC2Zsck9rZVGTvqW1AQ7X9zTnj"
 READERS: Final = ("owner", "finance", "viewer")
-WAIT: Final = timedelta(hours=24)
-"""A new address waits so long."""
 
 
 @dataclass(frozen=True)
@@ -38,17 +33,6 @@ class Treasury:
     payouts: Payouts
     members: dict[str, Person]
     stranger: Person
-
-
-def past_all_rules(house: House, statement: str, *values: object) -> None:
-    """Changes rows of withdrawals whose terms a trigger keeps."""
-    with (
-        closing(psycopg2.connect(house.stack.superuser_url("withdrawals"))) as past,
-        past,
-        past.cursor() as cursor,
-    ):
-        cursor.execute("SET session_replication_role = replica")
-        cursor.execute(statement, values)
 
 
 @pytest.fixture(scope="module")
@@ -64,14 +48,6 @@ def treasury(house: House) -> Iterator[Treasury]:
         stranger = house.person("owner", merchant=new_merchant())
         house.step_up(stranger)
         yield Treasury(payouts, members, stranger)
-        moved = "merchant_id = %s AND usable_at = created_at"
-        # As the books of other tests' stack want it.
-        past_all_rules(
-            house,
-            f"UPDATE withdrawal_addresses SET usable_at = created_at + %s WHERE {moved}",
-            WAIT,
-            payouts.merchant,
-        )
 
 
 def test_members_read_list_and_history_and_the_statement_leads_there(
@@ -165,17 +141,6 @@ def fields_in(page: str) -> dict[str, str]:
     """The hidden fields of the form of a request."""
     (form,) = re.findall(r'<form[^>]* action="/withdrawals/new">(.*?)</form>', page, re.DOTALL)
     return dict(re.findall(r'type="hidden" name="([^"]+)" value="([^"]*)"', form))
-
-
-def added(house: House, person: Person, name: str, *, usable: bool, address: str = TRON_ADDRESS) -> str:
-    """The id of a new address in the book; `usable`: as if its waiting time were over."""
-    page = person.post("/addresses", {"method": "1", "address": address, "name": name})
-    assert "The address is added." in text_of(page), text_of(page)
-    lines = list(csv.DictReader(io.StringIO(person.get("/addresses.csv").text)))
-    id = next(line["address_id"] for line in lines if line["name"] == name)
-    if usable:
-        past_all_rules(house, "UPDATE withdrawal_addresses SET usable_at = created_at WHERE id = %s", id)
-    return id
 
 
 def test_a_new_address_waits_is_announced_and_removed_from_the_start_page(
