@@ -173,6 +173,7 @@ class Neighbours:
     nothing  ids of no thing
     own      ids of the first merchant's things that all roles may try; else ids of no thing
     address  of the first merchant's book, which may be used
+    newest_key  of the first merchant
     """
 
     house: House
@@ -184,6 +185,7 @@ class Neighbours:
     nothing: Mapping[str, str]
     own: Mapping[str, str]
     address: str
+    newest_key: str
     logo: str
     receiver: Receiver
 
@@ -197,6 +199,7 @@ class Neighbours:
             | {"request_key": str(new_id())},
             "/withdrawals/{withdraw_uuid}/cancel": {"stage": "requested"},
             "/settings": {"group": "addresses", "fail_url": f"https://shop.example/{unique()}"},
+            "/keys/{key_id}/rotate": {"newest_key_id": self.newest_key},
             "/settings/logo/use": {"logo": self.logo},
             "/people/invite": {"email": f"{unique()}@example.com", "name": "Ada", "role:viewer": "on"},
         }
@@ -295,6 +298,7 @@ def neighbours(stack: Stack, house: House) -> Iterator[Neighbours]:
             nothing,
             own=nothing | {"invoice": mine["invoice_id"], "event": event},
             address=added(house, owner, "Own", usable=True, address=WALLETS[1]),
+            newest_key=first(r'name="newest_key_id" value="([^"]+)"', owner.get("/keys").text),
             logo=desk.merchants.KeepLogo(merchants_pb2.KeepLogoRequest(logo=PNG)).logo,
             receiver=receiver,
         )
