@@ -74,8 +74,12 @@ def added(house: House, person: Person, name: str, *, usable: bool, address: str
 
 
 def wait_is_over(stack: Stack, address_id: str) -> None:
-    """The waiting time of an address of the book is over."""
+    """Makes an address of the book as old as its waiting time."""
     past = closing(psycopg2.connect(stack.superuser_url("withdrawals")))
     with past as connection, connection, connection.cursor() as cursor:
         cursor.execute("SET session_replication_role = replica")  # the entry keeps its terms, by a trigger
-        cursor.execute("UPDATE withdrawal_addresses SET usable_at = created_at WHERE id = %s", [address_id])
+        cursor.execute(
+            "UPDATE withdrawal_addresses SET usable_at = created_at, "
+            "created_at = created_at - (usable_at - created_at) WHERE id = %s",
+            [address_id],
+        )
