@@ -1,4 +1,4 @@
-"""The dashboard: what a member of a merchant reads and does there. test_dashboard_routes.py has roles and strangers."""
+"""The dashboard: what a member of a merchant reads and does there, by role, and nothing of another merchant."""
 
 from __future__ import annotations
 
@@ -39,14 +39,17 @@ ROLES: Final = tuple(DASHBOARD.roles)
 
 @dataclass(frozen=True)
 class Market:
-    """A shop with a paid invoice whose webhook was delivered, and its members."""
+    """Two shops, each with a paid invoice whose webhook was delivered, and members of both."""
 
     desk: Desk
     method: str
     shop: Shop
+    other: Shop
     paid: Any
+    theirs: Any
     sender: str
     members: dict[str, Person]
+    stranger: Person
     receiver: Receiver
 
 
@@ -56,21 +59,34 @@ def market(stack: Stack, house: House) -> Iterator[Market]:
         currency = desk.currency()
         method = desk.method(currency, name="Bank transfer")
         desk.requisite(method, account=ACCOUNT)
-        shop = desk.open_shop(currency, name="Lamps")
+        shop, other = desk.open_shop(currency, name="Lamps"), desk.open_shop(currency, name="Chairs")
         sender = unique("Payer")
-        created = shop.create(callback_url=receiver.url())
-        requests.get(created["payment_link"], timeout=HTTP_SECONDS)
-        deal = desk.mark_paid(created["invoice_id"], method, sender_name=sender)
-        desk.deals.ConfirmDeal(invoices_pb2.ConfirmDealRequest(deal_id=deal.deal_id))
-        receiver.wait_for(1)
+
+        def paid(of: Shop) -> Any:
+            created = of.create(callback_url=receiver.url())
+            requests.get(created["payment_link"], timeout=HTTP_SECONDS)
+            deal = desk.mark_paid(created["invoice_id"], method, sender_name=sender)
+            desk.deals.ConfirmDeal(invoices_pb2.ConfirmDealRequest(deal_id=deal.deal_id))
+            return created
+
+        ours, theirs = paid(shop), paid(other)
+        receiver.wait_for(2)
         members = {role: house.person(role, merchant=shop.merchant_id, name=f"Mary {role}") for role in ROLES}
-        yield Market(desk, method, shop, created, sender, members, receiver)
+        stranger = house.person("owner", merchant=other.merchant_id)
+        yield Market(desk, method, shop, other, ours, theirs, sender, members, stranger, receiver)
 
 
 def titles(page: str) -> list[str]:
     return [
         unescape(re.sub("<[^>]+>", "", found)) for found in re.findall(r"<div><strong>(.*?)</strong>", page)
     ]
+
+
+def words_of(page: str, id: str) -> str:
+    """The text of a page without the id, and without what each answer has of its own: its reference."""
+    text = " ".join(unescape(re.sub("<[^>]+>", " ", page)).split())
+    text = text.replace(id, "").replace(id[:13], "") if id else text
+    return re.sub(r"[0-9a-f]{8}-[0-9a-f-]{27}|[0-9a-f]{16,}|\b[0-9]+ (s|min) ago", "", text)
 
 
 def settled_timeline(person: Person, invoice_id: str, *wanted: str) -> str:
@@ -152,6 +168,8 @@ def test_the_list_has_the_merchants_own_invoices_by_each_filter(market: Market) 
     assert {line["sender_name"] for line in lines} == {""}, "who paid from which account is for the operator"
     assert market.paid["invoice_id"] in {line["invoice_id"] for line in lines}
     assert market.members["viewer"].get("/invoices.csv").status_code == 403
+    # The merchant of the address counts for nothing.
+    assert market.theirs["invoice_id"] not in listed(merchant=market.other.merchant_id)
 
 
 # -- webhooks
@@ -412,6 +430,10 @@ def test_a_key_is_made_after_a_step_up_shown_once_and_deactivated(
     browser.goto(f"{house.dashboard}/keys")
     looks_right(browser, "dashboard-keys")
     (deactivate, *_) = re.findall(r'action="(/keys/[0-9a-f-]+/deactivate)"', listed)
+    theirs = re.findall(r'action="(/keys/[0-9a-f-]+/deactivate)"', market.stranger.get("/keys").text)[0]
+    nothing = f"/keys/{new_id()}/deactivate"
+    found, missing = developer.post(theirs), developer.post(nothing)
+    assert (found.status_code, words_of(found.text, "")) == (missing.status_code, words_of(missing.text, ""))
     # A program used it a moment ago: the page asks once more.
     asked = developer.post(deactivate).text
     assert "Deactivate it anyway?" in asked
@@ -425,7 +447,7 @@ def test_a_key_is_made_after_a_step_up_shown_once_and_deactivated(
 def test_a_key_is_replaced_while_both_work_and_says_when_it_was_used(
     market: Market, house: House, open_page: Open
 ) -> None:
-    developer = market.members["developer"]
+    developer, stranger = market.members["developer"], market.stranger
     house.step_up(developer)
     *_, newest = re.findall(r'name="newest_key_id" value="([^"]*)"', developer.get("/keys").text)
     made = developer.post("/keys", {"name": "rotated", "newest_key_id": newest})
@@ -441,6 +463,11 @@ def test_a_key_is_replaced_while_both_work_and_says_when_it_was_used(
     address = f"{market.shop.url}/api/v1/invoices"
     assert requests.get(address, headers={"X-Api-Key": old}, timeout=HTTP_SECONDS).status_code == 200
     assert row()["last_used_at"] > "2020"
+    for theirs in (newest, str(new_id())):
+        house.step_up(stranger)
+        *_, known = re.findall(r'name="newest_key_id" value="([^"]*)"', stranger.get("/keys").text)
+        refused = stranger.post(f"/keys/{theirs}/rotate", {"newest_key_id": known})
+        assert (refused.status_code, "There is no such key." in refused.text) == (422, True)
     answer = developer.post(f"/keys/{newest}/rotate", {"name": "rotated", "newest_key_id": newest})
     assert "The old key works on." in answer.text
     fresh, _ = re.findall(r'readonly value="([^"]+)"', answer.text)
