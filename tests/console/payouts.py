@@ -6,6 +6,7 @@ import csv
 import io
 import re
 from contextlib import closing
+from datetime import timedelta
 from html import unescape
 from typing import Any, Final
 from uuid import uuid4
@@ -20,6 +21,8 @@ from tests.e2e.market import Customer, Operator, Shop, settled
 from tests.support.stack import Stack
 
 TRON_ADDRESS: Final = "TJRabPrwbZy45sbavfcjinPJC18kjpRTv8"
+WAIT: Final = timedelta(hours=24)
+"""A new address can be used after so long."""
 
 
 class Payouts:
@@ -74,12 +77,17 @@ def added(house: House, person: Person, name: str, *, usable: bool, address: str
 
 
 def wait_is_over(stack: Stack, address_id: str) -> None:
-    """Makes an address of the book as old as its waiting time."""
+    """An address of the book can be used from now on."""
+    _set_past_all_rules(stack, "usable_at = created_at WHERE id = %s", address_id)
+
+
+def restore_waits(stack: Stack) -> None:
+    """Each address has the time again that its audit record has: `fiatgate verify` compares them."""
+    _set_past_all_rules(stack, "usable_at = created_at + %s WHERE usable_at = created_at", WAIT)
+
+
+def _set_past_all_rules(stack: Stack, change: str, *values: object) -> None:
     past = closing(psycopg2.connect(stack.superuser_url("withdrawals")))
     with past as connection, connection, connection.cursor() as cursor:
         cursor.execute("SET session_replication_role = replica")  # the entry keeps its terms, by a trigger
-        cursor.execute(
-            "UPDATE withdrawal_addresses SET usable_at = created_at, "
-            "created_at = created_at - (usable_at - created_at) WHERE id = %s",
-            [address_id],
-        )
+        cursor.execute(f"UPDATE withdrawal_addresses SET {change}", values)
