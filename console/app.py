@@ -77,6 +77,7 @@ ROOMS: Final = {
     "dashboard": (
         dashboard,
         invoices,
+        finding,
         links,
         statements,
         withdrawals,

@@ -23,6 +23,7 @@ from typing import Final
 import pytest
 
 from console.app import ROOMS as ROOMS_OF
+from console.finding.own import OwnFindPage
 from console.wiring import Deps
 from gateway.walls import calls as gateway_calls
 from kit.base.config.processes import ServiceSettings
@@ -439,14 +440,12 @@ def rpcs_called(folder: str, service: str) -> frozenset[str]:
     return frozenset(offered[name] for name in called & offered.keys())
 
 
-OF_BOTH: Final = ("audit",)
-"""Contracts of several services that both consoles call; the others are for operators only."""
+OF_MEMBERS: Final = {"audit": frozenset(SERVICES), "find": frozenset(OwnFindPage.services)}
+"""Contracts of several services that the dashboard calls too, and of which ones; others are for operators only."""
 
 
 def files_of(surface: str) -> list[Path]:
-    """The files that a surface runs: its rooms, and what all rooms stand on. Of a room that both have, `desk.py`, or
-    the folder `desk`, has the calls of the desk alone.
-    """
+    """The files that a surface runs: its rooms, and what all rooms stand on. `desk.py` and `desk/` are the desk's."""
     rooms = [each.__name__.split(".")[1] for each in ROOMS_OF[surface]]
     files = chain.from_iterable(sources(f"console/{each}") for each in (*rooms, "signin", "ui"))
     run = [each for each in files if surface == "desk" or "desk" not in (each.stem, each.parent.name)]
@@ -476,8 +475,8 @@ def called_by_console(surface: str, service: str) -> frozenset[str]:
             else:
                 called |= {f"{of}/{node.attr}" for of, is_shared in stubs.values() if is_shared}
     offered = set(rpcs_of(service).values())
-    for shared in SHARED:
-        if (surface == "desk" or shared in OF_BOTH) and (shared in BY_PROCESS or serves(service, shared)):
+    for shared in (each for each in SHARED if surface == "desk" or service in OF_MEMBERS.get(each, ())):
+        if shared in BY_PROCESS or serves(service, shared):
             offered |= set(rpcs_of(shared).values())
     return frozenset(called & offered)
 

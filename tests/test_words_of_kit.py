@@ -23,6 +23,7 @@ AUTHORS: Final = frozenset(
         "kit/rpc/actor_tokens.py",
         "kit/rpc/permissions.py",
         "kit/rpc/audit.py",
+        "kit/rpc/find.py",
         "kit/rpc/approvals.py",
     )
 )

@@ -11,6 +11,7 @@ from typing import Final
 from console.calls import or_none
 from console.exchange import Request
 from console.page import Page
+from fiatgate.catalog.v1 import catalog_pb2
 from fiatgate.invoices.v1 import invoices_pb2
 from fiatgate.merchants.v1 import merchants_pb2
 from fiatgate.webhooks.v1 import webhooks_pb2
@@ -69,8 +70,10 @@ async def first_steps(
         return ()  # accounts takes any merchant in an invitation
     if found is None or invoices is None or delivered is None or keys is None:
         return ()
+    shows_line = makes_keys and not invoices.invoices
+    currency = await _currency(page, found.merchant) if shows_line else ""
     steps = [
-        _invoice(found.merchant, bool(invoices.invoices), public_url),
+        _invoice(found.merchant, bool(invoices.invoices), public_url, currency),
         _live(found.merchant, sets_addresses=makes_keys),
     ]
     if makes_keys:
@@ -86,6 +89,16 @@ async def _keys(page: Page, merchant_id: str) -> merchants_pb2.ListApiKeysRespon
 
 async def _no_keys() -> merchants_pb2.ListApiKeysResponse:
     return merchants_pb2.ListApiKeysResponse()
+
+
+async def _currency(page: Page, merchant: merchants_pb2.Merchant) -> str:
+    """Returns a currency that the merchant's invoices can have now; empty: none is known."""
+    request = catalog_pb2.ListMerchantCurrenciesRequest(merchant=merchant)
+    try:
+        offers = await or_none(page.deps.catalog.ListMerchantCurrencies(request))
+    except Refused:  # no rate is fresh
+        return ""
+    return offers.currencies[0].currency.code if offers and offers.currencies else ""
 
 
 def _curl(path: str, public_url: str, body: str = "") -> str:
@@ -104,10 +117,11 @@ def _key(has_key: bool, public_url: str) -> Step:
     )
 
 
-def _invoice(merchant: merchants_pb2.Merchant, has_invoice: bool, public_url: str) -> Step:
+def _invoice(merchant: merchants_pb2.Merchant, has_invoice: bool, public_url: str, currency: str) -> Step:
+    """Without a currency there is no line: one with a currency that is refused would mislead."""
     body = {
         "amount": "50.00",
-        "currency_code": next(iter(merchant.allowed_currencies), "EUR"),
+        "currency_code": currency,
         "customer_id": "test-customer",
         "external_id": "test-1",
         "purpose": "Test",
@@ -121,7 +135,7 @@ def _invoice(merchant: merchants_pb2.Merchant, has_invoice: bool, public_url: st
         "By your program, or here by hand. A test invoice that is not paid expires by itself and costs nothing.",
         "/links",
         "Make a payment link",
-        _curl("/create-invoice", public_url, json.dumps(body)),
+        _curl("/create-invoice", public_url, json.dumps(body)) if currency else "",
     )
 
 

@@ -1,4 +1,4 @@
-"""The operator's search in one database: ids by their beginning, and things by their texts.
+"""The search in one database: ids by their beginning, and things by their texts.
 
 A service gives its searches; each reads an index and returns no more rows than it is given as a limit.
 """
@@ -44,6 +44,20 @@ Ids = Mapping[str, InstrumentedAttribute[UUID]]
 
 Search = Callable[[Connection, str, int], Sequence[Found]]
 """Returns at most so many things that have the text."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """The things that one search found. `may_have_more` names the kind and field, as "invoice amount", when it did not
+    read all that may have the text; else it is empty.
+    """
+
+    things: Sequence[Found] = ()
+    may_have_more: str = ""
+
+
+OwnSearch = Callable[[Connection, UUID, str, int], Part]
+"""Returns at most so many things of one merchant that have the text, by what its members may see."""
 
 
 def begins_like(column: SQLColumnExpression[UUID], text: str) -> ColumnElement[bool] | None:

@@ -1,18 +1,20 @@
-"""fiatgate.find.v1.FindService: the operator's search, the same in every service."""
+"""fiatgate.find.v1.FindService: the search of operators and members, the same in every service."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
+from uuid import UUID
 
 import grpc
+from sqlalchemy import Connection
 
 from fiatgate.find.v1 import find_pb2 as pb
 from fiatgate.find.v1 import find_pb2_grpc
 from kit.base.ids import BEGINNING_DIGITS, ids_beginning_with
 from kit.base.proto import most_of, timestamp_from
 from kit.db.database import Database, bound_statements
-from kit.db.finding import COMPLETED_MOST, Found, Ids, Search, completed
+from kit.db.finding import COMPLETED_MOST, Found, Ids, OwnSearch, Part, Search, completed
 from kit.rpc import values
-from kit.rpc.permissions import READERS, Permissions, staff
+from kit.rpc.permissions import READERS, Permissions, members, staff
 
 # ruff: noqa: N802  methods are named by the proto
 
@@ -27,11 +29,19 @@ PERMISSIONS: Final[Permissions] = {
 }
 
 
+def permissions(*roles: str) -> Permissions:
+    """Returns the permissions of a service in which members with these roles find their merchant's things."""
+    return {**PERMISSIONS, "FindService/Find": PERMISSIONS["FindService/Find"] | members(*roles)}
+
+
 class FindServicer(find_pb2_grpc.FindServiceServicer):
-    def __init__(self, db: Database, ids: Ids, searches: Sequence[Search]) -> None:
+    def __init__(
+        self, db: Database, ids: Ids, searches: Sequence[Search], own_searches: Sequence[OwnSearch]
+    ) -> None:
         self._db = db
         self._ids = ids
         self._searches = searches
+        self._own_searches = own_searches
 
     def CompleteId(
         self, request: pb.CompleteIdRequest, context: grpc.ServicerContext
@@ -53,16 +63,26 @@ class FindServicer(find_pb2_grpc.FindServiceServicer):
     def Find(self, request: pb.FindRequest, context: grpc.ServicerContext) -> pb.FindResponse:
         wanted = values.text("text", request.text.strip(), most=most_of(pb.FindRequest, "text"))
         limit = values.rows(request.limit, default=FOUND_MOST_ROWS, most=FOUND_MOST_ROWS)
+        merchant_id = values.uuid("merchant_id", request.merchant_id) if request.merchant_id else None
         answer = pb.FindResponse()
         with self._db.transaction() as tx:
             bound_statements(tx, seconds=STATEMENT_SECONDS)
-            connection = tx.connection()
-            for search in self._searches:
-                found = search(connection, wanted, limit + 1)
-                answer.found.extend(_found_to_message(each) for each in found[:limit])
-                if len(found) > limit:
-                    answer.cut.append(f"{found[0].kind} {found[0].field}")
+            for part in self._parts(tx.connection(), merchant_id, wanted, limit + 1):
+                things = part.things
+                answer.found.extend(_found_to_message(each) for each in things[:limit])
+                if len(things) > limit:
+                    answer.cut.append(f"{things[0].kind} {things[0].field}")
+                elif part.may_have_more:
+                    answer.cut.append(part.may_have_more)
         return answer
+
+    def _parts(
+        self, connection: Connection, merchant_id: UUID | None, wanted: str, limit: int
+    ) -> Iterator[Part]:
+        if merchant_id is None:
+            yield from (Part(search(connection, wanted, limit)) for search in self._searches)
+        else:
+            yield from (search(connection, merchant_id, wanted, limit) for search in self._own_searches)
 
 
 def _found_to_message(found: Found) -> pb.Found:
@@ -77,6 +97,13 @@ def _found_to_message(found: Found) -> pb.Found:
     )
 
 
-def add_to(server: grpc.Server, db: Database, ids: Ids, searches: Sequence[Search]) -> None:
-    """Adds the service. `searches` are run one after the other for each text."""
-    find_pb2_grpc.add_FindServiceServicer_to_server(FindServicer(db, ids, searches), server)
+def add_to(
+    server: grpc.Server,
+    db: Database,
+    ids: Ids,
+    searches: Sequence[Search],
+    own_searches: Sequence[OwnSearch] = (),
+) -> None:
+    """Adds the service. `searches`, or of a merchant `own_searches`, are run one after the other for each text."""
+    servicer = FindServicer(db, ids, searches, own_searches)
+    find_pb2_grpc.add_FindServiceServicer_to_server(servicer, server)

@@ -56,6 +56,7 @@ CALLERS: Final[Callers] = {
     "console-dashboard": frozenset(
         {
             audit.LIST,
+            "FindService/Find",
             "WebhooksService/GetEvent",
             "WebhooksService/ListEvents",
             "WebhooksService/ListInvoiceEvents",
@@ -101,7 +102,7 @@ SLOTS: Final = (
 PERMISSIONS: Final[Permissions] = {
     **status.PERMISSIONS,
     **books.PERMISSIONS,
-    **find.PERMISSIONS,
+    **find.permissions("developer", "finance", "viewer"),
     **queues.PERMISSIONS,
     **parked.permissions("desk"),
     "WebhooksService/ListInvoiceEvents": machine(for_api=True)
@@ -126,7 +127,7 @@ def add_to(server: grpc.Server, deps: Deps) -> None:
     webhooks_pb2_grpc.add_WebhooksServiceServicer_to_server(WebhooksServicer(deps), server)
     parked.add_to(server, workers.consumer(deps))
     books.add_to(server, deps.db, PARTS)
-    find.add_to(server, deps.db, {}, finding.SEARCHES)
+    find.add_to(server, deps.db, {}, finding.SEARCHES, finding.OWN_SEARCHES)
     queues.add_to(server, deps, QUEUES)
 
 

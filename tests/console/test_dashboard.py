@@ -172,6 +172,84 @@ def test_the_list_has_the_merchants_own_invoices_by_each_filter(market: Market) 
     assert market.theirs["invoice_id"] not in listed(merchant=market.other.merchant_id)
 
 
+# -- the search
+
+
+def reference_of(market: Market, invoice_id: str) -> str:
+    """The payment reference of the invoice's deal."""
+    request = invoices_pb2.GetInvoiceStoryRequest(invoice_id=invoice_id)
+    return str(market.desk.deals.GetInvoiceStory(request).invoice.deal.reference)
+
+
+def event_id_of(market: Market, created: Any) -> str:
+    """The `event_id` in the body of the invoice's webhook."""
+    sent = [json.loads(each.body) for each in market.receiver.received()]
+    (found,) = {each["event_id"] for each in sent if each["external_id"] == created["external_id"]}
+    return str(found)
+
+
+def found_by(person: Person, text: str) -> requests.Response:
+    return person.get("/find", params={"q": text}, allow_redirects=False)
+
+
+def leads_to(person: Person, text: str) -> str:
+    return found_by(person, text).headers.get("Location", "")
+
+
+def test_the_search_leads_to_the_merchants_own_things(market: Market, house: House, open_page: Open) -> None:
+    owner, paid = market.members["owner"], market.paid
+    id, page = paid["invoice_id"], f"/invoices/{paid['invoice_id']}"
+    number = event_of(owner, id)
+    for text in (id, id[:13], id.upper(), paid["external_id"], reference_of(market, id)):
+        assert leads_to(owner, text) == page, text
+    assert leads_to(owner, number) == f"/webhooks/{number}"
+    event_id = event_id_of(market, paid)
+    assert leads_to(market.members["developer"], event_id) == f"/webhooks/{number}"
+
+    lamps = [market.shop.create(amount="4321.09") for _ in range(2)]
+    for person in (owner, market.members["viewer"]):
+        several = found_by(person, "4.321,09 €")
+        assert {*ids_in(several.text, "invoices")} == {each["invoice_id"] for each in lamps}
+    assert leads_to(owner, lamps[0]["customer_id"]) == f"/invoices/{lamps[0]['invoice_id']}"
+    lines = list(csv.DictReader(io.StringIO(owner.get("/find.csv", params={"q": "4321.09"}).text)))
+    assert {(line["kind"], line["field"], line["order"]) for line in lines} == {
+        ("invoice", "amount", each["external_id"]) for each in lamps
+    }
+    assert market.members["viewer"].get("/find.csv?q=4321.09").status_code == 403
+    assert "/find.csv" not in found_by(market.members["viewer"], "4321.09").text
+
+    assert "a withdrawal:" in owner.get("/find").text
+    assert "a withdrawal:" not in market.members["developer"].get("/find").text, "not for this role"
+    browser = with_cookies(open_page(), owner)
+    browser.goto(house.dashboard)
+    browser.keyboard.press("/")
+    browser.keyboard.type("4321.09")
+    browser.keyboard.press("Enter")
+    expect(browser.get_by_role("heading", level=1)).to_have_text("Search: 4321.09")
+    looks_right(browser, "dashboard-find")
+    browser.goto(f"{house.dashboard}/find?q=nothing-has-this")
+    looks_right(browser, "dashboard-find-nothing")
+
+
+def test_the_search_finds_nothing_of_others_and_nothing_that_is_for_operators(market: Market) -> None:
+    theirs, stranger = market.theirs, market.stranger
+    id = theirs["invoice_id"]
+    number = event_of(stranger, id)
+    event_id = event_id_of(market, theirs)
+    others = (id, id[:13], theirs["external_id"], reference_of(market, id), number, event_id)
+    for text in others:
+        assert leads_to(stranger, text), f"{text} is there"
+    hidden = (ACCOUNT, ACCOUNT.replace(" ", ""), market.sender, market.other.merchant_id, market.method)
+    for role, member in market.members.items():
+        for text in (*others, *hidden):
+            answer, missing = found_by(member, text), found_by(member, "no-such-thing")
+            assert answer.status_code == missing.status_code == 200, f"{role}: {text}"
+            heading = r"<(h1|title)>.*?</\1>"
+            seen, nothing = (re.sub(heading, "", each.text, flags=re.DOTALL) for each in (answer, missing))
+            assert words_of(seen, "") == words_of(nothing, ""), f"{role}: {text}"
+            assert "Nothing of yours has this text." in seen
+
+
 # -- webhooks
 
 

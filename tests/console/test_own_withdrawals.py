@@ -96,6 +96,23 @@ def test_members_read_list_and_history_and_the_statement_leads_there(
         looks_right(browser, f"dashboard-{name}")
 
 
+def test_the_search_finds_withdrawals_for_the_roles_that_read_them(treasury: Treasury, staff: Staff) -> None:
+    made, transaction = treasury.payouts.made("22"), "5e" * 32
+    operator = staff("treasury")
+    operator.post(f"/withdrawals/{made}/process")
+    operator.post(f"/withdrawals/{made}/complete", {"transaction": transaction})
+
+    def found(person: Person, text: str) -> str:
+        answer = person.get("/find", params={"q": text}, allow_redirects=False)
+        return answer.headers.get("Location", "") or answer.text
+
+    for role, person in (*treasury.members.items(), ("stranger", treasury.stranger)):
+        for text in (made, made[:23], transaction, f"0x{transaction.upper()}"):
+            assert (found(person, text) == f"/withdrawals/{made}") == (role in READERS), f"{role}: {text}"
+        for text in (TRON_ADDRESS, TRON_ADDRESS.lower()):
+            assert (f"/withdrawals/{made}" in found(person, text)) == (role in READERS), role
+
+
 def test_a_member_cancels_what_is_not_being_sent_and_nothing_else(treasury: Treasury, staff: Staff) -> None:
     finance, payouts = treasury.members["finance"], treasury.payouts
     waiting, begun = payouts.made(), payouts.made()
@@ -134,6 +151,13 @@ def test_a_new_address_waits_is_announced_and_removed_from_the_start_page(
     assert refused.status_code == 422
     assert 'value="T123"' in refused.text
     id = added(house, finance, "exchange <1>", usable=False)
+    for person, reads in (
+        (finance, True),
+        (treasury.members["developer"], False),
+        (treasury.stranger, False),
+    ):
+        found = text_of(person.get("/find", params={"q": TRON_ADDRESS}))
+        assert ("exchange <1>" in found) == reads, "the search reads the book for its readers"
     twice = finance.post("/addresses", form | {"address": TRON_ADDRESS})
     assert (twice.status_code, "The address is in the book already." in text_of(twice)) == (422, True)
     home = text_of(owner.get("/"))

@@ -21,7 +21,6 @@ from console.surfaces import surface_of as surface_with
 from console.wiring import wired
 from kit.base.ids import new_id
 from kit.rpc import audit as audit_rpc
-from kit.rpc import find as find_rpc
 from kit.rpc import queues as queues_rpc
 from kit.rpc import status as status_rpc
 from kit.rpc.permissions import Permission
@@ -206,7 +205,7 @@ def test_a_person_has_a_limit_and_takes_nothing_from_colleagues_behind_the_same_
 
 READ_BY: Final[dict[str, Permission]] = {
     "/invoices": invoices_rpc.PERMISSIONS["DealDeskService/ListAllInvoices"],
-    "/find": find_rpc.PERMISSIONS["FindService/Find"],
+    "/find": invoices_rpc.PERMISSIONS["FindService/Find"],
     "/deals-system": invoices_rpc.PERMISSIONS["DealDeskService/GetDealsSystem"],
     "/": queues_rpc.PERMISSIONS[queues_rpc.LIST],
     "/webhooks": webhooks_rpc.PERMISSIONS["WebhooksService/ListEvents"],

@@ -5,18 +5,20 @@ A new list is one line in `LISTS`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import timedelta
+from functools import partial
 from typing import Any, Final
 from uuid import UUID
 
 import pytest
-from sqlalchemy import text
+from sqlalchemy import Connection, text
 
 from kit.audit import approval_lists
 from kit.audit.approvals import State
 from kit.audit.listing import Filter, list_acts
 from kit.db import books
+from kit.db.finding import OwnSearch
 from kit.db.queues import waiting
 from services.invoices.config import InvoicesSettings
 from services.invoices.domain.states import DealStatus, InvoiceStatus
@@ -68,6 +70,9 @@ WORDS: Final = (
     "40000000 1025",
     id_of("i", 9)[:13],
     "1001",
+    id_of("e", 9),
+    "T77",
+    "0000077J",
 )
 TRANSFERS: Final[dict[str, Any]] = {
     **dict.fromkeys(("merchant_id", "invoice_id", "withdraw_uuid", "after_transfer_id"), ""),
@@ -263,7 +268,7 @@ LISTS: Final[Mapping[str, dict[str, List]]] = {
 
 
 def searches(service: str) -> dict[str, List]:
-    """Each search of the service for each kind of text."""
+    """Each search of the service for each kind of text, of operators and of one merchant."""
     of_service = {
         "invoices": invoices_finding.SEARCHES,
         "withdrawals": withdrawals_finding.SEARCHES,
@@ -278,7 +283,19 @@ def searches(service: str) -> dict[str, List]:
 
         return within
 
-    return {f"{each.__name__} {words}": run(each, words) for each in of_service[service] for words in WORDS}
+    own: Mapping[str, Sequence[OwnSearch]] = {
+        "invoices": invoices_finding.OWN_SEARCHES,
+        "withdrawals": withdrawals_finding.OWN_SEARCHES,
+        "webhooks": webhooks_finding.OWN_SEARCHES,
+    }
+    every: dict[str, Any] = {each.__name__: each for each in of_service[service]}
+    for search in own.get(service, ()):
+        every[f"own {search.__name__}"] = partial(_of_one, search)
+    return {f"{name} {words}": run(each, words) for name, each in every.items() for words in WORDS}
+
+
+def _of_one(search: OwnSearch, connection: Connection, words: str, limit: int) -> object:
+    return search(connection, UUID(M), words, limit)
 
 
 def queues(service: str) -> dict[str, List]:

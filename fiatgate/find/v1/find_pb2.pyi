@@ -75,18 +75,24 @@ class FindRequest(_message.Message):
 
     TEXT_FIELD_NUMBER: _builtins.int
     LIMIT_FIELD_NUMBER: _builtins.int
+    MERCHANT_ID_FIELD_NUMBER: _builtins.int
     text: _builtins.str
     limit: _builtins.int
     """1 to 100; 0 means 100."""
+    merchant_id: _builtins.str
+    """Only things of this merchant, by what its members may see. Empty: all things. A service without such things finds
+    nothing.
+    """
     def __init__(
         self,
         *,
         text: _builtins.str = ...,
         limit: _builtins.int = ...,
+        merchant_id: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["limit", b"limit", "text", b"text"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["limit", b"limit", "merchant_id", b"merchant_id", "text", b"text"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -102,7 +108,7 @@ class FindResponse(_message.Message):
     def found(self) -> _containers.RepeatedCompositeFieldContainer[Global___Found]: ...
     @_builtins.property
     def cut(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """The kinds and fields of which there are more than `limit`, as "deal amount"."""
+        """The kinds and fields of which there are more than `limit`, or may be: "deal amount"."""
 
     def __init__(
         self,
@@ -150,7 +156,7 @@ class Found(_message.Message):
     CREATED_AT_FIELD_NUMBER: _builtins.int
     FACTS_FIELD_NUMBER: _builtins.int
     kind: _builtins.str
-    """Open set: invoice, deal, requisite, case, merchant, key, withdrawal, webhook, person, approval."""
+    """Open set: invoice, deal, requisite, case, merchant, key, withdrawal, address, webhook, person, approval."""
     id: _builtins.str
     """UUID, or the number of a case or webhook."""
     field: _builtins.str

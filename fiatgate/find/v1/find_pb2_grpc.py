@@ -26,7 +26,8 @@ if _version_not_supported:
 
 
 class FindServiceStub:
-    """The operator's search. Every service that keeps things with ids serves it. Each search reads an index.
+    """The search of operators, and of a merchant's members in the merchant's own things. Every service that keeps things with
+    ids serves it. Each search reads an index.
 
     Any call may fail with VALIDATION_ERROR, DB_UNAVAILABLE or INTERNAL_ERROR.
     """
@@ -50,7 +51,8 @@ class FindServiceStub:
 
 
 class FindServiceServicer:
-    """The operator's search. Every service that keeps things with ids serves it. Each search reads an index.
+    """The search of operators, and of a merchant's members in the merchant's own things. Every service that keeps things with
+    ids serves it. Each search reads an index.
 
     Any call may fail with VALIDATION_ERROR, DB_UNAVAILABLE or INTERNAL_ERROR.
     """
@@ -65,7 +67,7 @@ class FindServiceServicer:
 
     def Find(self, request, context):
         """The things that have this text as their id or its beginning, or in one of the fields that the service searches: at
-        most `limit` of each kind and field.
+        most `limit` of each kind and field. Members find in some services only, and give their `merchant_id`.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -93,7 +95,8 @@ def add_FindServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class FindService:
-    """The operator's search. Every service that keeps things with ids serves it. Each search reads an index.
+    """The search of operators, and of a merchant's members in the merchant's own things. Every service that keeps things with
+    ids serves it. Each search reads an index.
 
     Any call may fail with VALIDATION_ERROR, DB_UNAVAILABLE or INTERNAL_ERROR.
     """

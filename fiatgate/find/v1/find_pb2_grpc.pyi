@@ -27,7 +27,8 @@ GRPC_GENERATED_VERSION: str
 GRPC_VERSION: str
 
 class FindServiceStub:
-    """The operator's search. Every service that keeps things with ids serves it. Each search reads an index.
+    """The search of operators, and of a merchant's members in the merchant's own things. Every service that keeps things with
+    ids serves it. Each search reads an index.
 
     Any call may fail with VALIDATION_ERROR, DB_UNAVAILABLE or INTERNAL_ERROR.
     """
@@ -42,12 +43,13 @@ class FindServiceStub:
     """
     Find: _grpc.UnaryUnaryMultiCallable[_find_pb2.FindRequest, _find_pb2.FindResponse]
     """The things that have this text as their id or its beginning, or in one of the fields that the service searches: at
-    most `limit` of each kind and field.
+    most `limit` of each kind and field. Members find in some services only, and give their `merchant_id`.
     """
 
 @_typing.type_check_only
 class FindServiceAsyncStub(FindServiceStub):
-    """The operator's search. Every service that keeps things with ids serves it. Each search reads an index.
+    """The search of operators, and of a merchant's members in the merchant's own things. Every service that keeps things with
+    ids serves it. Each search reads an index.
 
     Any call may fail with VALIDATION_ERROR, DB_UNAVAILABLE or INTERNAL_ERROR.
     """
@@ -59,11 +61,12 @@ class FindServiceAsyncStub(FindServiceStub):
     """
     Find: _aio.UnaryUnaryMultiCallable[_find_pb2.FindRequest, _find_pb2.FindResponse]  # type: ignore[assignment]
     """The things that have this text as their id or its beginning, or in one of the fields that the service searches: at
-    most `limit` of each kind and field.
+    most `limit` of each kind and field. Members find in some services only, and give their `merchant_id`.
     """
 
 class FindServiceServicer(metaclass=_abc_1.ABCMeta):
-    """The operator's search. Every service that keeps things with ids serves it. Each search reads an index.
+    """The search of operators, and of a merchant's members in the merchant's own things. Every service that keeps things with
+    ids serves it. Each search reads an index.
 
     Any call may fail with VALIDATION_ERROR, DB_UNAVAILABLE or INTERNAL_ERROR.
     """
@@ -85,7 +88,7 @@ class FindServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_find_pb2.FindResponse, _abc.Awaitable[_find_pb2.FindResponse]]:
         """The things that have this text as their id or its beginning, or in one of the fields that the service searches: at
-        most `limit` of each kind and field.
+        most `limit` of each kind and field. Members find in some services only, and give their `merchant_id`.
         """
 
 def add_FindServiceServicer_to_server(servicer: FindServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -9,6 +9,7 @@
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from operator import attrgetter
 from typing import Final
 
@@ -29,7 +30,7 @@ from services.invoices.rpc.desk import DealDeskServicer
 from services.invoices.rpc.merchants import InvoicesServicer
 from services.invoices.rpc.reports import ReportsServicer
 from services.invoices.store.books import PARTS
-from services.invoices.store.finding import IDS, SEARCHES
+from services.invoices.store.finding import IDS, OWN_SEARCHES, SEARCHES
 from services.invoices.store.queues import QUEUES
 from services.invoices.wiring import Deps
 
@@ -76,6 +77,7 @@ CALLERS: Final[Callers] = {
             audit.LIST,
             "DealDeskService/GetInvoiceStory",
             "DealDeskService/ListAllInvoices",
+            "FindService/Find",
             "InvoicesService/CreateInvoiceByHand",
             "InvoicesService/GetInvoice",
             "ReportsService/GetReport",
@@ -166,6 +168,7 @@ SLOTS: Final = (
                 "DealDeskService/ListRequisites",
                 "DealDeskService/ResolveCase",
                 "DealDeskService/SetDealsSystem",
+                "FindService/CompleteId",
                 "InvoicesService/CancelInvoice",
                 # It waits for merchants.
                 "InvoicesService/CreateInvoiceByHand",
@@ -177,12 +180,7 @@ SLOTS: Final = (
         waiting=20,
     ),
     # A search reads many indexes for a text that anyone may choose; it must not delay decisions.
-    Slots(
-        name="searches",
-        methods=frozenset({"FindService/CompleteId", "FindService/Find"}),
-        threads=1,
-        waiting=16,
-    ),
+    replace(of_people("searches", frozenset({"FindService/Find"}), working=1, waiting=7), waiting=3),
     # A report over a year and all merchants takes a second, that of a merchant's month some milliseconds. Each member's
     # start page has one: merchants take turns, and operators together count as one of them.
     Slots(
@@ -214,7 +212,7 @@ APPROVABLE: Final[Mapping[str, Approvable[Deps]]] = {
 PERMISSIONS: Final[Permissions] = {
     **status.PERMISSIONS,
     **books.PERMISSIONS,
-    **find.PERMISSIONS,
+    **find.permissions("developer", "finance", "viewer"),
     **queues.PERMISSIONS,
     **approvals.permissions(APPROVABLE),
     "InvoicesService/CreateInvoice": machine(for_api=True, changes=True),
@@ -273,5 +271,5 @@ def add_to(server: grpc.Server, deps: Deps) -> None:
     pb_grpc.add_ReportsServiceServicer_to_server(ReportsServicer(deps), server)
     books.add_to(server, deps.db, PARTS)
     approvals.add_to(server, deps.settings.service, deps, APPROVABLE)
-    find.add_to(server, deps.db, IDS, (*SEARCHES, approval_lists.by_id))
+    find.add_to(server, deps.db, IDS, (*SEARCHES, approval_lists.by_id), OWN_SEARCHES)
     queues.add_to(server, deps, QUEUES)

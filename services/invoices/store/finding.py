@@ -1,19 +1,22 @@
-"""The operator's search: invoices, deals, requisites and cases by the texts that people have in front of them."""
+"""The operator's search: invoices, deals, requisites and cases by the texts that people have in front of them. And a
+member's search, for the merchant's invoices by what members see: no account, no sender's name.
+"""
 
 from collections.abc import Sequence
 from typing import Any, Final
+from uuid import UUID
 
 from sqlalchemy import ColumnElement, Connection, Select, literal_column, select
 
 from kit.base.codes import parse_code
 from kit.base.money import fiat_text, has_decimals, typed_decimal
 from kit.db.database import if_known
-from kit.db.finding import Found, Ids, Search, begins_like
+from kit.db.finding import Found, Ids, OwnSearch, Part, Search, begins_like
 from services.invoices.account_forms import account_key
 from services.invoices.domain.names import words_of_name
 from services.invoices.models import ACCOUNT_KEY, DEAL_IS_OPEN, FIRST_AMOUNT, Case, Deal, Invoice, Requisite
 from services.invoices.store.deal_lists import has_reference, ids_of_sender
-from services.invoices.store.invoice_lists import of_each_merchant
+from services.invoices.store.invoice_lists import InvoiceFilter, newest_invoices, of_each_merchant
 from services.invoices.store.shares import REFERENCE
 
 IDS: Final[Ids] = {"invoice": Invoice.id, "deal": Deal.id, "requisite": Requisite.id}
@@ -27,24 +30,25 @@ _CASE_DIGITS_MOST: Final = 18
 
 def _invoices(connection: Connection, query: Select[Any], place: str, column: str) -> list[Found]:
     newest = query.order_by(Invoice.created_at.desc(), Invoice.id.desc())
-    return [
-        Found(
-            kind="invoice",
-            id=str(row.id),
-            field=place,
-            value=str(getattr(row, column)),
-            status=row.status,
-            created_at=row.created_at,
-            facts={
-                "merchant_id": str(row.merchant_id),
-                "external_id": row.external_id,
-                "customer_id": row.customer_id,
-                "amount": fiat_text(row.amount),
-                "currency_code": row.currency_code,
-            },
-        )
-        for row in connection.execute(newest)
-    ]
+    return [_invoice(row, place, str(getattr(row, column))) for row in connection.execute(newest)]
+
+
+def _invoice(row: Any, place: str, value: str) -> Found:
+    return Found(
+        kind="invoice",
+        id=str(row.id),
+        field=place,
+        value=value,
+        status=row.status,
+        created_at=row.created_at,
+        facts={
+            "merchant_id": str(row.merchant_id),
+            "external_id": row.external_id,
+            "customer_id": row.customer_id,
+            "amount": fiat_text(row.amount),
+            "currency_code": row.currency_code,
+        },
+    )
 
 
 def _invoices_by_id(connection: Connection, text: str, limit: int) -> Sequence[Found]:
@@ -254,4 +258,57 @@ SEARCHES: Final[Sequence[Search]] = (
     _deals_by_sender,
     _requisites_by_id,
     _case_by_number,
+)
+
+
+# -- one merchant's invoices
+
+
+def _own_by_id(connection: Connection, merchant_id: UUID, text: str, limit: int) -> Part:
+    condition = begins_like(Invoice.id, text)
+    if condition is None:
+        return Part()
+    query = select(Invoice).where(condition, Invoice.merchant_id == merchant_id)
+    return Part(_invoices(connection, query.limit(limit), "id", "id"))
+
+
+def _own_by_order(connection: Connection, merchant_id: UUID, text: str, limit: int) -> Part:
+    query = select(Invoice).where(Invoice.merchant_id == merchant_id, Invoice.external_id == text)
+    return Part(_invoices(connection, query.limit(limit), "order", "external_id"))
+
+
+def _own_by_customer(connection: Connection, merchant_id: UUID, text: str, limit: int) -> Part:
+    newest = of_each_merchant(Invoice.customer_id == text, merchant_id=merchant_id, limit=limit)
+    ids = connection.execute(newest).scalars().all()
+    return Part(_invoices(connection, select(Invoice).where(Invoice.id.in_(ids)), "customer", "customer_id"))
+
+
+def _own_by_amount(connection: Connection, merchant_id: UUID, text: str, limit: int) -> Part:
+    """Among the merchant's newest invoices: the index of amounts has those of all merchants, and would take as long as
+    others have the amount.
+    """
+    amount = _amount(text)
+    if amount is None:
+        return Part()
+    wanted = InvoiceFilter(merchant_id=merchant_id, amount_from=amount, amount_to=amount)
+    newest = newest_invoices(connection, wanted, limit)
+    found = [_invoice(each, "amount", str(each.amount)) for each in newest.invoices]
+    return Part(found, may_have_more="" if newest.reached is None else "invoice amount")
+
+
+def _own_by_reference(connection: Connection, merchant_id: UUID, text: str, limit: int) -> Part:
+    reference = parse_code(text)
+    if reference is None or not REFERENCE.is_there(connection):
+        return Part()
+    of_deals = select(Deal.invoice_id).where(has_reference(reference), Deal.merchant_id == merchant_id)
+    rows = connection.execute(select(Invoice).where(Invoice.id.in_(of_deals)).limit(limit))
+    return Part([_invoice(row, "reference", reference) for row in rows])
+
+
+OWN_SEARCHES: Final[Sequence[OwnSearch]] = (
+    _own_by_id,
+    _own_by_order,
+    _own_by_reference,
+    _own_by_amount,
+    _own_by_customer,
 )

@@ -21,7 +21,7 @@ from services.withdrawals import workers
 from services.withdrawals.operations import stepping
 from services.withdrawals.rpc.servicer import WithdrawalsServicer
 from services.withdrawals.store.books import PARTS
-from services.withdrawals.store.finding import IDS, SEARCHES
+from services.withdrawals.store.finding import IDS, OWN_SEARCHES, SEARCHES
 from services.withdrawals.store.queues import QUEUES
 from services.withdrawals.wiring import Deps
 
@@ -54,6 +54,7 @@ CALLERS: Final[Callers] = {
     "console-dashboard": frozenset(
         {
             audit.LIST,
+            "FindService/Find",
             "WithdrawalsService/AddAddress",
             "WithdrawalsService/CancelWithdrawal",
             "WithdrawalsService/GetBalance",
@@ -118,7 +119,7 @@ APPROVABLE: Final[Mapping[str, Approvable[Deps]]] = {
 PERMISSIONS: Final[Permissions] = {
     **status.PERMISSIONS,
     **books.PERMISSIONS,
-    **find.PERMISSIONS,
+    **find.permissions("finance", "viewer"),
     **queues.PERMISSIONS,
     **parked.permissions("treasury"),
     **approvals.permissions(APPROVABLE),
@@ -157,6 +158,6 @@ def add_to(server: grpc.Server, deps: Deps) -> None:
     withdrawals_pb2_grpc.add_WithdrawalsServiceServicer_to_server(WithdrawalsServicer(deps), server)
     parked.add_to(server, workers.consumer(deps))
     books.add_to(server, deps.db, PARTS)
-    find.add_to(server, deps.db, IDS, (*SEARCHES, approval_lists.by_id))
+    find.add_to(server, deps.db, IDS, (*SEARCHES, approval_lists.by_id), OWN_SEARCHES)
     queues.add_to(server, deps, QUEUES)
     approvals.add_to(server, deps.settings.service, deps, APPROVABLE)

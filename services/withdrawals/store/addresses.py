@@ -5,7 +5,20 @@ from datetime import datetime
 from typing import Final
 from uuid import UUID
 
-from sqlalchemy import DateTime, Integer, Text, Uuid, column, func, insert, select, table, text, update
+from sqlalchemy import (
+    Connection,
+    DateTime,
+    Integer,
+    Text,
+    Uuid,
+    column,
+    func,
+    insert,
+    select,
+    table,
+    text,
+    update,
+)
 from sqlalchemy.orm import Session
 
 from kit.db.rows import Rows
@@ -35,7 +48,7 @@ _ALL: Final = select(*_ROWS.columns)
 _LOCK: Final = text("SELECT pg_advisory_xact_lock(hashtextextended('address-book:' || :merchant_id, 0))")
 
 
-def current(tx: Session, merchant_id: UUID) -> list[AddressView]:
+def current(tx: Session | Connection, merchant_id: UUID) -> list[AddressView]:
     """Returns the addresses that are in the merchant's book, newest first."""
     wanted = _ALL.where(_OF.merchant_id == merchant_id, _OF.removed_at.is_(None))
     return _ROWS.all(tx.execute(wanted.order_by(_OF.created_at.desc(), _OF.id.desc())))

@@ -1,23 +1,34 @@
-"""The operator's search: withdrawals by id and by transaction."""
+"""The search: withdrawals by id and by transaction, for members also by address, and in the merchant's address book."""
 
 from collections.abc import Sequence
 from typing import Any, Final
+from uuid import UUID
 
 from sqlalchemy import ColumnElement, Connection, func, select
 
 from kit.base.money import usdt_text
-from kit.db.finding import Found, Ids, Search, begins_like
+from kit.db.finding import Found, Ids, OwnSearch, Part, Search, begins_like
 from services.withdrawals.models import Withdrawal, WithdrawalMethod
+from services.withdrawals.store import addresses
+from services.withdrawals.store.views import AddressView
 
 IDS: Final[Ids] = {"withdrawal": Withdrawal.id}
 
 
 def _withdrawals(
-    connection: Connection, condition: ColumnElement[bool], limit: int, place: str, column: str
+    connection: Connection,
+    condition: ColumnElement[bool] | None,
+    limit: int,
+    place: str,
+    column: str,
+    *more: ColumnElement[bool],
 ) -> list[Found]:
+    """Returns the withdrawals under all conditions; none when the first one is null."""
+    if condition is None:
+        return []
     return [
         _found(row, place, str(getattr(row, column)))
-        for row in connection.execute(select(Withdrawal).where(condition).limit(limit))
+        for row in connection.execute(select(Withdrawal).where(condition, *more).limit(limit))
     ]
 
 
@@ -40,17 +51,64 @@ def _found(row: Any, place: str, value: str) -> Found:
 
 
 def _by_id(connection: Connection, text: str, limit: int) -> Sequence[Found]:
-    condition = begins_like(Withdrawal.id, text)
-    return () if condition is None else _withdrawals(connection, condition, limit, "id", "id")
+    return _withdrawals(connection, begins_like(Withdrawal.id, text), limit, "id", "id")
 
 
 def _by_transaction(connection: Connection, text: str, limit: int) -> Sequence[Found]:
-    """Finds a hash with and without 0x, in either case. The index begins with the network."""
-    writing = text.lower().removeprefix("0x")
-    networks = connection.execute(select(WithdrawalMethod.network).distinct()).scalars().all()
-    written_so = func.lower(Withdrawal.external_tx_id).in_([writing, f"0x{writing}"])
-    condition = Withdrawal.network.in_(networks) & written_so
+    condition = _has_transaction(connection, text)
     return _withdrawals(connection, condition, limit, "transaction", "external_tx_id")
 
 
+def _has_transaction(connection: Connection, text: str) -> ColumnElement[bool]:
+    """Returns the condition for a hash with and without 0x, in either case. The index begins with the network."""
+    writing = text.lower().removeprefix("0x")
+    networks = connection.execute(select(WithdrawalMethod.network).distinct()).scalars().all()
+    written_so = func.lower(Withdrawal.external_tx_id).in_([writing, f"0x{writing}"])
+    return Withdrawal.network.in_(networks) & written_so
+
+
 SEARCHES: Final[Sequence[Search]] = (_by_id, _by_transaction)
+
+
+# -- one merchant's withdrawals, and its address book
+
+
+def _own_by_id(connection: Connection, merchant_id: UUID, text: str, limit: int) -> Part:
+    is_own = Withdrawal.merchant_id == merchant_id
+    return Part(_withdrawals(connection, begins_like(Withdrawal.id, text), limit, "id", "id", is_own))
+
+
+def _own_by_transaction(connection: Connection, merchant_id: UUID, text: str, limit: int) -> Part:
+    condition, is_own = _has_transaction(connection, text), Withdrawal.merchant_id == merchant_id
+    return Part(_withdrawals(connection, condition, limit, "transaction", "external_tx_id", is_own))
+
+
+def _own_by_address(connection: Connection, merchant_id: UUID, text: str, limit: int) -> Part:
+    query = select(Withdrawal).where(
+        func.lower(Withdrawal.address) == text.lower(), Withdrawal.merchant_id == merchant_id
+    )
+    newest = query.order_by(Withdrawal.created_at.desc(), Withdrawal.id.desc()).limit(limit)
+    return Part([_found(row, "address", row.address) for row in connection.execute(newest)])
+
+
+def _in_own_book(connection: Connection, merchant_id: UUID, text: str, limit: int) -> Part:
+    if not addresses.TABLE.is_usable(connection):
+        return Part()
+    in_book = (
+        each for each in addresses.current(connection, merchant_id) if each.address.lower() == text.lower()
+    )
+    return Part([_address(each) for each in in_book][:limit])
+
+
+def _address(each: AddressView) -> Found:
+    return Found(
+        kind="address",
+        id=str(each.id),
+        field="address",
+        value=each.address,
+        created_at=each.created_at,
+        facts={"merchant_id": str(each.merchant_id), "network": each.network, "name": each.name},
+    )
+
+
+OWN_SEARCHES: Final[Sequence[OwnSearch]] = (_own_by_id, _own_by_transaction, _in_own_book, _own_by_address)
