@@ -105,7 +105,7 @@ DEEDS: Final = {
 }
 """The word of the table for a form, by the end of its address or by all of it."""
 TRIES: Final = 3
-"""The start page counts webhooks, whose attempts go on meanwhile."""
+"""Of a page: the start page counts webhooks, whose attempts go on meanwhile."""
 _ID: Final = re.compile(
     r"[0-9a-f]{8}-[0-9a-f-]{27}|[0-9a-f]{16,}|\b[0-9]{9,}|\b[0-9]+ (s|min) ago|\blink-\w{8}\b"
 )
@@ -365,7 +365,7 @@ def test_another_merchants_ids_answer_as_ids_of_nothing_on_every_route(neighbour
         for given in (None, *fields_of(route)):
             if not (route.named or given):
                 continue
-            for _ in range(TRIES):
+            for _ in range(TRIES if route.method == "GET" else 1):
                 there, page = answered(owner, route, theirs, neighbours.form(route), given)
                 missing, _ = answered(owner, route, nothing, neighbours.form(route), given)
                 if there == missing:
@@ -444,9 +444,9 @@ def test_each_role_may_do_on_every_route_what_the_table_says(neighbours: Neighbo
     neighbours.house.step_up(person)
     home = person.get("/").text
     wrong = []
-    for path, name in names.items():
-        if (f'href="{path}"' in home) != bool(cells[name][role]):
-            wrong.append(f"{path} in the navigation")
+    for link in navigation_of(DASHBOARD):
+        if link.group and (f'href="{link.path}"' in home) != bool(cells[link.name][role]):
+            wrong.append(f"{link.path} in the navigation")
     for route in routes():
         if route.path.startswith(OF_PERSON):
             continue

@@ -123,6 +123,7 @@ def change_settings(page: Page, dashboard: str) -> None:
         {"name": "shop.png", "mimeType": "image/png", "buffer": PNG}
     )
     press(page, "Show me how it looks")
+    expect(page.frame_locator("iframe").get_by_role("button", name="I have paid")).to_be_visible()
     fits(page)
     press(page, "Use it as the logo")
     expect(page.get_by_role("status")).to_have_text("The logo is in use.")
