@@ -23,23 +23,13 @@ from deploy.local.supervision import ROOT
 from deploy.local.waiting import wait_until
 from kit.audit.heads import KEEPER
 from kit.base.services import SERVICES
+from tests.e2e.test_restarts import KILLED
 from tests.support.stack import CliRefused, Stack
 from tests.test_observability import alerts, scraped, selectors
 
-HEALED = [
-    "postgres",
-    "nats",
-    "demo-rates",
-    "accounts",
-    "merchants",
-    "catalog",
-    "invoices",
-    "withdrawals",
-    "webhooks",
-    "gateway",
-    "console-desk",
-    "console-dashboard",
-]
+HEALED = ("demo-rates", "accounts", "console-desk", "console-dashboard")
+"""Besides those that tests/e2e/test_restarts.py kills in the middle of purchases."""
+PROGRAMS = {*KILLED, *HEALED}
 
 
 @pytest.fixture(scope="module")
@@ -147,6 +137,10 @@ def test_a_killed_process_comes_back_and_the_stack_with_it(stack: Stack, program
     stack.wait_until_ready()
 
 
+def test_each_program_is_killed_by_some_test(stack: Stack) -> None:
+    assert stack.programs().keys() == PROGRAMS
+
+
 def test_it_is_not_ready_while_a_service_is_down(stack: Stack) -> None:
     with stack.without("webhooks"):
         wait_until(
@@ -212,7 +206,7 @@ def test_a_first_start_raises_no_alert_that_counts_events(own_stack: Stack) -> N
 def test_killing_it_leaves_no_process_behind_and_the_next_start_finds_everything(own_stack: Stack) -> None:
     demo = own_stack.demo
     processes = family(own_stack.process_id)
-    assert len(processes) >= 2 + len(HEALED)
+    assert len(processes) >= 2 + len(PROGRAMS)
     own_stack.kill_runner()
     own_stack.start()  # waits for what the killed one left to be gone
     wait_until_gone(processes)
@@ -245,7 +239,7 @@ def test_the_supervisor_itself_may_be_killed(own_stack: Stack) -> None:
     supervisord = next(p for p in family(own_stack.process_id) if p.name() == "supervisord")
     supervisord.kill()
     wait_until(lambda: not own_stack.programs(), "supervisord to be gone", timeout_seconds=10)
-    wait_until(lambda: len(own_stack.programs()) == len(HEALED), "another supervisord", timeout_seconds=60)
+    wait_until(lambda: len(own_stack.programs()) == len(PROGRAMS), "another supervisord", timeout_seconds=60)
     own_stack.wait_until_ready()
 
 

@@ -264,7 +264,8 @@ def empty(deps: Deps) -> None:
     connection = psycopg2.connect(past_all_rules(deps.settings.database_url))
     try:
         with connection, connection.cursor() as cursor:
-            cursor.execute("TRUNCATE events, attempts, inbox, parked")
+            for table in ("attempts", "events", "inbox", "parked"):  # faster than TRUNCATE for a few rows
+                cursor.execute(f"DELETE FROM {table}")
     finally:
         connection.close()
 
