@@ -68,23 +68,26 @@ def of_people(
     working: int,
     waiting: int = 32,
     in_all: int | None = None,
-    **more: int,
+    arriving: int = 64,
+    threads_per_connection: int = 1,
 ) -> Slots:
     """Returns a kind that members of merchants and operators call, each side in places of its own: members take none of
     an operator. Among the members merchants take turns, and the people of each.
 
     working, waiting  calls of one side in work at the same time, and besides them waiting for a turn
     in_all            calls of both sides in work at the same time; None: as many as of one
+    arriving          further calls, for the moment until a thread lets them wait or refuses them; beyond them calls of
+                      both sides are refused
     """
     return Slots(
         name=name,
         methods=methods,
         threads=2 * (working + waiting),
-        waiting=16,  # a moment, for a thread that refuses them or lets them wait for their turn
+        waiting=arriving,
+        threads_per_connection=threads_per_connection,
         owner=lambda _request: actors.side(current()),
         parts=lambda _request: actors.parts(current()),
         share=Share(working=working, waiting=waiting, wait_seconds=3, in_all=in_all or working),
-        **more,
     )
 
 

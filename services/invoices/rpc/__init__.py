@@ -178,6 +178,7 @@ SLOTS: Final = (
         | approvals.METHODS,
         working=2,
         waiting=20,
+        arriving=16,
     ),
     # A search reads many indexes for a text that anyone may choose; it must not delay decisions.
     replace(of_people("searches", frozenset({"FindService/Find"}), working=1, waiting=7), waiting=3),

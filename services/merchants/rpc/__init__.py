@@ -81,7 +81,9 @@ SLOTS: Final = (
     of_people("desk", _OF_DESK | {"FindService/CompleteId"}, working=2),
     # A call occupies a thread for a second and a connection for a moment. The last that waits begins in time to answer
     # within its caller's 5 seconds. An operator closes a leaked key in places of its own.
-    of_people("leases", _ENDS_LEASES, working=8, waiting=16, in_all=16, threads_per_connection=8),
+    of_people(
+        "leases", _ENDS_LEASES, working=8, waiting=16, in_all=16, arriving=256, threads_per_connection=8
+    ),
 )
 
 
