@@ -14,8 +14,8 @@ from cli.author import AsAnywhere
 _PANELS: Final = {
     "Overview": ("status", "find", "verify", "reports", "balance", "demo"),
     "Every day": (
-        *("deals", "cases", "invoices", "withdrawals", "approvals", "audit", "webhooks", "parked"),
-        "checkout",
+        *("deals", "cases", "invoices", "withdrawals", "addresses", "approvals", "audit", "webhooks"),
+        *("parked", "checkout"),
     ),
     "Merchants, methods and prices": (
         *("merchants", "people", "owners", "keys", "categories", "currencies", "methods", "rates"),

@@ -16,11 +16,13 @@ class Exchange(exchange.Exchange):
     unattended     an open page sent the request by itself
     session_token  the cookie's; empty: none was sent
     session        the person, session and actor token that accounts returned for it
+    merchant_name  of the session's merchant, for a member of several: the top of each page shows it
     """
 
     unattended: bool = False
     session_token: str = ""
     session: pb.AuthorizeResponse | None = None
+    merchant_name: str = ""
 
     @property
     def signed_in(self) -> pb.AuthorizeResponse:

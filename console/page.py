@@ -11,7 +11,7 @@ import falcon.asgi
 
 from console.calls import or_none
 from console.exchange import Request
-from console.ui.pages import may
+from console.ui.pages import FOR_MERCHANT, may
 from console.ui.values import queried
 from console.ui.words import NOTICES, sentence_for
 from console.wiring import Deps
@@ -48,6 +48,17 @@ class Line:
     is_done: bool = False
     asked: str = ""
     name: str = ""
+
+
+class OtherMerchant(Exception):
+    """The form was shown for another merchant than the one that the session acts for. Nothing was done.
+
+    shown_for  the merchant's id as the form has it; empty: the form names none
+    """
+
+    def __init__(self, shown_for: str) -> None:
+        super().__init__(shown_for)
+        self.shown_for = shown_for
 
 
 class Page:
@@ -97,6 +108,7 @@ class Page:
             resp,
             template,
             **{
+                "for_merchant": self.merchant_of_forms(req),
                 "status": 202 if approvals and refused else 422 if refused else 200,
                 "notice": notice,
                 "problem": problem,
@@ -110,6 +122,11 @@ class Page:
         """Returns whether to offer what these roles may do; the service decides again."""
         return may(req, *roles)
 
+    def merchant_of_forms(self, req: Request) -> str:
+        """Returns the merchant that the forms of this page are for; empty where forms concern no merchant."""
+        is_bound = self.needs_session and self.needs_merchant and self.deps.surface.has_merchants
+        return req.exchange.signed_in.merchant_id if is_bound else ""
+
     async def names(self, *merchant_ids: str) -> Mapping[str, str]:
         """Returns the names of the merchants; `NO_NAMES` while merchants is away or of the version before."""
         wanted = sorted({*merchant_ids} - {""})
@@ -118,6 +135,22 @@ class Page:
         request = merchants_pb2.NameMerchantsRequest(merchant_ids=wanted)
         found = await or_none(self.deps.merchants.NameMerchants(request))
         return NO_NAMES if found is None else found.names
+
+    async def ban_of(self, merchant_id: str) -> str:
+        """Returns "owner_blocked" or "banned", "unknown" while merchants does not answer; empty for a merchant that may
+        start something.
+        """
+        request = merchants_pb2.GetMerchantRequest(merchant_id=merchant_id)
+        try:
+            found = await or_none(self.deps.merchants.GetMerchant(request))
+        except Refused as refused:
+            if refused.reason != "MERCHANT_NOT_FOUND":  # accounts takes any merchant in an invitation
+                raise
+            return ""
+        if found is None:
+            return "unknown"
+        is_banned = found.merchant.status == merchants_pb2.MERCHANT_STATUS_BANNED
+        return "owner_blocked" if found.merchant.owner_blocked else "banned" if is_banned else ""
 
     async def merchant_named(self, text: str, *, field: str = "merchant") -> str:
         """Returns the id of the merchant that a person names by its id, the beginning of it, or its name. Raises
@@ -174,9 +207,15 @@ class Page:
             self.show(req, resp, "outcomes", kind=kind, lines=lines, back=back)
 
     async def form(self, req: Request, *, file_field: str = "", file_max_bytes: int = 0) -> Form:
-        """Reads the posted form, when no other check is left."""
+        """Reads the posted form, when no other check is left. Raises `OtherMerchant` for one that was shown for another
+        merchant: a member of several may have chosen another one in another window since.
+        """
         await req.exchange.receive_body()
-        return posted(req, file_field=file_field, file_max_bytes=file_max_bytes)
+        form = posted(req, file_field=file_field, file_max_bytes=file_max_bytes)
+        acts_for, shown_for = self.merchant_of_forms(req), {*form.all(FOR_MERCHANT)}
+        if acts_for and shown_for != {acts_for}:
+            raise OtherMerchant(next(iter(shown_for - {acts_for}), ""))
+        return form
 
 
 def follows_own_page(req: Request) -> bool:

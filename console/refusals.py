@@ -10,6 +10,7 @@ from typing import Any, Final
 import falcon.asgi
 
 from console.exchange import Request
+from console.page import OtherMerchant
 from console.signin.access import Access, ChooseMerchantFirst, SignInFirst
 from console.signin.step_up import StepUpPage
 from console.wiring import Deps
@@ -80,6 +81,7 @@ class Refusals(refusals.Refusals[Request]):
         super().add_to(app)
         app.add_error_handler(SignInFirst, self._access.on_sign_in_first)
         app.add_error_handler(ChooseMerchantFirst, self._access.on_choose_merchant_first)
+        app.add_error_handler(OtherMerchant, self._access.on_other_merchant)
 
     async def on_refused(
         self, req: Request, resp: falcon.asgi.Response, refused: Refused, params: object, **_: object

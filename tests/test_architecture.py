@@ -87,7 +87,7 @@ CALLS: Final[Mapping[str, frozenset[str]]] = {
     "console": frozenset(SERVICES),
     "invoices": frozenset({"catalog", "merchants"}),
     "webhooks": frozenset({"merchants"}),
-    "withdrawals": frozenset({"accounts"}),
+    "withdrawals": frozenset({"accounts", "merchants"}),
     **dict.fromkeys(("catalog", "merchants", "accounts"), frozenset()),
 }
 

@@ -1,6 +1,7 @@
 """The start page of the dashboard, and the choice of the merchant."""
 
 import asyncio
+from typing import Final
 
 import falcon.asgi
 
@@ -8,9 +9,13 @@ from console.dashboard.first_steps import first_steps
 from console.dashboard.numbers import numbers_of
 from console.exchange import Request
 from console.page import Page, leave_for
+from console.ui.words import PROBLEMS
 from console.wiring import Deps
 from fiatgate.accounts.v1 import accounts_pb2 as pb
 from kit.rpc.errors import Refused
+
+BANS: Final = {"banned": PROBLEMS["MERCHANT_BLOCKED"], "owner_blocked": PROBLEMS["OWNER_BLOCKED"]}
+"""The sentence about a ban, by the word of `Page.ban_of`."""
 
 
 class HomePage(Page):
@@ -23,12 +28,13 @@ class HomePage(Page):
         self._public_url = public_url
 
     async def on_get(self, req: Request, resp: falcon.asgi.Response) -> None:
-        names, numbers = await asyncio.gather(
-            self.names(req.exchange.signed_in.merchant_id), numbers_of(self, req)
-        )
+        own = req.exchange.signed_in.merchant_id
+        names, ban, numbers = await asyncio.gather(self.names(own), self.ban_of(own), numbers_of(self, req))
         steps = await first_steps(self, req, numbers["month"], self._public_url)
         guide = f"{self._public_url}/docs/guide"
-        self.show(req, resp, "dashboard-home", names=names, steps=steps, guide=guide, **numbers)
+        self.show(
+            req, resp, "dashboard-home", names=names, ban=BANS.get(ban), steps=steps, guide=guide, **numbers
+        )
 
     on_head = on_get
 

@@ -19,6 +19,9 @@ NAME_MAX_CHARACTERS: Final = 256
 """More than merchants takes: its refusal names the bound."""
 
 
+MENDABLE: Final = frozenset(
+    {"VALIDATION_ERROR", "EDIT_CONFLICT", "API_KEY_NOT_FOUND", "MERCHANT_BLOCKED", "OWNER_BLOCKED"}
+)
 _CLOCK: Final = SystemClock()
 MADE_MEANWHILE: Final = (
     "No key was made now: since this form was opened, one was made, and it is in the list. If it is yours and you have "
@@ -97,7 +100,7 @@ class KeysPage(FilePage):
         try:
             made = await self.deps.merchants.CreateApiKey(request)
         except Refused as refused:
-            if refused.reason not in ("VALIDATION_ERROR", "EDIT_CONFLICT", "API_KEY_NOT_FOUND"):
+            if refused.reason not in MENDABLE:
                 raise
             await self._show(req, resp, merchant_id, refused=refused, name="" if replaces else name)
             return

@@ -7,16 +7,19 @@ of a session, a disabled person and changed roles count from the next request.
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Mapping
 from typing import Final
 
 import falcon
 import falcon.asgi
 
+from console.calls import or_none
 from console.exchange import Request
-from console.page import Page, leave_for
+from console.page import OtherMerchant, Page, leave_for
 from console.signin.cookie import SessionCookie
 from console.wiring import Deps
 from fiatgate.accounts.v1 import accounts_pb2 as pb
+from fiatgate.merchants.v1 import merchants_pb2
 from kit.rpc.actors import carry_token
 from kit.rpc.errors import Refused, denied
 from kit.web.forms import sent_by_own_page
@@ -70,6 +73,8 @@ class Access:
             await self._authorize(req, token)
         if resource.needs_session:
             self._require_session(req, resource)
+        if token and not resource.is_unattended:
+            req.exchange.merchant_name = await self._merchant_of(req)
         if resource.link and req.method in _READS:
             self._deps.pages.require(req, resource.link)
 
@@ -97,6 +102,21 @@ class Access:
             self._remember(token, session.person.person_id)
             req.exchange.session = session
             carry_token(session.actor_token)
+
+    async def _merchant_of(self, req: Request) -> str:
+        """Returns the name of the session's merchant for a member of several, else nothing; its id while merchants is
+        away.
+        """
+        session = req.exchange.session
+        if session is None or not session.merchant_id or len(session.person.memberships) < 2:
+            return ""
+        return (await self._names(session.merchant_id))[session.merchant_id]
+
+    async def _names(self, *merchant_ids: str) -> Mapping[str, str]:
+        """Returns the names of the merchants; the id of one whose name is not found."""
+        request = merchants_pb2.NameMerchantsRequest(merchant_ids=merchant_ids)
+        found = await or_none(self._deps.merchants.NameMerchants(request))
+        return {id: (found.names.get(id) if found else None) or id for id in merchant_ids}
 
     def _remember(self, token: str, person_id: str) -> None:
         self._seen[token] = person_id
@@ -133,3 +153,22 @@ class Access:
         **_: object,
     ) -> None:
         leave_for(resp, "/merchant")
+
+    async def on_other_merchant(
+        self, req: Request, resp: falcon.asgi.Response, error: OtherMerchant, params: object, **_: object
+    ) -> None:
+        """Answers a form of another merchant: which one that was, which one is chosen now, and the ways on."""
+        session = req.exchange.signed_in
+        own = {each.merchant_id for each in session.person.memberships}
+        shown_for = error.shown_for if error.shown_for in own else ""
+        names = await self._names(*filter(None, (shown_for, session.merchant_id)))
+        req.exchange.code = "OTHER_MERCHANT"
+        self._deps.pages.show(
+            req,
+            resp,
+            "other-merchant",
+            status=409,
+            shown_for=shown_for,
+            shown_name=names.get(shown_for, ""),
+            chosen_name=names[session.merchant_id],
+        )

@@ -23,6 +23,9 @@ from kit.rpc.errors import Refused, invalid, not_found
 _CLOCK: Final = SystemClock()
 REPORT_SECONDS: Final = 2.0
 LONGEST_MONTH: Final = timedelta(days=31)
+FIRST_YEAR: Final = 2000
+LAST_YEAR: Final = 9998
+"""The years of months: each has a month before it and one after it."""
 
 
 @dataclass(frozen=True)
@@ -43,9 +46,11 @@ class Month(Filter):
         """Returns the first moment of the month, and that of the next one."""
         try:
             start = datetime.strptime(text, "%Y-%m").replace(tzinfo=UTC)
-            return start, (start + LONGEST_MONTH).replace(day=1)
-        except (ValueError, OverflowError):
+        except ValueError:
             raise self.refusal("a month is written as 2026-11") from None
+        if not FIRST_YEAR <= start.year <= LAST_YEAR:
+            raise self.refusal(f"a month is one of the years {FIRST_YEAR} to {LAST_YEAR}")
+        return start, (start + LONGEST_MONTH).replace(day=1)
 
     def shown(self, text: str, words: Mapping[str, str]) -> str:
         return text

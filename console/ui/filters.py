@@ -110,8 +110,8 @@ class Day(Filter):
     kind = "day"
 
     def checked(self, text: str) -> str:
-        self.begin(text)
-        return text
+        begin = self.begin(text)
+        return begin.date().isoformat() if begin else ""
 
     def begin(self, text: str) -> datetime | None:
         """Returns the start of that day; None for an empty text."""

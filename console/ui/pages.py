@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 import falcon.asgi
+from markupsafe import Markup
 
 from console.exchange import Request
 from console.surfaces import Surface
@@ -30,6 +32,10 @@ LIVE: Final = "/live"
 """The address of the live updates, for people who may read the queues."""
 SEARCH: Final = "/find"
 """The address of the search; its box is shown to people who may open it."""
+
+FOR_MERCHANT: Final = "for_merchant"
+"""The field of a form with the merchant that it was shown for (`Page.form`)."""
+_POSTED: Final = re.compile(r'(<form [^>]*\bmethod="post"[^>]*>.*?)(</form>)', re.DOTALL)
 
 GROUPS: Final[Mapping[str, str]] = {"work": "Work", "find": "Look up", "setup": "Set up", "house": "House"}
 """The groups of the navigation, in their order."""
@@ -114,9 +120,19 @@ class Pages:
         return path in self._navigation and req.exchange.session is not None and self._opens(req, path)
 
     def show(
-        self, req: Request, resp: falcon.asgi.Response, template: str, *, status: int = 200, **given: Any
+        self,
+        req: Request,
+        resp: falcon.asgi.Response,
+        template: str,
+        *,
+        status: int = 200,
+        for_merchant: str = "",
+        **given: Any,
     ) -> None:
-        """Answers with a template and its values. The layout gets the session, which may be None."""
+        """Answers with a template and its values. The layout gets the session, which may be None.
+
+        for_merchant  the merchant that each form of the page is for; empty: none
+        """
         session = req.exchange.session
         groups = self._groups_for(req)
         html = self._templates.get_template(f"{template}.html").render(
@@ -129,9 +145,10 @@ class Pages:
             live=LIVE if self.opens(req, LIVE) else "",
             now=values.iso_milliseconds(SystemClock().now()),
             searches=self.opens(req, SEARCH),
+            acts_for=req.exchange.merchant_name,
             **({"notice": None, "problem": None, "approvals": (), "errors": {}} | given),
         )
-        answer_html(req, resp, html, status=status)
+        answer_html(req, resp, _bound(html, for_merchant) if for_merchant else html, status=status)
         resp.set_headers(_HEADERS)
         if self.is_https:
             resp.set_header("Strict-Transport-Security", f"max-age={HTTPS_SECONDS}")
@@ -203,6 +220,12 @@ def only_for(req: Request, roles: frozenset[str]) -> None:
     if roles.isdisjoint(roles_of(req.exchange.signed_in)):
         wanted = " or ".join(sorted(roles))
         raise denied("NOT_PERMITTED", "The page is for other roles", page_for=wanted)
+
+
+def _bound(html: str, merchant_id: str) -> str:
+    """Returns the page with the merchant in each form that changes something: no template can forget the field."""
+    field = Markup('<input type="hidden" name="{}" value="{}">').format(FOR_MERCHANT, merchant_id)
+    return _POSTED.sub(lambda form: f"{form[1]}{field}{form[2]}", html)
 
 
 def _is_within(path: str, of: str) -> bool:

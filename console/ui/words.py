@@ -43,6 +43,12 @@ NOTICES: Final[Mapping[str, str]] = {
     "withdrawal-canceled": "It is canceled. The amount is available to the merchant again.",
     "withdrawal-canceled-here": "It is canceled. The amount is available again.",
     "withdrawal-requested": "The amount is held, and the operator is asked to send it.",
+    "withdrawal-was-processing": "This form made this withdrawal before. It is being sent; nothing more was requested.",
+    "withdrawal-was-sent": "This form made this withdrawal before. It was sent; nothing more was requested.",
+    "withdrawal-was-failed": "This form made this withdrawal before. It failed, so nothing is held, and nothing "
+    "more was requested.",
+    "withdrawal-was-canceled": "This form made this withdrawal before. It is canceled, so nothing is held, and nothing "
+    "more was requested.",
     "address-added": "The address is added. It can be used when its waiting time is over.",
     "address-removed": "The address is removed: no withdrawal can be requested to it.",
     "withdrawal-method-set": "The withdrawal method is set. Withdrawals that exist keep their fee.",
@@ -87,6 +93,11 @@ NOTICES: Final[Mapping[str, str]] = {
 }
 """By the word in the address."""
 
+_UNTIL_THE_END: Final = (
+    "Until the operator ends that, no key, payment link, withdrawal or address for withdrawals can be made. You can "
+    "read everything, deactivate keys, cancel withdrawals and remove addresses."
+)
+
 PROBLEMS: Final[Mapping[str, str]] = {
     "WEBHOOK_NOT_FOUND": "The invoice has no webhook.",
     "WEBHOOK_RESEND_COOLDOWN": "It was resent a moment ago. Wait a minute.",
@@ -118,6 +129,8 @@ PROBLEMS: Final[Mapping[str, str]] = {
     "WITHDRAWAL_ADDRESS_EXISTS": "This address is in the book already.",
     "WITHDRAWAL_ADDRESS_WAITS": "The waiting time of this address is not over yet.",
     "WITHDRAWAL_ADDRESSES_LIMITED": "There are too many addresses in the book, or too many were added today.",
+    "MERCHANT_BLOCKED": f"Your account is banned. {_UNTIL_THE_END}",
+    "OWNER_BLOCKED": f"The owner of your account is blocked. {_UNTIL_THE_END}",
     "INSUFFICIENT_BALANCE": "The merchant has less than this available.",
     "MERCHANT_NOT_FOUND": "You are not a member of this merchant.",
     "FACTOR_NOT_FOUND": "This was removed already.",
@@ -174,6 +187,13 @@ FIELDS: Final[Mapping[str, str]] = {
     "code": "Code",
     "since": "From day",
     "until": "To day",
+    # withdrawals
+    "merchant_id": "Merchant",
+    "withdrawal_method_id": "Method",
+    "address": "Address",
+    "address_memo": "Memo",
+    "amount": "Amount",
+    "network_fee": "Fee",
     # payment links
     "customer_id": "Customer",
     "external_id": "Order",

@@ -63,8 +63,8 @@ class WithdrawalPage(Page):
         request = pb.GetWithdrawalStoryRequest(withdraw_uuid=withdraw_uuid)
         return await self.deps.withdrawals.GetWithdrawalStory(request)
 
-    async def of_merchant(self, merchant_id: str) -> Mapping[str, Any]:
-        """Returns what the page shows of the merchant: at the dashboard nothing."""
+    async def beside(self, withdrawal: pb.Withdrawal) -> Mapping[str, Any]:
+        """Returns what stands beside the withdrawal, of its merchant and address: at the dashboard nothing."""
         return {}
 
     async def show_one(
@@ -80,7 +80,7 @@ class WithdrawalPage(Page):
         story = await self.story(withdraw_uuid)
         withdrawal = story.withdrawal
         moments = history(story)
-        values = dict(await self.of_merchant(withdrawal.merchant_id))
+        values = dict(await self.beside(withdrawal))
         if refused is not None and refused.reason == "WITHDRAWAL_STATE_CONFLICT" and moments:
             values["problem"] = _decided_before(refused, moments[-1])
         self.show(

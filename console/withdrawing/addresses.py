@@ -19,6 +19,8 @@ from kit.rpc.errors import Refused
 FIELDS: Final = ("method", "address", "memo", "name")
 MENDABLE: Final = frozenset(
     {
+        "MERCHANT_BLOCKED",
+        "OWNER_BLOCKED",
         "VALIDATION_ERROR",
         "WITHDRAWAL_METHOD_NOT_FOUND",
         "WITHDRAWAL_ADDRESS_INVALID",

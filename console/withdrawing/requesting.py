@@ -13,7 +13,7 @@ import falcon.asgi
 from console.exchange import Request
 from console.page import Page, leave_for
 from console.ui.pages import only_for
-from console.words.withdrawals import errors_of
+from console.words.withdrawals import errors_of, form_problem, notice_of
 from fiatgate.withdrawals.v1 import withdrawals_pb2 as pb
 from kit.base.ids import new_id
 from kit.base.money import USDT_PLACES, has_decimals, typed_decimal, usdt_text
@@ -25,6 +25,8 @@ MENDABLE: Final = frozenset(
     {
         "VALIDATION_ERROR",
         "EDIT_CONFLICT",
+        "MERCHANT_BLOCKED",
+        "OWNER_BLOCKED",
         "INSUFFICIENT_BALANCE",
         "WITHDRAWAL_ADDRESS_INVALID",
         "WITHDRAWAL_ADDRESS_NOT_FOUND",
@@ -77,7 +79,8 @@ class RequestPage(Page):
         try:
             if form.text("agreed"):
                 made = await self._request(req, typed)
-                leave_for(resp, f"/withdrawals/{made.withdraw_uuid}", notice="withdrawal-requested")
+                notice = notice_of(made, fresh="withdrawal-requested")
+                leave_for(resp, f"/withdrawals/{made.withdraw_uuid}", notice=notice)
                 return
             purse = await self._purse(req)
             self._ask(req, resp, purse, typed)
@@ -142,6 +145,9 @@ class RequestPage(Page):
         values: dict[str, Any] = {"errors": errors_of(refused)} if refused else {}
         if refused is not None and refused.reason == "EDIT_CONFLICT":
             values = {"problem": FEE_CHANGED}
+        if problem := form_problem(refused, typed["request_key"]):
+            typed = {**typed, "request_key": str(new_id())}
+            values = {"problem": problem, "errors": {}}
         self.show(
             req,
             resp,

@@ -136,6 +136,12 @@ def obstacle(merchant: Merchant) -> str | None:
     return next((reason for reason, holds in _OBSTACLES if holds(merchant)), None)
 
 
+def ban_of(merchant: Merchant) -> str | None:
+    """Returns OWNER_BLOCKED or MERCHANT_BLOCKED; None for a merchant that may make keys, as one not yet active."""
+    reason = obstacle(merchant)
+    return None if reason == "MERCHANT_NOT_ACTIVE" else reason
+
+
 def fraction_text(value: Decimal) -> str:
     """Returns the shortest text: `"0.05"`, `"0"`, `"1"`."""
     return f"{value.normalize():f}"

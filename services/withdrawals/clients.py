@@ -1,12 +1,20 @@
-"""The call of withdrawals to accounts: an e-mail to a merchant's owners."""
+"""The calls of withdrawals to other services: accounts tells owners by e-mail, merchants knows who is banned."""
+
+from uuid import UUID
 
 from fiatgate.accounts.v1 import accounts_pb2, accounts_pb2_grpc
+from fiatgate.merchants.v1 import merchants_pb2, merchants_pb2_grpc
 from kit.base.proto import timestamp_from
 from kit.base.tls import Identity
+from kit.rpc.breaker import Breaker
 from kit.rpc.client import channel
+from kit.rpc.errors import Refused
+from services.withdrawals import errors
 from services.withdrawals.store.views import AddressView
 
 SECONDS_PER_CALL = 5.0
+MERCHANT_SECONDS = 2.0
+"""Of a call that a member waits for."""
 
 
 class AccountsClient:
@@ -27,3 +35,27 @@ class AccountsClient:
             usable_at=timestamp_from(address.usable_at),
         )
         self._stub.TellOwners(request, timeout=SECONDS_PER_CALL)
+
+
+class MerchantsClient:
+    """The client of the merchants service. Connects on first use."""
+
+    def __init__(self, address: str, *, identity: Identity | None = None) -> None:
+        opened = channel(address, name="merchants", identity=identity)
+        self._stub = merchants_pb2_grpc.MerchantsServiceStub(opened)
+        self._calls = Breaker("merchants", calls="members", seconds=MERCHANT_SECONDS)
+
+    def refusal_of(self, merchant_id: UUID) -> Refused | None:
+        """Returns why the merchant may start nothing now: MERCHANT_NOT_FOUND, OWNER_BLOCKED or MERCHANT_BLOCKED; None
+        when it may. Raises `Refused` when merchants does not answer.
+        """
+        request = merchants_pb2.GetMerchantRequest(merchant_id=str(merchant_id))
+        try:
+            merchant = self._calls.call(self._stub.GetMerchant, request).merchant
+        except Refused as refused:
+            if refused.reason != "MERCHANT_NOT_FOUND":
+                raise
+            return refused
+        if merchant.owner_blocked:
+            return errors.owner_blocked()
+        return errors.merchant_blocked() if merchant.status == merchants_pb2.MERCHANT_STATUS_BANNED else None

@@ -5,8 +5,16 @@ from decimal import Decimal
 
 from kit.base.money import usdt_text
 from kit.rpc import values
-from kit.rpc.errors import Refused, already_exists, exhausted, invalid, not_found, precondition
+from kit.rpc.errors import Refused, already_exists, denied, exhausted, invalid, not_found, precondition
 from services.withdrawals.domain import State
+
+
+def owner_blocked() -> Refused:
+    return denied("OWNER_BLOCKED", "The owner of the merchant is blocked")
+
+
+def merchant_blocked() -> Refused:
+    return denied("MERCHANT_BLOCKED", "The merchant is banned")
 
 
 def withdrawals_not_found() -> Refused:

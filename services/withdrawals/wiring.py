@@ -6,7 +6,7 @@ from kit.base.clock import Clock, SystemClock
 from kit.db.database import Database
 from kit.events.bus.connection import Bus
 from kit.events.proof import Verifier
-from services.withdrawals.clients import AccountsClient
+from services.withdrawals.clients import AccountsClient, MerchantsClient
 from services.withdrawals.config import WithdrawalsSettings
 
 
@@ -14,8 +14,9 @@ from services.withdrawals.config import WithdrawalsSettings
 class Deps:
     """The first argument of every operation and worker.
 
-    verifier  knows the facts that invoices has signed
-    accounts  None where no people are served
+    verifier   knows the facts that invoices has signed
+    accounts   None where no people are served
+    merchants  None where members of merchants may start nothing
     """
 
     settings: WithdrawalsSettings
@@ -24,6 +25,7 @@ class Deps:
     bus: Bus
     verifier: Verifier
     accounts: AccountsClient | None
+    merchants: MerchantsClient | None
 
 
 def wire(settings: WithdrawalsSettings, *, clock: Clock | None = None) -> Deps:
@@ -39,5 +41,8 @@ def wire(settings: WithdrawalsSettings, *, clock: Clock | None = None) -> Deps:
         ),
         accounts=AccountsClient(settings.accounts_address, identity=settings.identity)
         if settings.accounts_address
+        else None,
+        merchants=MerchantsClient(settings.merchants_address, identity=settings.identity)
+        if settings.merchants_address
         else None,
     )

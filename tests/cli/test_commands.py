@@ -43,6 +43,7 @@ people invite|recover|list|show|roles|disable|enable|sessions|end-session|invita
 actor-keys rotate
 withdrawals methods|set-method|create|list|show|process|complete|fail|cancel
 balance
+addresses
 find
 webhooks list|show|prune|resend
 verify

@@ -67,7 +67,7 @@ class House:
     def person(self, *roles: str, merchant: str = "", email: str = "", name: str = "Ada Lovelace") -> Person:
         """A person who has accepted an invitation and has set no factor yet."""
         email = email or new_email()
-        found = Person(self.dashboard if merchant else self.desk, email)
+        found = Person(self.dashboard if merchant else self.desk, email, merchant=merchant)
         found.accept(self.invited(*roles, merchant=merchant, email=email, name=name))
         return found
 
@@ -97,12 +97,17 @@ class House:
 
 @dataclass
 class Person:
-    """A person with a browser that runs no scripts. `totp` is the secret of the authenticator app, once it is there."""
+    """A person with a browser that runs no scripts.
+
+    totp      the secret of the authenticator app, once it is there
+    merchant  that the forms of this person are for, as each page of the dashboard has it in its forms
+    """
 
     url: str
     email: str
     http: requests.Session = field(default_factory=requests.Session)
     totp: str = ""
+    merchant: str = ""
 
     def get(self, path: str, **options: Any) -> requests.Response:
         return self.http.get(self.url + path, timeout=HTTP_SECONDS, **options)
@@ -111,8 +116,13 @@ class Person:
         self, path: str, fields: Mapping[str, str | Sequence[str]] | None = None, **options: Any
     ) -> requests.Response:
         headers = {"Sec-Fetch-Site": "same-origin"} | options.pop("headers", {})
+        shown_for = {"for_merchant": self.merchant} if self.merchant else {}
         return self.http.post(
-            self.url + path, data=dict(fields or {}), headers=headers, timeout=HTTP_SECONDS, **options
+            self.url + path,
+            data=shown_for | dict(fields or {}),
+            headers=headers,
+            timeout=HTTP_SECONDS,
+            **options,
         )
 
     def accept(self, link: str) -> requests.Response:

@@ -217,7 +217,12 @@ def test_a_withdrawal_is_requested_with_a_fresh_proof_seen_before_and_made_once(
     made = done.url.partition("?")[0].rpartition("/")[2]
     assert f"/withdrawals/{made}?" in finance.post("/withdrawals/new", fields).url, "sent twice"
     other = finance.post("/withdrawals/new", fields | {"amount": "31"})
-    assert other.status_code == 422
+    assert (other.status_code, "This form has made a withdrawal already" in text_of(other)) == (422, True)
+    assert "equest_key" not in text_of(other)
+    fresh = fields_in(other.text)["request_key"]
+    assert fresh not in ("", fields["request_key"]), "the form can be sent again, for another withdrawal"
+    broken = finance.post("/withdrawals/new", fields | {"request_key": "x"})
+    assert (broken.status_code, "The form was not complete" in text_of(broken)) == (422, True)
     assert payouts.now(made).address == TRON_ADDRESS
     assert Decimal(before.available) - Decimal(payouts.balance().available) == 30
     assert f"Requested by {finance.email}" in text_of(finance.get(f"/withdrawals/{made}"))
@@ -227,6 +232,10 @@ def test_a_withdrawal_is_requested_with_a_fresh_proof_seen_before_and_made_once(
     finance.post(f"/addresses/{id}/remove")
     gone = finance.post("/withdrawals/new", fields | {"request_key": str(new_id())})
     assert (gone.status_code, "This address is not in the book any more." in text_of(gone)) == (422, True)
+    finance.post(f"/withdrawals/{made}/cancel", {"stage": "requested"})
+    resent = text_of(finance.post("/withdrawals/new", fields))
+    assert "This form made this withdrawal before. It is canceled, so nothing is held" in resent
+    assert "The amount is held" not in resent
 
 
 def test_a_large_request_waits_for_two_operators(treasury: Treasury, house: House, staff: Staff) -> None:

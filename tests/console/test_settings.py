@@ -175,6 +175,7 @@ def sent(person: Person, content: bytes) -> Any:
     headers = {"Sec-Fetch-Site": "same-origin"}
     return person.http.post(
         person.url + "/settings/logo",
+        data={"for_merchant": person.merchant},
         files={"logo": ("shop.png", content, "image/png")},
         headers=headers,
         timeout=HTTP_SECONDS,
@@ -227,14 +228,12 @@ def test_the_preview_follows_the_colour_while_it_is_typed(
 def test_another_merchants_settings_are_out_of_reach(business: Business, house: House) -> None:
     house.step_up(business.stranger)
     fields = form_of(business.members["owner"].get("/settings").text, "addresses")
-    answer = business.stranger.post(
-        "/settings",
-        fields
-        | {
-            "merchant_id": business.shop.merchant_id,
-            "was:callback_url": "",
-            "callback_url": "https://evil.example",
-        },
-    )
+    evil = {
+        "merchant_id": business.shop.merchant_id,
+        "was:callback_url": "",
+        "callback_url": "https://evil.example",
+    }
+    assert business.stranger.post("/settings", fields | evil).status_code == 409
+    answer = business.stranger.post("/settings", fields | evil | {"for_merchant": business.stranger.merchant})
     assert answer.status_code in (200, 422)
     assert business.merchant.callback_url != "https://evil.example"

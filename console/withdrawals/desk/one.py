@@ -14,8 +14,9 @@ from console.exchange import Request
 from console.page import Page, leave_for
 from console.ui.pages import only_for
 from console.withdrawals import words
+from console.withdrawals.desk.book import entry_of
 from console.withdrawals.one import WithdrawalPage
-from console.words.withdrawals import errors_of
+from console.words.withdrawals import errors_of, form_problem, notice_of
 from fiatgate.withdrawals.v1 import withdrawals_pb2 as pb
 from kit.base.ids import new_id, parse_id
 from kit.rpc.errors import Refused, invalid, is_away
@@ -30,12 +31,15 @@ class DeskWithdrawalPage(WithdrawalPage):
 
     template = "withdrawal"
 
-    async def of_merchant(self, merchant_id: str) -> Mapping[str, Any]:
-        names, balance = await asyncio.gather(
-            self.names(merchant_id),
-            self.deps.withdrawals.GetBalance(pb.GetBalanceRequest(merchant_id=merchant_id)),
+    async def beside(self, withdrawal: pb.Withdrawal) -> Mapping[str, Any]:
+        id = withdrawal.merchant_id
+        names, balance, ban, entry = await asyncio.gather(
+            self.names(id),
+            self.deps.withdrawals.GetBalance(pb.GetBalanceRequest(merchant_id=id)),
+            self.ban_of(id),
+            entry_of(self, withdrawal),
         )
-        return {"merchant": names.get(merchant_id, ""), "balance": balance}
+        return {"merchant": names.get(id, ""), "balance": balance, "ban": ban, "entry": entry}
 
     async def on_post_process(self, req: Request, resp: falcon.asgi.Response, withdraw_uuid: str) -> None:
         await self.form(req)
@@ -98,7 +102,8 @@ class NewWithdrawalPage(Page):
                 raise
             await self._show(req, resp, typed, refused=refused)
             return
-        leave_for(resp, f"/withdrawals/{made.withdraw_uuid}", notice="withdrawal-created")
+        notice = notice_of(made, fresh="withdrawal-created")
+        leave_for(resp, f"/withdrawals/{made.withdraw_uuid}", notice=notice)
 
     async def _create(self, typed: Mapping[str, str]) -> pb.Withdrawal:
         if not typed["merchant"]:
@@ -133,6 +138,9 @@ class NewWithdrawalPage(Page):
             balance = await or_none(self.deps.withdrawals.GetBalance(request))
         if refused is not None:
             values["errors"] = errors_of(refused)
+        if problem := form_problem(refused, typed["request_key"]):
+            typed = {**typed, "request_key": str(new_id())}
+            values |= {"problem": problem, "errors": {}}
         self.show(
             req,
             resp,

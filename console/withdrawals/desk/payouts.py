@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from console.page import Page
+from console.withdrawals.desk.book import Entry, entry_of
 from fiatgate.withdrawals.v1 import withdrawals_pb2 as pb
 
 EARLIER_MOST: Final = 100
@@ -14,12 +15,17 @@ EARLIER_MOST: Final = 100
 
 @dataclass(frozen=True)
 class Payout:
-    """earlier  withdrawals of any merchant that were sent to the same address, newest first, at most EARLIER_MOST"""
+    """earlier  withdrawals of any merchant that were sent to the same address, newest first, at most EARLIER_MOST
+    ban      of the merchant, as `Page.ban_of`
+    entry    of the merchant's address book
+    """
 
     withdrawal: pb.Withdrawal
     method: pb.WithdrawalMethod
     balance: pb.GetBalanceResponse
     earlier: list[pb.Withdrawal]
+    ban: str
+    entry: Entry
 
     @property
     def of_others(self) -> int:
@@ -34,9 +40,11 @@ async def payout_of(page: Page, withdraw_uuid: str) -> Payout:
     of_address = pb.ListAllWithdrawalsRequest(
         address=story.withdrawal.address, status=pb.WITHDRAWAL_STATUS_SUCCESS, limit=EARLIER_MOST
     )
-    balance, sent = await asyncio.gather(
+    balance, sent, ban, entry = await asyncio.gather(
         calls.GetBalance(pb.GetBalanceRequest(merchant_id=story.withdrawal.merchant_id)),
         calls.ListAllWithdrawals(of_address),
+        page.ban_of(story.withdrawal.merchant_id),
+        entry_of(page, story.withdrawal),
     )
     earlier = [each for each in sent.withdrawals if each.withdraw_uuid != withdraw_uuid]
-    return Payout(story.withdrawal, story.method, balance, earlier)
+    return Payout(story.withdrawal, story.method, balance, earlier, ban, entry)

@@ -260,7 +260,7 @@ class MerchantsServiceServicer:
 
     def CreateApiKey(self, request, context):
         """Makes a key and its signing secret; only this answer ever shows the two.
-        Reasons: MERCHANT_NOT_FOUND, API_KEY_NOT_FOUND, EDIT_CONFLICT.
+        Reasons: MERCHANT_NOT_FOUND, API_KEY_NOT_FOUND, EDIT_CONFLICT; to a member also OWNER_BLOCKED, MERCHANT_BLOCKED.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

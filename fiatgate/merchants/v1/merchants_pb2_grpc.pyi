@@ -73,7 +73,7 @@ class MerchantsServiceStub:
     """Reason: OWNER_NOT_FOUND."""
     CreateApiKey: _grpc.UnaryUnaryMultiCallable[_merchants_pb2.CreateApiKeyRequest, _merchants_pb2.CreateApiKeyResponse]
     """Makes a key and its signing secret; only this answer ever shows the two.
-    Reasons: MERCHANT_NOT_FOUND, API_KEY_NOT_FOUND, EDIT_CONFLICT.
+    Reasons: MERCHANT_NOT_FOUND, API_KEY_NOT_FOUND, EDIT_CONFLICT; to a member also OWNER_BLOCKED, MERCHANT_BLOCKED.
     """
     ListApiKeys: _grpc.UnaryUnaryMultiCallable[_merchants_pb2.ListApiKeysRequest, _merchants_pb2.ListApiKeysResponse]
     """The newest 1000, newest first, deactivated ones included. Reason: MERCHANT_NOT_FOUND."""
@@ -133,7 +133,7 @@ class MerchantsServiceAsyncStub(MerchantsServiceStub):
     """Reason: OWNER_NOT_FOUND."""
     CreateApiKey: _aio.UnaryUnaryMultiCallable[_merchants_pb2.CreateApiKeyRequest, _merchants_pb2.CreateApiKeyResponse]  # type: ignore[assignment]
     """Makes a key and its signing secret; only this answer ever shows the two.
-    Reasons: MERCHANT_NOT_FOUND, API_KEY_NOT_FOUND, EDIT_CONFLICT.
+    Reasons: MERCHANT_NOT_FOUND, API_KEY_NOT_FOUND, EDIT_CONFLICT; to a member also OWNER_BLOCKED, MERCHANT_BLOCKED.
     """
     ListApiKeys: _aio.UnaryUnaryMultiCallable[_merchants_pb2.ListApiKeysRequest, _merchants_pb2.ListApiKeysResponse]  # type: ignore[assignment]
     """The newest 1000, newest first, deactivated ones included. Reason: MERCHANT_NOT_FOUND."""
@@ -286,7 +286,7 @@ class MerchantsServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_merchants_pb2.CreateApiKeyResponse, _abc.Awaitable[_merchants_pb2.CreateApiKeyResponse]]:
         """Makes a key and its signing secret; only this answer ever shows the two.
-        Reasons: MERCHANT_NOT_FOUND, API_KEY_NOT_FOUND, EDIT_CONFLICT.
+        Reasons: MERCHANT_NOT_FOUND, API_KEY_NOT_FOUND, EDIT_CONFLICT; to a member also OWNER_BLOCKED, MERCHANT_BLOCKED.
         """
 
     @_abc_1.abstractmethod

@@ -239,7 +239,8 @@ class WithdrawalsServiceServicer:
 
     def AddAddress(self, request, context):
         """Adds an address, which may be used after FIATGATE_ADDRESS_WAIT_SECONDS. Reasons: WITHDRAWAL_METHOD_NOT_FOUND,
-        WITHDRAWAL_ADDRESS_INVALID, WITHDRAWAL_ADDRESS_EXISTS, WITHDRAWAL_ADDRESSES_LIMITED.
+        WITHDRAWAL_ADDRESS_INVALID, WITHDRAWAL_ADDRESS_EXISTS, WITHDRAWAL_ADDRESSES_LIMITED; MERCHANT_BLOCKED and OWNER_BLOCKED
+        while the merchant is banned or its owner blocked, MERCHANT_NOT_FOUND.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -255,7 +256,8 @@ class WithdrawalsServiceServicer:
 
     def RequestWithdrawal(self, request, context):
         """CreateWithdrawal by a member of the merchant, to an address of the book. Further reasons: WITHDRAWAL_ADDRESS_NOT_FOUND,
-        WITHDRAWAL_ADDRESS_WAITS, EDIT_CONFLICT when the fee is no longer the one that the member saw.
+        WITHDRAWAL_ADDRESS_WAITS, EDIT_CONFLICT when the fee is no longer the one that the member saw; MERCHANT_BLOCKED,
+        OWNER_BLOCKED, MERCHANT_NOT_FOUND as above.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -73,7 +73,8 @@ class WithdrawalsServiceStub:
     """The address book of a merchant, newest first: the addresses that its members may withdraw to."""
     AddAddress: _grpc.UnaryUnaryMultiCallable[_withdrawals_pb2.AddAddressRequest, _withdrawals_pb2.AddAddressResponse]
     """Adds an address, which may be used after FIATGATE_ADDRESS_WAIT_SECONDS. Reasons: WITHDRAWAL_METHOD_NOT_FOUND,
-    WITHDRAWAL_ADDRESS_INVALID, WITHDRAWAL_ADDRESS_EXISTS, WITHDRAWAL_ADDRESSES_LIMITED.
+    WITHDRAWAL_ADDRESS_INVALID, WITHDRAWAL_ADDRESS_EXISTS, WITHDRAWAL_ADDRESSES_LIMITED; MERCHANT_BLOCKED and OWNER_BLOCKED
+    while the merchant is banned or its owner blocked, MERCHANT_NOT_FOUND.
     """
     RemoveAddress: _grpc.UnaryUnaryMultiCallable[_withdrawals_pb2.RemoveAddressRequest, _withdrawals_pb2.RemoveAddressResponse]
     """Removes an address at once; withdrawals to it that were requested before go on. Reason: WITHDRAWAL_ADDRESS_NOT_FOUND,
@@ -81,7 +82,8 @@ class WithdrawalsServiceStub:
     """
     RequestWithdrawal: _grpc.UnaryUnaryMultiCallable[_withdrawals_pb2.RequestWithdrawalRequest, _withdrawals_pb2.RequestWithdrawalResponse]
     """CreateWithdrawal by a member of the merchant, to an address of the book. Further reasons: WITHDRAWAL_ADDRESS_NOT_FOUND,
-    WITHDRAWAL_ADDRESS_WAITS, EDIT_CONFLICT when the fee is no longer the one that the member saw.
+    WITHDRAWAL_ADDRESS_WAITS, EDIT_CONFLICT when the fee is no longer the one that the member saw; MERCHANT_BLOCKED,
+    OWNER_BLOCKED, MERCHANT_NOT_FOUND as above.
     """
     GetBalance: _grpc.UnaryUnaryMultiCallable[_withdrawals_pb2.GetBalanceRequest, _withdrawals_pb2.GetBalanceResponse]
     """An unknown merchant has zeros."""
@@ -143,7 +145,8 @@ class WithdrawalsServiceAsyncStub(WithdrawalsServiceStub):
     """The address book of a merchant, newest first: the addresses that its members may withdraw to."""
     AddAddress: _aio.UnaryUnaryMultiCallable[_withdrawals_pb2.AddAddressRequest, _withdrawals_pb2.AddAddressResponse]  # type: ignore[assignment]
     """Adds an address, which may be used after FIATGATE_ADDRESS_WAIT_SECONDS. Reasons: WITHDRAWAL_METHOD_NOT_FOUND,
-    WITHDRAWAL_ADDRESS_INVALID, WITHDRAWAL_ADDRESS_EXISTS, WITHDRAWAL_ADDRESSES_LIMITED.
+    WITHDRAWAL_ADDRESS_INVALID, WITHDRAWAL_ADDRESS_EXISTS, WITHDRAWAL_ADDRESSES_LIMITED; MERCHANT_BLOCKED and OWNER_BLOCKED
+    while the merchant is banned or its owner blocked, MERCHANT_NOT_FOUND.
     """
     RemoveAddress: _aio.UnaryUnaryMultiCallable[_withdrawals_pb2.RemoveAddressRequest, _withdrawals_pb2.RemoveAddressResponse]  # type: ignore[assignment]
     """Removes an address at once; withdrawals to it that were requested before go on. Reason: WITHDRAWAL_ADDRESS_NOT_FOUND,
@@ -151,7 +154,8 @@ class WithdrawalsServiceAsyncStub(WithdrawalsServiceStub):
     """
     RequestWithdrawal: _aio.UnaryUnaryMultiCallable[_withdrawals_pb2.RequestWithdrawalRequest, _withdrawals_pb2.RequestWithdrawalResponse]  # type: ignore[assignment]
     """CreateWithdrawal by a member of the merchant, to an address of the book. Further reasons: WITHDRAWAL_ADDRESS_NOT_FOUND,
-    WITHDRAWAL_ADDRESS_WAITS, EDIT_CONFLICT when the fee is no longer the one that the member saw.
+    WITHDRAWAL_ADDRESS_WAITS, EDIT_CONFLICT when the fee is no longer the one that the member saw; MERCHANT_BLOCKED,
+    OWNER_BLOCKED, MERCHANT_NOT_FOUND as above.
     """
     GetBalance: _aio.UnaryUnaryMultiCallable[_withdrawals_pb2.GetBalanceRequest, _withdrawals_pb2.GetBalanceResponse]  # type: ignore[assignment]
     """An unknown merchant has zeros."""
@@ -288,7 +292,8 @@ class WithdrawalsServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_withdrawals_pb2.AddAddressResponse, _abc.Awaitable[_withdrawals_pb2.AddAddressResponse]]:
         """Adds an address, which may be used after FIATGATE_ADDRESS_WAIT_SECONDS. Reasons: WITHDRAWAL_METHOD_NOT_FOUND,
-        WITHDRAWAL_ADDRESS_INVALID, WITHDRAWAL_ADDRESS_EXISTS, WITHDRAWAL_ADDRESSES_LIMITED.
+        WITHDRAWAL_ADDRESS_INVALID, WITHDRAWAL_ADDRESS_EXISTS, WITHDRAWAL_ADDRESSES_LIMITED; MERCHANT_BLOCKED and OWNER_BLOCKED
+        while the merchant is banned or its owner blocked, MERCHANT_NOT_FOUND.
         """
 
     @_abc_1.abstractmethod
@@ -308,7 +313,8 @@ class WithdrawalsServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_withdrawals_pb2.RequestWithdrawalResponse, _abc.Awaitable[_withdrawals_pb2.RequestWithdrawalResponse]]:
         """CreateWithdrawal by a member of the merchant, to an address of the book. Further reasons: WITHDRAWAL_ADDRESS_NOT_FOUND,
-        WITHDRAWAL_ADDRESS_WAITS, EDIT_CONFLICT when the fee is no longer the one that the member saw.
+        WITHDRAWAL_ADDRESS_WAITS, EDIT_CONFLICT when the fee is no longer the one that the member saw; MERCHANT_BLOCKED,
+        OWNER_BLOCKED, MERCHANT_NOT_FOUND as above.
         """
 
     @_abc_1.abstractmethod

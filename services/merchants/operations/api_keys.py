@@ -8,6 +8,7 @@ from uuid import UUID
 from sqlalchemy.orm import Session
 
 from kit.audit import acts
+from kit.base import actors
 from kit.base.ids import new_id, parse_id
 from kit.rpc import values
 from kit.rpc.actors import require_merchant
@@ -75,13 +76,17 @@ def create_api_key(
 
     newest_key_id    the newest key that the caller knows; empty: none; None: not compared
     replaces_key_id  an active key of the merchant that works on, but is to be replaced
-    Raises MERCHANT_NOT_FOUND, API_KEY_NOT_FOUND, EDIT_CONFLICT when the merchant has a newer key.
+    Raises MERCHANT_NOT_FOUND, API_KEY_NOT_FOUND, EDIT_CONFLICT when the merchant has a newer key; OWNER_BLOCKED and
+    MERCHANT_BLOCKED for a member: an operator may prepare the end of a ban.
     """
     now = deps.clock.now()
     key_name = values.parsed("name", name, fields.parse_key_name)
     api_key, secret = credentials.new_api_key(), credentials.new_secret()
     with deps.db.transaction() as tx:
         merchant = merchant_or_refuse(tx, id_of_merchant(merchant_id))
+        ban = domain.ban_of(merchant)
+        if ban is not None and actors.current().surface == "dashboard":
+            raise errors.not_admitted(ban)
         if newest_key_id is not None:
             _require_newest(tx, merchant.merchant_id, newest_key_id)
         replaced = _replaced(tx, merchant.merchant_id, replaces_key_id) if replaces_key_id else None

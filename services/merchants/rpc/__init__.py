@@ -66,6 +66,7 @@ CALLERS: Final[Callers] = {
     "gateway": frozenset({"MerchantsService/Authenticate", "MerchantsService/GetLogo"}),
     "invoices": frozenset({"MerchantsService/GetMerchant"}),
     "webhooks": frozenset({"MerchantsService/GetMerchant", "MerchantsService/GetSigningSecrets"}),
+    "withdrawals": frozenset({"MerchantsService/GetMerchant"}),
 }
 
 # Every merchant's request waits for Authenticate: many such calls must not stop the pages, nor the pages stop them.

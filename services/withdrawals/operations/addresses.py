@@ -24,6 +24,7 @@ from services.withdrawals.addresses import is_address_of
 from services.withdrawals.clients import AccountsClient
 from services.withdrawals.domain import ADDRESS_NAME_MAX_CHARACTERS, ADDRESSES_MOST, ADDRESSES_PER_DAY_MOST
 from services.withdrawals.operations import fields
+from services.withdrawals.operations.bans import refusal_of_member
 from services.withdrawals.store import addresses, notices, withdrawals
 from services.withdrawals.store.views import AddressView, MethodView
 from services.withdrawals.wiring import Deps
@@ -55,11 +56,14 @@ def add_address(
     """Adds an address, which may be used after `ADDRESS_WAIT_SECONDS`.
 
     Raises WITHDRAWAL_METHOD_NOT_FOUND, WITHDRAWAL_ADDRESS_INVALID, WITHDRAWAL_ADDRESS_EXISTS,
-    WITHDRAWAL_ADDRESSES_LIMITED; DB_UNAVAILABLE on the schema of the version before.
+    WITHDRAWAL_ADDRESSES_LIMITED, the reasons of `refusal_of_member`; DB_UNAVAILABLE on the schema of the version
+    before.
     """
     merchant = values.uuid("merchant_id", merchant_id)
     given, memo = fields.address(address), fields.memo(address_memo)
     label = values.label("name", name, most=ADDRESS_NAME_MAX_CHARACTERS).strip()
+    if refusal := refusal_of_member(deps, merchant):
+        raise refusal
     in_book = {"uq_withdrawal_addresses_current": errors.address_exists}
     with refusing(in_book), deps.db.transaction() as tx:
         require_book(tx)

@@ -18,6 +18,7 @@ from kit.rpc.errors import Refused, edit_conflict
 from services.withdrawals import errors
 from services.withdrawals.domain import MAX_AMOUNT, PENDING, withdrawal_movements
 from services.withdrawals.operations import addresses, fields
+from services.withdrawals.operations.bans import refusal_of_member
 from services.withdrawals.operations.ledger import get_balance
 from services.withdrawals.store import ledger, withdrawals
 from services.withdrawals.store.views import MethodView, WithdrawalView
@@ -73,12 +74,15 @@ def request_withdrawal(
     deps: Deps, *, merchant_id: str, address_id: str, amount: str, network_fee: str, request_key: str
 ) -> WithdrawalView:
     """Reserves the amount for the merchant's member who saw this fee, to an address of the merchant's book. A
-    `request_key` that was used before returns the withdrawal that it made, also when the address was removed since.
+    `request_key` that was used before returns the withdrawal that it made, also when the address was removed or the
+    merchant was banned since.
 
-    Raises what `create_withdrawal` raises, WITHDRAWAL_ADDRESS_NOT_FOUND, WITHDRAWAL_ADDRESS_WAITS, EDIT_CONFLICT.
+    Raises what `create_withdrawal` raises, WITHDRAWAL_ADDRESS_NOT_FOUND, WITHDRAWAL_ADDRESS_WAITS, EDIT_CONFLICT, and
+    the reasons of `refusal_of_member`.
     """
     merchant, key = values.uuid("merchant_id", merchant_id), values.uuid("request_key", request_key)
     wanted, fee_seen = fields.amount("amount", amount), fields.amount("network_fee", network_fee)
+    refusal = refusal_of_member(deps, merchant)
     with _reserving(deps, merchant, wanted), deps.db.transaction() as tx:
         address = addresses.usable_address(tx, merchant, address_id)
         request = _Request(
@@ -91,6 +95,8 @@ def request_withdrawal(
         made = withdrawals.of_request_key(tx, key)
         if made is not None:
             return _the_same(made, request)
+        if refusal is not None:
+            raise refusal
         now = deps.clock.now()
         addresses.require_usable(address, now=now)
         method = _fitting_method(tx, request)

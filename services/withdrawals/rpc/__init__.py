@@ -44,6 +44,7 @@ CALLERS: Final[Callers] = {
             "WithdrawalsService/GetBalance",
             "WithdrawalsService/GetStatement",
             "WithdrawalsService/GetWithdrawalStory",
+            "WithdrawalsService/ListAddresses",
             "WithdrawalsService/ListAllWithdrawals",
             "WithdrawalsService/ListTransfers",
             "WithdrawalsService/ListWithdrawalMethods",

@@ -1,0 +1,35 @@
+"""The entry of the merchant's address book to which a withdrawal goes, for the person who sends the money."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from console.calls import or_none
+from console.page import Page
+from fiatgate.withdrawals.v1 import withdrawals_pb2 as pb
+
+
+@dataclass(frozen=True)
+class Entry:
+    """found       the entry with the withdrawal's address, if the book has one now
+    same_memo   whether it has the withdrawal's memo too
+    is_known    whether the book could be read
+    """
+
+    found: pb.WithdrawalAddress | None = None
+    same_memo: bool = True
+    is_known: bool = True
+
+
+async def entry_of(page: Page, withdrawal: pb.Withdrawal) -> Entry:
+    """Returns the entry: of those with the address, the one with the withdrawal's memo before the others."""
+    request = pb.ListAddressesRequest(merchant_id=withdrawal.merchant_id)
+    listed = await or_none(page.deps.withdrawals.ListAddresses(request))
+    if listed is None:
+        return Entry(is_known=False)
+    method, address = withdrawal.withdrawal_method_id, withdrawal.address
+    fitting = [
+        each for each in listed.addresses if (each.withdrawal_method_id, each.address) == (method, address)
+    ]
+    exact = [each for each in fitting if each.address_memo == withdrawal.address_memo]
+    return Entry(next(iter(exact or fitting), None), same_memo=bool(exact) or not fitting)
