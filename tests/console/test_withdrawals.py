@@ -58,8 +58,8 @@ def test_a_withdrawal_goes_from_the_form_to_the_transaction(payouts: Payouts, tr
     sent = treasury.post(f"{path}/complete", {"transaction": HASH.upper()})
     assert "It is marked as sent." in text_of(sent)
     assert payouts.now(id).external_tx_id == HASH
-    again = text_of(treasury.post("/withdrawals/new", fields | {"address": TRON_ADDRESS}))
-    assert "This form made this withdrawal before. It was sent" in again and "is reserved" not in again
+    repeated = text_of(treasury.post("/withdrawals/new", fields | {"address": TRON_ADDRESS}))
+    assert "This form made this withdrawal before. It was sent" in repeated and "is reserved" not in repeated
     other = treasury.post("/withdrawals/new", fields | {"address": TRON_ADDRESS, "amount": "26"})
     assert (other.status_code, "This form has made a withdrawal already" in text_of(other)) == (422, True)
     assert key not in other.text and "equest_key" not in text_of(other)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
@@ -11,18 +12,26 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
+from fiatgate.merchants.v1 import merchants_pb2
+from fiatgate.merchants.v1.merchants_pb2_grpc import MerchantsServiceStub
 from fiatgate.withdrawals.v1 import withdrawals_pb2 as pb
 from kit.base.actors import Actor
 from kit.base.ids import new_id
 from kit.base.proto import datetime_from
 from kit.db.database import DatabaseBusy
 from kit.rpc.errors import Refused
+from services.merchants import rpc as merchants_rpc
+from services.merchants.config import MerchantsSettings
+from services.merchants.wiring import wire as wire_merchants
+from services.withdrawals.clients import MerchantsClient
 from services.withdrawals.domain import ADDRESSES_MOST, ADDRESSES_PER_DAY_MOST
-from services.withdrawals.operations import addresses, reading, stepping
+from services.withdrawals.operations import addresses, creating, reading, stepping
 from services.withdrawals.rpc.as_seen import story_as_seen
 from services.withdrawals.rpc.converters import withdrawal_to_message
 from services.withdrawals.store import addresses as store
+from services.withdrawals.wiring import Deps
 from tests.support.acting import ANN, acting
+from tests.support.serving import TEST_MASTER_KEY, connected, serving
 from tests.withdrawals.conftest import TON, TON_ADDRESS, TRC20, TRON_ADDRESS, House, all_at_once
 
 OTHER_TRON_ADDRESS = "T9yED5xMV5ARV98BexN97aLZ1UUq7eKSxm"
@@ -81,6 +90,34 @@ def member_of(merchant_id: str) -> Actor:
         roles=frozenset({"finance"}),
         merchant_id=uuid.UUID(merchant_id),
     )
+
+
+@dataclass(frozen=True)
+class Members:
+    """Operations as members call them: with a merchants service, which `stub` reaches."""
+
+    deps: Deps
+    stub: MerchantsServiceStub
+
+    def merchant(self) -> merchants_pb2.Merchant:
+        request = merchants_pb2.CreateMerchantRequest(
+            name="Lamps", owner_email=f"{new_id()}@example.com", active=True
+        )
+        return self.stub.CreateMerchant(request).merchant
+
+
+@pytest.fixture(scope="module")
+def members(house: House, database_url: Callable[[str], str]) -> Iterator[Members]:
+    settings = MerchantsSettings(
+        database_url=database_url("merchants"),
+        bind="127.0.0.1:0",
+        master_keys=(TEST_MASTER_KEY,),
+        key_lease_milliseconds=0,
+    )
+    deps = wire_merchants(settings)
+    with serving(merchants_rpc.add_to, deps) as address, connected(address) as channel:
+        yield Members(replace(house.deps, merchants=MerchantsClient(address)), MerchantsServiceStub(channel))
+    deps.db.dispose()
 
 
 # -- the book
@@ -249,11 +286,13 @@ def test_another_merchants_address_is_one_that_does_not_exist(house: House) -> N
 # -- what is kept
 
 
-def test_adding_and_removing_are_acts_with_their_author_and_the_entry_never_changes(house: House) -> None:
-    merchant = str(new_id())
+def test_adding_and_removing_are_acts_with_their_author_and_the_entry_never_changes(
+    house: House, members: Members
+) -> None:
+    merchant = members.merchant().merchant_id
     call = partial(
         addresses.add_address,
-        house.deps,
+        members.deps,
         merchant_id=merchant,
         withdrawal_method_id=TRC20,
         address=OTHER_TRON_ADDRESS,
@@ -345,3 +384,48 @@ def test_the_wait_is_a_setting_and_counts_from_the_addition(house: House) -> Non
     assert house.deps.settings.address_wait_seconds == WAIT.total_seconds()
     now: datetime = house.clock.now()
     assert datetime_from(add(house, str(new_id())).created_at) == now
+
+
+# -- bans
+
+
+def test_members_of_a_banned_merchant_or_a_blocked_owner_add_and_request_nothing(
+    house: House, members: Members
+) -> None:
+    merchant = members.merchant()
+    id = house.credit("100", merchant.merchant_id)
+    address = usable(house, id)
+    member = member_of(id)
+    request: dict[str, Any] = {
+        "merchant_id": id,
+        "address_id": address.address_id,
+        "amount": "10",
+        "network_fee": FEE,
+    }
+    new: dict[str, Any] = {"withdrawal_method_id": TRC20, "address_memo": None, "name": "x"}
+    first = str(uuid.uuid4())
+
+    def reasons(deps: Deps, key: str = "") -> list[str]:
+        """The answers to a member that requests a withdrawal, and adds an address."""
+        calls = (
+            partial(creating.request_withdrawal, deps, **request, request_key=key or str(uuid.uuid4())),
+            partial(addresses.add_address, deps, merchant_id=id, address=OTHER_TRON_ADDRESS, **new),
+        )
+        return [refusal(acting, member, call)[0] for call in calls]
+
+    made = acting(member, partial(creating.request_withdrawal, members.deps, **request, request_key=first))
+    members.stub.BanMerchant(merchants_pb2.BanMerchantRequest(merchant_id=id))
+    assert reasons(members.deps) == ["MERCHANT_BLOCKED"] * 2
+    again = partial(creating.request_withdrawal, members.deps, **request, request_key=first)
+    assert acting(member, again).id == made.id, "a repeated request gets the withdrawal that it made"
+    assert house.withdraw(id, "7").amount == "7.000000", "an operator may pay out"
+    members.stub.UnbanMerchant(merchants_pb2.UnbanMerchantRequest(merchant_id=id))
+    owner = {"email": merchant.owner_email}
+    members.stub.BlockOwner(merchants_pb2.BlockOwnerRequest(**owner))
+    assert reasons(members.deps) == ["OWNER_BLOCKED"] * 2
+    members.stub.UnblockOwner(merchants_pb2.UnblockOwnerRequest(**owner))
+    away = replace(house.deps, merchants=MerchantsClient("127.0.0.1:1"))
+    for deps in (away, house.deps):
+        assert reasons(deps) == ["DB_UNAVAILABLE"] * 2, "nothing is allowed that nobody could check"
+    assert house.balance(id)[:2] == ("83.000000", "17.000000")
+    assert len(book(house, id)) == 1
