@@ -15,8 +15,8 @@ from kit.base.ids import new_id
 from tests.console.conftest import Open, Staff, with_cookies
 from tests.console.house import OPERATOR, House, Person
 from tests.console.looks import looks_right
-from tests.console.payouts import TRON_ADDRESS, Payouts, text_of
-from tests.console.test_own_withdrawals import OTHER_ADDRESS, added
+from tests.console.payouts import TRON_ADDRESS, Payouts, added, text_of
+from tests.console.test_own_withdrawals import OTHER_ADDRESS
 
 BANNED = "Your account is banned. Until the operator ends that, no key"
 BLOCKED = "The owner of your account is blocked. Until the operator ends that, no key"
