@@ -341,6 +341,8 @@ def answered(
     for id in {*parts.values(), *values.values()} - {*shown.values()}:
         if len(id) > 2:
             text = text.replace(id, "").replace(id[:13], "")
+    if given and given[1] == "event":  # a number, perhaps of one digit
+        text = re.sub(rf"\b{ids['event']}\b", "", text)
     place = _ID.sub("", answer.headers.get("Location", ""))
     return Answer(answer.status_code, place, _ID.sub("", text)), answer.text + answer.headers.get(
         "Location", ""
