@@ -21,6 +21,7 @@ import requests
 from playwright.sync_api import expect
 
 from console.dashboard.numbers import away_of
+from console.finding.pages import ROWS_MOST
 from console.surfaces import DASHBOARD
 from deploy.local.waiting import wait_until
 from fiatgate.invoices.v1 import invoices_pb2
@@ -217,6 +218,14 @@ def test_the_search_leads_to_the_merchants_own_things(market: Market, house: Hou
     }
     assert market.members["viewer"].get("/find.csv?q=4321.09").status_code == 403
     assert "/find.csv" not in found_by(market.members["viewer"], "4321.09").text
+
+    usual = {market.shop.create(amount="77.03")["invoice_id"] for _ in range(ROWS_MOST + 1)}
+    many = found_by(owner, "77.03")
+    assert len(ids_in(many.text, "invoices")) == ROWS_MOST
+    assert "There may be more by invoice amount." in many.text
+    (rest,) = re.findall(r'<a href="([^"]+)">The list has all of them', many.text)
+    assert {*ids_in(owner.get(unescape(rest)).text, "invoices")} == usual
+    assert owner.get("/find.csv?q=77.03").status_code == 200
 
     assert "a withdrawal:" in owner.get("/find").text
     assert "a withdrawal:" not in market.members["developer"].get("/find").text, "not for this role"
