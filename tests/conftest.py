@@ -41,9 +41,7 @@ LONGEST: Final = (
     "tests/test_traces.py",
     "tests/kit/test_process.py",
 )
-"""These come first, in this order. All processes have work to the end, and files that wait for a load or a restart
-stand between files that compute.
-"""
+"""These come first, in this order: browsers and whole stacks, which keep all cores busy."""
 
 
 def pytest_configure() -> None:
@@ -71,7 +69,14 @@ def pytest_collection_finish() -> None:
 
 
 class _ByFile(LoadFileScheduling):  # type: ignore[misc]  # xdist ships no types
-    """The tests of a file run in one process, and so do all of `BESIDE_WAITS`."""
+    """The tests of a file run in one process, and so do all of `BESIDE_WAITS`. Every second process begins at the end,
+    with files that mostly wait: so these run beside the longest and not after them.
+    """
+
+    def _assign_work_unit(self, node: object) -> None:
+        if self.nodes.index(node) % 2:
+            self.workqueue.move_to_end(next(reversed(self.workqueue)), last=False)
+        super()._assign_work_unit(node)
 
     def _split_scope(self, nodeid: str) -> str:
         file: str = super()._split_scope(nodeid)
