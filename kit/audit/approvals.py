@@ -66,6 +66,8 @@ class State(StrEnum):
 
 REQUESTED: Final = "approval.request"
 _DECIDING: Final = {State.APPROVED: "approval.approve", State.REJECTED: "approval.reject"}
+ACTS: Final = (REQUESTED, *_DECIDING.values())
+"""The acts on requests. They belong to operators: members of the merchant see the act of an approved change."""
 
 
 class NotFound(Exception):

@@ -43,10 +43,12 @@ class Filter:
     act, object   the whole, or the part before the dot or the colon
     since, until  from this time on, before this time
     authors_surface  the surface of the author: a member finds no act by the name of an operator
+    without       acts that are left out
     """
 
     author: str = ""
     authors_surface: str = ""
+    without: Sequence[str] = ()
     act: str = ""
     object: str = ""
     merchant_id: UUID | None = None
@@ -93,6 +95,8 @@ def _conditions(wanted: Filter, after: UUID | None) -> tuple[str, dict[str, Any]
         add("(actor_name = :author OR (on_behalf_of = :author AND on_behalf_of <> ''))", author=name)
     if wanted.authors_surface:
         add("surface = :surface", surface=wanted.authors_surface)
+    if wanted.without:
+        add("act <> ALL (:without)", without=list(wanted.without))
     for column, value, mark in (("act", wanted.act, "."), ("object", wanted.object, ":")):
         if mark in value:
             add(f"{column} = :{column}", **{column: value})

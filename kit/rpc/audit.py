@@ -7,7 +7,7 @@ import grpc
 
 from fiatgate.audit.v1 import audit_pb2 as pb
 from fiatgate.audit.v1 import audit_pb2_grpc
-from kit.audit import checking, heads, listing
+from kit.audit import approvals, checking, heads, listing
 from kit.audit.chain import CHAIN, DatedHead, head
 from kit.audit.checking import KnownExchange
 from kit.audit.heads import Exchange
@@ -109,14 +109,16 @@ class AuditServicer(audit_pb2_grpc.AuditServiceServicer):
 
 
 def filter_from_message(request: pb.ListActsRequest) -> Filter:
-    """Returns the filter of a request. Raises VALIDATION_ERROR."""
+    """Returns the filter of a request: members see no requests for a second person. Raises VALIDATION_ERROR."""
+    by_member = actors.current().surface == "dashboard"
     texts = {
         name: values.text(name, getattr(request, name), least=0, most=FILTER_MOST_CHARACTERS)
         for name in ("author", "act", "object")
     }
     return Filter(
         **texts,
-        authors_surface="dashboard" if texts["author"] and actors.current().surface == "dashboard" else "",
+        authors_surface="dashboard" if texts["author"] and by_member else "",
+        without=approvals.ACTS if by_member else (),
         merchant_id=values.uuid("merchant_id", request.merchant_id) if request.merchant_id else None,
         since=optional_datetime(request, "since"),
         until=optional_datetime(request, "until"),

@@ -14,6 +14,8 @@ from structlog.testing import capture_logs
 
 from deploy.local.waiting import wait_until
 from fiatgate.merchants.v1 import merchants_pb2
+from kit.base.actors import Actor
+from kit.base.ids import new_id
 from kit.rpc.errors import Refused
 from services.invoices import workers
 from services.invoices.models import Deal
@@ -21,6 +23,7 @@ from services.invoices.operations import checkout, desk, merchant_methods, requi
 from services.invoices.store.opening import queue_for_requisites
 from tests.invoices.conftest import ACCOUNTS, World, make_merchant, waiting_for_a_lock, with_settings
 from tests.invoices.test_creating import merchant_like, refusal
+from tests.support.acting import acting
 
 PLACES = ACCOUNTS * 10  # of each method
 SHARE = 24  # 80 % of them
@@ -238,6 +241,9 @@ def test_an_operator_reads_why_no_account_was_free(world: World) -> None:
     only_account(world, max_deals=2)
     assert take(world) == "taken"
     assert why(world) == f"the merchant holds its share of the places: 1 of 2, {setting}"
+    member = Actor(kind="person", name="ida@example.com", surface="dashboard", person_id=new_id())
+    new = world.create()
+    assert acting(member, lambda: refusal(choose, world, new.id)).metadata == {}, "causes are for operators"
     assert take(other) == "taken"
     assert why(other) == "all 2 places are taken"
     for row in requisites.list_requisites(world.deps, method_code="card_eur"):

@@ -16,7 +16,8 @@ import pytest
 from sqlalchemy import text
 
 from fiatgate.approvals.v1 import approvals_pb2 as pb
-from kit.audit import approval_lists, approvals
+from fiatgate.audit.v1 import audit_pb2
+from kit.audit import acts, approval_lists, approvals
 from kit.audit.approval_lists import Filter
 from kit.audit.approvals import AlreadyDecided, Approval, NoPerson, NotFound, SameAuthor, State, Terms
 from kit.base import actors
@@ -26,7 +27,9 @@ from kit.base.ids import new_id
 from kit.db.database import Database
 from kit.db.schema import SchemaBehind
 from kit.rpc.approvals import ApprovalsServicer, filter_from_message
+from kit.rpc.audit import AuditServicer
 from kit.rpc.errors import Refused
+from tests.support.acting import acting
 from tests.support.clock import START, ManualClock
 from tests.support.databases import Databases, owner_url, past_all_rules
 
@@ -341,6 +344,26 @@ def test_each_step_of_a_request_is_an_act_of_its_author_on_the_object(db: Databa
         ("approval.request", ANN.name, str(second.id), "as agreed"),
         ("approval.approve", BEN.name, str(second.id), "seen"),
     ]
+
+
+def test_members_of_the_merchant_see_the_change_and_no_request(db: Database) -> None:
+    """A request has the whole sentence of a change that is not decided."""
+    merchant_id = new_id()
+    reject(db, BEN, request(db, ANN, wanted := replace(terms(), merchant_id=merchant_id)))
+    approve(db, BEN, request(db, ANN, wanted))
+    with db.transaction() as tx:
+        acts.record(tx, wanted.act, wanted.object, merchant_id=merchant_id, after={"amount": "5"})
+
+    def seen_by(actor: Actor, act: str = "") -> list[str]:
+        asked = audit_pb2.ListActsRequest(merchant_id=str(merchant_id), act=act, limit=2)
+        servicer = AuditServicer(db, "withdrawals", ManualClock())
+        found = acting(actor, lambda: servicer.ListActs(asked, NO_CONTEXT))
+        return [each.act for each in found.acts]
+
+    owner = replace(ANN, surface="dashboard", merchant_id=merchant_id)
+    assert seen_by(owner) == ["thing.change"]
+    assert seen_by(owner, "approval") == seen_by(owner, "approval.request") == []
+    assert seen_by(BEN) == ["thing.change", "approval.approve"]
 
 
 # -- past the functions
