@@ -10,7 +10,6 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from operator import attrgetter
 from typing import Final
 
 import grpc
@@ -22,7 +21,6 @@ from kit.rpc.approvals import Approvable
 from kit.rpc.callers import ALL, Callers
 from kit.rpc.permissions import OF_OBJECT, READERS, Permissions, machine, members, staff
 from kit.rpc.slots import Slots, lists, of_people, proofs
-from kit.rpc.turns import Share
 from services.invoices.operations.desk import ADJUST, adjust_approved, adjust_terms
 from services.invoices.operations.verification import ACCEPT, accept_approved, accept_terms
 from services.invoices.rpc.customers import CheckoutServicer
@@ -183,15 +181,8 @@ SLOTS: Final = (
     # A search reads many indexes for a text that anyone may choose; it must not delay decisions.
     replace(of_people("searches", frozenset({"FindService/Find"}), working=1, waiting=7), waiting=3),
     # A report over a year and all merchants takes a second, that of a merchant's month some milliseconds. Each member's
-    # start page has one: merchants take turns, and operators together count as one of them.
-    Slots(
-        name="reports",
-        methods=frozenset({"ReportsService/GetReport"}),
-        threads=16,
-        waiting=64,
-        owner=attrgetter("merchant_id"),
-        share=Share(working=1, waiting=7, wait_seconds=3, in_all=1),
-    ),
+    # start page has one.
+    of_people("reports", frozenset({"ReportsService/GetReport"}), working=1),
     proofs(
         "InvoicesService/ListFinishedInvoices",
         "InvoicesService/ReannounceInvoices",
