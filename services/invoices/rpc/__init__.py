@@ -182,7 +182,7 @@ SLOTS: Final = (
     replace(of_people("searches", frozenset({"FindService/Find"}), working=1, waiting=7), waiting=3),
     # A report over a year and all merchants takes a second, that of a merchant's month some milliseconds. Each member's
     # start page has one.
-    of_people("reports", frozenset({"ReportsService/GetReport"}), working=1),
+    of_people("reports", frozenset({"ReportsService/GetReport"}), working=1, waiting=15, arriving=48),
     proofs(
         "InvoicesService/ListFinishedInvoices",
         "InvoicesService/ReannounceInvoices",
