@@ -63,7 +63,7 @@ ADVICE: Final[Mapping[str, str]] = {
     "PAYMENT_METHOD_NOT_FOUND": "List the payment methods: the amount is in no method's range.",
     "AMOUNT_BELOW_MIN": "`details` has the minimum.",
     "AMOUNT_ABOVE_MAX": "`details` has the maximum.",
-    "MISSING_REQUIRED_URLS": "Send the URLs that `details` names, or have your operator set defaults.",
+    "MISSING_REQUIRED_URLS": "Send the URLs that `details` names, or set defaults at the dashboard, in Settings.",
     "DEALS_SYSTEM_DISABLED": "Try again after the seconds in `Retry-After`, 5 to 30.",
     "NO_AVAILABLE_REQUISITES": "Try again after the seconds in `Retry-After`, 5 to 30.",
     "INVOICE_NOT_FOUND": "It doesn't exist, or is another merchant's.",
