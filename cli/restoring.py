@@ -161,11 +161,12 @@ def _refused(refused: invoices_pb2.NotRestored) -> str:
 
 def withdrawals_to_look_up(since: datetime) -> list[str]:
     """Returns a sentence for each withdrawal that is not finished and was requested before this time: a restore may
-    have lost that it was sent.
+    have lost how it ended. No fact in NATS has that.
     """
     return [
-        f"withdrawal {each.withdraw_uuid} of {each.amount_to_receive} USDT to {each.address}: look at the address "
-        "before you send it, the restore may have lost that it was sent"
+        f"withdrawal {each.withdraw_uuid} of {each.amount_to_receive} USDT to {each.address}: the restore may have "
+        "lost that it was sent, canceled or failed. Before you send it look at the address, and for CancelWithdrawal "
+        "and FailWithdrawal in the log since then"
         for each in _open_withdrawals(since)
         if datetime_from(each.updated_at) < since
     ]

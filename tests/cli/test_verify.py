@@ -15,9 +15,11 @@ import pytest
 from cli import verifying
 from cli.verifying import Findings, Problem, Repairs
 from deploy.local.waiting import wait_until
+from kit.base.clock import SystemClock
 from kit.base.ids import new_id
 from kit.rpc.server import RpcServer
 from tests.cli.command_line import SECOND_PERSON, Ended, Fiatgate, run
+from tests.cli.test_operating import TRON_ADDRESS
 from tests.support.receiver import Receiver
 from tests.support.stack import Stack
 
@@ -165,6 +167,23 @@ def test_after_a_restore_lost_invoices_are_named_with_what_others_know(
         == f"credits: credit of {sold.merchant_usdt} USDT for an unknown invoice {sold.invoice_id}: {told}"
     )
     assert event == f"webhooks: event of invoice {sold.invoice_id}, which is unknown or not finished: {told}"
+
+
+def test_after_a_restore_an_open_withdrawal_may_have_been_sent_and_may_have_been_canceled(
+    fiatgate: Fiatgate, sold: Sold
+) -> None:
+    create = ("withdrawals", "create", sold.merchant_id, "--method", "1", "--address", TRON_ADDRESS)
+    made = fiatgate(*create, "--amount", "10")
+    id, since = made["withdraw_uuid"], ("--since", SystemClock().now().isoformat())
+    try:
+        told = [line for line in json.loads(verify(*since).out)["to_look_up"] if id in line]
+        shown = run("verify", *AT_ONCE, *since).out
+    finally:
+        fiatgate("withdrawals", "cancel", id)
+    assert len(told) == 1 and told[0] in shown
+    for sign in ("sent, canceled or failed", "address", "CancelWithdrawal", "FailWithdrawal"):
+        assert sign in told[0]
+    assert not any(id in line for line in json.loads(verify(*since).out)["to_look_up"])
 
 
 def test_a_stream_that_is_younger_than_the_restore_point_is_no_all_clear(
