@@ -164,6 +164,9 @@ def resend(invoice_ids: ids.InvoiceIds, *, everything: Everything = False, as_js
 
 
 def _result(resent: pb.ResendLatestResponse) -> str:
+    if resent.not_sent:
+        why = f"`fiatgate webhooks show {resent.event_id}` says why"
+        return f"Not sent: event {resent.event_id}; {why}."
     answer = f"status {resent.http_status}" if resent.HasField("http_status") else "no answer"
     verb = "Delivered" if resent.ok else "Sent, and not accepted"
     return f"{verb}: event {resent.event_id}, {answer} after {resent.duration_ms} ms."

@@ -144,6 +144,7 @@ PROBLEMS: Final[Mapping[str, str]] = {
     "PASSKEY_FAILED": "The browser did not use a passkey. Try again, or sign in with your password.",
     # webhooks
     "WEBHOOK_REFUSED": "Sent, and the merchant's server did not accept it. Its answer is below.",
+    "WEBHOOK_NOT_SENT": "It was not sent. The reason is below.",
     "WEBHOOK_REFUSED_HERE": "Sent, and your server did not accept it. Its answer is below.",
     # merchants
     "EDIT_CONFLICT": "Another person changed the same meanwhile. Look at it again.",

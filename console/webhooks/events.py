@@ -209,6 +209,8 @@ class EventPage(Page):
             path = f"/webhooks/{event_id}"
             if answer.ok:
                 leave_for(resp, path, notice="webhook-delivered-here" if own else "webhook-delivered")
+            elif answer.not_sent:
+                leave_for(resp, path, problem="webhook_not_sent")
             else:
                 leave_for(resp, path, problem="webhook_refused_here" if own else "webhook_refused")
 
@@ -234,6 +236,8 @@ def number_of(text: str) -> int:
 
 def result_of(answer: pb.ResendLatestResponse) -> str:
     """Returns the result of a resend, as the command line says it."""
+    if answer.not_sent:
+        return f"Not sent: event {answer.event_id}; its page says why."
     got = f"status {answer.http_status}" if answer.HasField("http_status") else "no answer"
     verb = "Delivered" if answer.ok else "Sent, and not accepted"
     return f"{verb}: event {answer.event_id}, {got} after {answer.duration_ms} ms."

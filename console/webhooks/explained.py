@@ -22,10 +22,12 @@ class Words:
 
     server     the receiver, at the start of a sentence
     by_status  the step after an answer of this status
+    not_sent   what is said of an attempt that made no request, by the reason
     """
 
     server: str
     by_status: dict[int, str]
+    not_sent: dict[int, Explanation]
     no_answer: str
     redirect: str
     fails: str
@@ -43,6 +45,24 @@ _FOR_OPERATORS = Words(
         410: "The merchant has given this address up: the merchant sets a new callback address.",
         429: "The merchant's server receives too many requests. It is tried again later.",
     },
+    not_sent={
+        pb.NOT_SENT_NO_KEY: Explanation(
+            "It was not sent: the merchant has no active API key, whose secret would sign it.",
+            "The merchant makes a key; then resend it.",
+        ),
+        pb.NOT_SENT_HELD_BACK: Explanation(
+            "It was not sent: the event has no right seal.",
+            "Somebody may have written it into the database: look for webhook_unsealed in the log.",
+        ),
+        pb.NOT_SENT_ADDRESS: Explanation(
+            "It was not sent: Fiatgate may not call this address.",
+            "The merchant sets a public callback address with https.",
+        ),
+        pb.NOT_SENT_INTERNAL: Explanation(
+            "It was not sent, because of an error of the webhooks service.",
+            "Look for webhook_attempt_crashed in the log.",
+        ),
+    },
     no_answer="The merchant checks that its server runs and is reachable from the internet, and its certificate.",
     redirect="Redirects are not followed: the merchant sets the address that it leads to.",
     fails="It fails on the merchant's side: resend when the merchant has mended it.",
@@ -58,6 +78,24 @@ _FOR_MEMBERS = Words(
         410: "Your server says that this address is given up: set a new callback address.",
         429: "Your server limits our requests. It is tried again later.",
     },
+    not_sent={
+        pb.NOT_SENT_NO_KEY: Explanation(
+            "It was not sent: you have no active API key, whose secret would sign it.",
+            "Make a key; then resend it.",
+        ),
+        pb.NOT_SENT_HELD_BACK: Explanation(
+            "It was not sent: Fiatgate held it back.",
+            "There is nothing to mend at your server. Fiatgate's operators are informed.",
+        ),
+        pb.NOT_SENT_ADDRESS: Explanation(
+            "It was not sent: Fiatgate may not call this address.",
+            "Set a public callback address with https.",
+        ),
+        pb.NOT_SENT_INTERNAL: Explanation(
+            "It was not sent, because of an error of Fiatgate.",
+            "There is nothing to mend at your server. Resend it; if it fails again, tell your operator.",
+        ),
+    },
     no_answer="Check that your server runs and is reachable from the internet, and its certificate.",
     redirect="Redirects are not followed: set the address that it leads to.",
     fails="It fails on your server: look into its log at this time, mend it, then resend.",
@@ -69,6 +107,8 @@ def explained(attempt: pb.Attempt, *, for_members: bool = False) -> Explanation:
     words = _FOR_MEMBERS if for_members else _FOR_OPERATORS
     if attempt.status == pb.ATTEMPT_STATUS_SUCCESS:
         return Explanation(f"{words.server} accepted it.")
+    if attempt.not_sent:
+        return words.not_sent.get(attempt.not_sent, Explanation("It was not sent."))
     if not attempt.HasField("http_status"):
         return Explanation(f"{words.server} gave no answer.", words.no_answer)
     status = attempt.http_status

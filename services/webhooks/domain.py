@@ -26,6 +26,31 @@ NOT_SENT = "not sent: "
 HELD_BACK_ERROR = f"{NOT_SENT}held back by Fiatgate, whose operators are informed"
 """The error of an attempt whose event has no right seal (delivery.seals), shown to merchants. Such attempts are no
 retries: once the event is sealed it has all its retries."""
+NO_KEY_ERROR = f"{NOT_SENT}the merchant has no active API key to sign with"
+INTERNAL_ERROR = f"{NOT_SENT}internal error"
+
+
+class NotSent(StrEnum):
+    """Why an attempt made no request."""
+
+    NO_KEY = "no_key"
+    HELD_BACK = "held_back"
+    ADDRESS = "address"
+    INTERNAL = "internal"
+
+
+_WHY_NOT_SENT = {
+    NO_KEY_ERROR: NotSent.NO_KEY,
+    HELD_BACK_ERROR: NotSent.HELD_BACK,
+    INTERNAL_ERROR: NotSent.INTERNAL,
+}
+
+
+def why_not_sent(error: str | None) -> NotSent | None:
+    """Returns why the attempt with this error made no request; None when it made one."""
+    if error is None or not error.startswith(NOT_SENT):
+        return None
+    return _WHY_NOT_SENT.get(error, NotSent.ADDRESS)  # the others say what is wrong with the address
 
 
 class Trigger(StrEnum):

@@ -13,7 +13,7 @@ from kit.rpc.callers import ALL, Callers
 from kit.rpc.permissions import OF_OBJECT, READERS, Permissions, machine, members, staff
 from kit.rpc.slots import Slots, lists, of_people, proofs
 from services.webhooks import workers
-from services.webhooks.domain import NOT_SENT, AttemptStatus, EventStatus, Trigger, headers_of
+from services.webhooks.domain import AttemptStatus, EventStatus, NotSent, Trigger, headers_of, why_not_sent
 from services.webhooks.events import finished_invoice_from_message
 from services.webhooks.operations import desk, pruning, reading, resending, testing, verification
 from services.webhooks.store import finding
@@ -34,6 +34,13 @@ _TRIGGERS = {Trigger.AUTO: pb.ATTEMPT_TRIGGER_AUTO, Trigger.MANUAL: pb.ATTEMPT_T
 _ATTEMPT_STATUSES = {
     AttemptStatus.SUCCESS: pb.ATTEMPT_STATUS_SUCCESS,
     AttemptStatus.FAILURE: pb.ATTEMPT_STATUS_FAILURE,
+}
+_NOT_SENT = {
+    None: pb.NOT_SENT_UNSPECIFIED,
+    NotSent.NO_KEY: pb.NOT_SENT_NO_KEY,
+    NotSent.HELD_BACK: pb.NOT_SENT_HELD_BACK,
+    NotSent.ADDRESS: pb.NOT_SENT_ADDRESS,
+    NotSent.INTERNAL: pb.NOT_SENT_INTERNAL,
 }
 
 CALLERS: Final[Callers] = {
@@ -180,6 +187,7 @@ class WebhooksServicer(webhooks_pb2_grpc.WebhooksServiceServicer):
             http_status=resent.outcome.http_status,
             duration_ms=resent.outcome.duration_ms,
             attempt_id=resent.attempt_id,
+            not_sent=_NOT_SENT[why_not_sent(resent.outcome.error)],
         )
 
     def SendTest(self, request: pb.SendTestRequest, context: grpc.ServicerContext) -> pb.SendTestResponse:
@@ -301,9 +309,10 @@ def event_to_message(event: EventView, attempts: Sequence[AttemptView] = ()) -> 
 
 
 def attempt_to_message(attempt: AttemptView, event: EventView) -> pb.Attempt:
-    was_sent = not (attempt.error_message or "").startswith(NOT_SENT)
+    not_sent = why_not_sent(attempt.error_message)
     return pb.Attempt(
-        request_headers=headers_of(event.payload_event_id, attempt.created_at) if was_sent else {},
+        request_headers={} if not_sent else headers_of(event.payload_event_id, attempt.created_at),
+        not_sent=_NOT_SENT[not_sent],
         attempt_id=attempt.id,
         try_number=attempt.try_number,
         trigger=_TRIGGERS[attempt.trigger],

@@ -307,6 +307,29 @@ def test_a_failed_webhook_is_explained_to_the_merchant_and_resent(
     assert "Delivered: your server has accepted it." in developer.post(f"/webhooks/{number}/resend").text
 
 
+def test_a_webhook_that_was_never_sent_is_not_laid_to_the_server(market: Market) -> None:
+    """Its address is one that Fiatgate does not call."""
+    owner = market.stranger
+    created = market.other.create(callback_url="http://2130706433/hook")
+    market.desk.checkout.CancelCheckout(invoices_pb2.CancelCheckoutRequest(invoice_id=created["invoice_id"]))
+    wait_until(
+        lambda: created["invoice_id"] in owner.get("/webhooks?state=retrying").text,
+        "the first attempt",
+        timeout_seconds=SETTLE_SECONDS,
+    )
+    number = event_of(owner, created["invoice_id"])
+    page = unescape(owner.get(f"/webhooks/{number}").text)
+    assert "It was not sent: Fiatgate may not call this address." in page
+    assert "Set a public callback address with https." in page
+    assert "not sent: the URL's address must be written as four decimal numbers" in page
+    assert "gave no answer" not in page
+    assert "Request of attempt" not in page
+    assert "It was not sent. The reason is below." in owner.post(f"/webhooks/{number}/resend").text
+    tested = unescape(owner.post("/webhooks/test", {"event": number}).text)
+    assert "none: nothing was sent" in tested
+    assert "What was sent" not in tested
+
+
 def test_a_test_event_is_signed_and_marked_and_in_no_history(
     market: Market, house: House, open_page: Open
 ) -> None:

@@ -133,3 +133,32 @@ def test_each_result_of_an_attempt_has_its_words(status: int | None, went: str, 
     words = explained(attempt)
     assert went in words.went
     assert step in words.step
+
+
+@pytest.mark.parametrize(
+    ("not_sent", "step", "step_of_members"),
+    [
+        (pb.NOT_SENT_NO_KEY, "The merchant makes a key", "Make a key"),
+        (pb.NOT_SENT_HELD_BACK, "webhook_unsealed", "nothing to mend at your server"),
+        (pb.NOT_SENT_ADDRESS, "The merchant sets a public", "Set a public callback address"),
+        (pb.NOT_SENT_INTERNAL, "webhook_attempt_crashed", "nothing to mend at your server"),
+        (max(pb.NotSent.values()) + 1, "", ""),  # of a later version
+    ],
+)
+def test_what_was_not_sent_is_no_fault_of_a_server(
+    not_sent: pb.NotSent.ValueType, step: str, step_of_members: str
+) -> None:
+    attempt = pb.Attempt(status=pb.ATTEMPT_STATUS_FAILURE, not_sent=not_sent)
+    for words, expected in (
+        (explained(attempt), step),
+        (explained(attempt, for_members=True), step_of_members),
+    ):
+        assert words.went.startswith("It was not sent")
+        assert expected in words.step
+
+
+def test_each_reason_for_not_sending_has_its_words() -> None:
+    for not_sent in set(pb.NotSent.values()) - {pb.NOT_SENT_UNSPECIFIED}:
+        attempt = pb.Attempt(status=pb.ATTEMPT_STATUS_FAILURE, not_sent=not_sent)
+        assert explained(attempt).step
+        assert explained(attempt, for_members=True).step

@@ -12,7 +12,7 @@ import uvloop
 from kit.base.ids import new_id
 from kit.db.database import DatabaseUnavailable
 from kit.rpc.errors import Refused
-from services.webhooks.delivery.sender import NO_KEY_ERROR
+from services.webhooks.domain import NO_KEY_ERROR
 from services.webhooks.operations import resending
 from tests.support.clock import ManualClock
 from tests.support.receiver import Answer, Receiver

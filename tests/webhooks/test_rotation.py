@@ -2,7 +2,7 @@
 
 from uuid import UUID
 
-from services.webhooks.delivery.sender import NO_KEY_ERROR
+from services.webhooks.domain import NO_KEY_ERROR
 from tests.support.receiver import Answer, Receiver
 from tests.webhooks.house import House, signed_by
 

@@ -101,6 +101,37 @@ def test_an_attempt_without_answer_has_none_of_its_parts(house: House, stub: Web
     assert not attempt.HasField("response_body")
     assert dict(attempt.response_headers) == {}
     assert attempt.error_message == "127.0.0.1: the connection failed"
+    assert attempt.not_sent == pb.NOT_SENT_UNSPECIFIED
+    assert attempt.request_headers["User-Agent"] == "Fiatgate-Webhooks/1"
+
+
+def test_an_attempt_without_request_says_why_and_shows_none(make_house: Callable[..., House]) -> None:
+    house = make_house(clock=ManualClock(), webhook_allow_private=False)
+    sealed, unsealed, unsigned = (house.queue("https://127.0.0.1/") for _ in range(3))
+    with house.deps.db.transaction() as tx:
+        tx.execute(text("UPDATE events SET seal = '' WHERE invoice_id = :id"), {"id": unsealed})
+    with (
+        serving(rpc.add_to, house.deps, threads=RESENDS, slots=rpc.SLOTS) as address,
+        connected(address) as opened,
+    ):
+        stub = WebhooksServiceStub(opened)
+
+        def resent(invoice_id: UUID) -> tuple[int, str]:
+            request = pb.ResendLatestRequest(merchant_id=str(house.merchant_id), invoice_id=str(invoice_id))
+            answer = stub.ResendLatest(request)
+            [attempt] = stub.GetEvent(pb.GetEventRequest(event_id=answer.event_id)).event.attempts
+            assert (dict(attempt.request_headers), attempt.HasField("http_status")) == ({}, False)
+            assert attempt.not_sent == answer.not_sent
+            return answer.not_sent, attempt.error_message
+
+        assert resent(sealed) == (pb.NOT_SENT_ADDRESS, "not sent: the URL's address is not public")
+        assert resent(unsealed)[0] == pb.NOT_SENT_HELD_BACK
+        event_id = house.event(sealed).id
+        tested = stub.SendTest(pb.SendTestRequest(merchant_id=str(house.merchant_id), event_id=event_id))
+        assert (tested.ok, dict(tested.request_headers)) == (False, {})
+        assert tested.error_message == "not sent: the URL's address is not public"
+        house.merchants.deactivate(house.key_id)
+        assert resent(unsigned)[0] == pb.NOT_SENT_NO_KEY
 
 
 def test_however_often_somebody_resends_the_history_stays_one_answer(

@@ -76,6 +76,38 @@ ATTEMPT_STATUS_SUCCESS: AttemptStatus.ValueType  # 1
 ATTEMPT_STATUS_FAILURE: AttemptStatus.ValueType  # 2
 Global___AttemptStatus: _TypeAlias = AttemptStatus  # noqa: Y015
 
+class _NotSent:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _NotSentEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_NotSent.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    NOT_SENT_UNSPECIFIED: _NotSent.ValueType  # 0
+    """It made one."""
+    NOT_SENT_NO_KEY: _NotSent.ValueType  # 1
+    """The merchant has no active API key to sign with."""
+    NOT_SENT_HELD_BACK: _NotSent.ValueType  # 2
+    """The event has no right seal."""
+    NOT_SENT_ADDRESS: _NotSent.ValueType  # 3
+    """The address may not be called."""
+    NOT_SENT_INTERNAL: _NotSent.ValueType  # 4
+    """An error of this service."""
+
+class NotSent(_NotSent, metaclass=_NotSentEnumTypeWrapper):
+    """Why an attempt made no request."""
+
+NOT_SENT_UNSPECIFIED: NotSent.ValueType  # 0
+"""It made one."""
+NOT_SENT_NO_KEY: NotSent.ValueType  # 1
+"""The merchant has no active API key to sign with."""
+NOT_SENT_HELD_BACK: NotSent.ValueType  # 2
+"""The event has no right seal."""
+NOT_SENT_ADDRESS: NotSent.ValueType  # 3
+"""The address may not be called."""
+NOT_SENT_INTERNAL: NotSent.ValueType  # 4
+"""An error of this service."""
+Global___NotSent: _TypeAlias = NotSent  # noqa: Y015
+
 @_typing.final
 class WebhookEvent(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
@@ -217,6 +249,7 @@ class Attempt(_message.Message):
     DURATION_MS_FIELD_NUMBER: _builtins.int
     CREATED_AT_FIELD_NUMBER: _builtins.int
     REQUEST_HEADERS_FIELD_NUMBER: _builtins.int
+    NOT_SENT_FIELD_NUMBER: _builtins.int
     attempt_id: _builtins.int
     try_number: _builtins.int
     """1, 2, 3 ... over both triggers."""
@@ -227,8 +260,9 @@ class Attempt(_message.Message):
     response_body: _builtins.str
     """At most 16 KiB, invalid UTF-8 replaced. Null when there was no answer."""
     error_message: _builtins.str
-    """The network error or timeout."""
+    """The network error or timeout, or why no request was made."""
     duration_ms: _builtins.int
+    not_sent: Global___NotSent.ValueType
     @_builtins.property
     def response_headers(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
         """At most 64. Empty when there was no answer."""
@@ -253,10 +287,11 @@ class Attempt(_message.Message):
         duration_ms: _builtins.int | None = ...,
         created_at: _timestamp_pb2.Timestamp | None = ...,
         request_headers: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
+        not_sent: Global___NotSent.ValueType = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_duration_ms", b"_duration_ms", "_error_message", b"_error_message", "_http_status", b"_http_status", "_response_body", b"_response_body", "created_at", b"created_at", "duration_ms", b"duration_ms", "error_message", b"error_message", "http_status", b"http_status", "response_body", b"response_body"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_duration_ms", b"_duration_ms", "_error_message", b"_error_message", "_http_status", b"_http_status", "_response_body", b"_response_body", "attempt_id", b"attempt_id", "created_at", b"created_at", "duration_ms", b"duration_ms", "error_message", b"error_message", "http_status", b"http_status", "request_headers", b"request_headers", "response_body", b"response_body", "response_headers", b"response_headers", "status", b"status", "trigger", b"trigger", "try_number", b"try_number"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_duration_ms", b"_duration_ms", "_error_message", b"_error_message", "_http_status", b"_http_status", "_response_body", b"_response_body", "attempt_id", b"attempt_id", "created_at", b"created_at", "duration_ms", b"duration_ms", "error_message", b"error_message", "http_status", b"http_status", "not_sent", b"not_sent", "request_headers", b"request_headers", "response_body", b"response_body", "response_headers", b"response_headers", "status", b"status", "trigger", b"trigger", "try_number", b"try_number"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__duration_ms: _TypeAlias = _typing.Literal["duration_ms"]  # noqa: Y015
     _WhichOneofArgType__duration_ms: _TypeAlias = _typing.Literal["_duration_ms", b"_duration_ms"]  # noqa: Y015
@@ -401,6 +436,7 @@ class ResendLatestResponse(_message.Message):
     HTTP_STATUS_FIELD_NUMBER: _builtins.int
     DURATION_MS_FIELD_NUMBER: _builtins.int
     ATTEMPT_ID_FIELD_NUMBER: _builtins.int
+    NOT_SENT_FIELD_NUMBER: _builtins.int
     event_id: _builtins.int
     ok: _builtins.bool
     """Whether the receiver answered 2xx in time."""
@@ -408,6 +444,7 @@ class ResendLatestResponse(_message.Message):
     """Null when there was no answer."""
     duration_ms: _builtins.int
     attempt_id: _builtins.int
+    not_sent: Global___NotSent.ValueType
     def __init__(
         self,
         *,
@@ -416,10 +453,11 @@ class ResendLatestResponse(_message.Message):
         http_status: _builtins.int | None = ...,
         duration_ms: _builtins.int = ...,
         attempt_id: _builtins.int = ...,
+        not_sent: Global___NotSent.ValueType = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_http_status", b"_http_status", "http_status", b"http_status"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_http_status", b"_http_status", "attempt_id", b"attempt_id", "duration_ms", b"duration_ms", "event_id", b"event_id", "http_status", b"http_status", "ok", b"ok"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_http_status", b"_http_status", "attempt_id", b"attempt_id", "duration_ms", b"duration_ms", "event_id", b"event_id", "http_status", b"http_status", "not_sent", b"not_sent", "ok", b"ok"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__http_status: _TypeAlias = _typing.Literal["http_status"]  # noqa: Y015
     _WhichOneofArgType__http_status: _TypeAlias = _typing.Literal["_http_status", b"_http_status"]  # noqa: Y015
@@ -514,7 +552,7 @@ class SendTestResponse(_message.Message):
     duration_ms: _builtins.int
     @_builtins.property
     def request_headers(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
-        """Without X-Signature."""
+        """Without X-Signature. Empty when no request was made."""
 
     @_builtins.property
     def response_headers(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]: ...

@@ -7,12 +7,14 @@ from uuid import UUID
 from kit.base import request_id
 from kit.base.clock import Clock, monotonic_seconds
 from kit.egress import client
-from kit.egress.client import Egress, EgressError
+from kit.egress.client import Egress, EgressError, Forbidden
 from kit.observe.log import get_logger
 from services.webhooks.delivery import spans
 from services.webhooks.delivery.seals import UNSEALED, Seals
 from services.webhooks.domain import (
     HELD_BACK_ERROR,
+    INTERNAL_ERROR,
+    NO_KEY_ERROR,
     NOT_SENT,
     destination_of,
     headers_of,
@@ -25,8 +27,6 @@ _log = get_logger()
 
 BODY_MAX_BYTES = 16 * 1024
 HEADERS_MAX_BYTES = 8 * 1024
-
-NO_KEY_ERROR = f"{NOT_SENT}the merchant has no active API key to sign with"
 
 
 @dataclass(frozen=True)
@@ -103,13 +103,15 @@ class Sender:
                 deadline_seconds=self.timeout_seconds,
                 body_max_bytes=BODY_MAX_BYTES,
             )
+        except Forbidden as failure:
+            return None, f"{NOT_SENT}{failure}"
         except EgressError as failure:
             return None, str(failure)
         except Exception as failure:  # noqa: BLE001  any error is the result of the attempt
             # Recorded like any failure: an event that breaks this code must reach its end too, not be tried for ever.
             # The URL is not logged: merchants keep secrets in theirs.
             _log.error("webhook_attempt_crashed", destination=destination_of(url), exc_info=failure)
-            return None, f"{NOT_SENT}internal error"
+            return None, INTERNAL_ERROR
         return answer, None if is_success(answer.status) else f"HTTP status {answer.status}"
 
 

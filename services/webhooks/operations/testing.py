@@ -18,7 +18,14 @@ from kit.rpc import values
 from kit.rpc.actors import require_merchant
 from services.webhooks import errors
 from services.webhooks.delivery.sender import Sender, kept
-from services.webhooks.domain import destination_of, headers_of, invoice_of_test, is_success, payload_of_test
+from services.webhooks.domain import (
+    destination_of,
+    headers_of,
+    invoice_of_test,
+    is_success,
+    payload_of_test,
+    why_not_sent,
+)
 from services.webhooks.store import events
 from services.webhooks.store.stages import Answer
 from services.webhooks.wiring import Deps
@@ -31,7 +38,7 @@ _NO_KEY: Final = UUID(int=0)
 
 @dataclass(frozen=True, kw_only=True)
 class Tested:
-    """A test event that was sent. Its headers are without the signature."""
+    """A test event and what came of it. Its headers are without the signature; it has none when nothing was sent."""
 
     url: str
     headers: Mapping[str, str]
@@ -100,7 +107,7 @@ def _sent(deps: Deps, merchant: UUID, url: str, secret: str) -> Tested:
     elapsed_ms = round((monotonic_seconds() - began_seconds) * 1000)
     return Tested(
         url=url,
-        headers=headers_of(event_id, at),
+        headers={} if why_not_sent(error) else headers_of(event_id, at),
         body=body,
         duration_ms=elapsed_ms if answer is None else answer.duration_ms,
         answer=None if answer is None else kept(answer),
