@@ -24,7 +24,9 @@ LINKS: Final[Mapping[str, str]] = {
 }
 """Links of the document, and where the same stands at the gateway."""
 _LANGUAGES: Final = {file: language.lower() for language, file in page.RECIPES.items()}
-NOT_SERVED: Final = frozenset({"merchants.md#api-keys"})
+NOT_SERVED: Final = frozenset(
+    f"merchants.md#{each}" for each in ("api-keys", "balance", "settings", "withdrawals")
+)
 """Links to documents that the gateway does not have: their text stays."""
 
 
