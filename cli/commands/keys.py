@@ -27,7 +27,7 @@ def create(
 
 @app.command("list", epilog="Example: fiatgate keys list 0197…")
 def list_all(merchant_id: ids.MerchantId, *, as_json: Json = False) -> None:
-    """List a merchant's keys, newest first, without the keys themselves."""
+    """List a merchant's keys, active ones first, without the keys themselves."""
     answer = connection.merchants().ListApiKeys(pb.ListApiKeysRequest(merchant_id=merchant_id))
     columns = (
         *("key_id", "name", "hint", "active", "last_used_at"),

@@ -20,7 +20,10 @@ NAME_MAX_CHARACTERS: Final = 256
 
 
 MENDABLE: Final = frozenset(
-    {"VALIDATION_ERROR", "EDIT_CONFLICT", "API_KEY_NOT_FOUND", "MERCHANT_BLOCKED", "OWNER_BLOCKED"}
+    {
+        *("VALIDATION_ERROR", "EDIT_CONFLICT", "API_KEY_NOT_FOUND", "API_KEYS_LIMITED"),
+        *("MERCHANT_BLOCKED", "OWNER_BLOCKED"),
+    }
 )
 _CLOCK: Final = SystemClock()
 MADE_MEANWHILE: Final = (
@@ -71,8 +74,7 @@ class KeysPage(FilePage):
 
     async def _keys(self, merchant_id: str) -> Sequence[pb.ApiKey]:
         """Returns the keys, active ones first."""
-        keys = (await self.deps.merchants.ListApiKeys(pb.ListApiKeysRequest(merchant_id=merchant_id))).keys
-        return sorted(keys, key=lambda key: not key.active)
+        return (await self.deps.merchants.ListApiKeys(pb.ListApiKeysRequest(merchant_id=merchant_id))).keys
 
     async def on_post(self, req: Request, resp: falcon.asgi.Response, merchant_id: str = "") -> None:
         """Makes a key. The answer to the form itself shows key and secret: no address has them.

@@ -128,6 +128,7 @@ PROBLEMS: Final[Mapping[str, str]] = {
     "WITHDRAWAL_ADDRESS_NOT_FOUND": "This address is not in the book any more.",
     "WITHDRAWAL_ADDRESS_EXISTS": "This address is in the book already.",
     "WITHDRAWAL_ADDRESS_WAITS": "The waiting time of this address is not over yet.",
+    "API_KEYS_LIMITED": "There are as many active keys as a merchant may have. Deactivate one first.",
     "WITHDRAWAL_ADDRESSES_LIMITED": "There are too many addresses in the book, or too many were added today.",
     "MERCHANT_BLOCKED": f"Your account is banned. {_UNTIL_THE_END}",
     "OWNER_BLOCKED": f"The owner of your account is blocked. {_UNTIL_THE_END}",

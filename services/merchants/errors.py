@@ -3,7 +3,7 @@
 from typing import Final
 
 from kit.rpc import values
-from kit.rpc.errors import Refused, denied, invalid, not_found, precondition
+from kit.rpc.errors import Refused, denied, exhausted, invalid, not_found, precondition
 
 # The message of each reason to refuse a key.
 _MESSAGES: Final = {
@@ -37,6 +37,11 @@ def owner_not_found() -> Refused:
 
 def api_key_not_found() -> Refused:
     return not_found("API_KEY_NOT_FOUND", "There is no API key with this id")
+
+
+def api_keys_limited(most: int) -> Refused:
+    message = f"The merchant has {most} active keys, the most: deactivate one first"
+    return exhausted("API_KEYS_LIMITED", message, most=str(most))
 
 
 def logo_not_found() -> Refused:

@@ -415,6 +415,41 @@ def test_keys_are_listed_newest_first_with_the_deactivated_ones(
     assert keys[0].hint == second.api_key[:7]
 
 
+def test_active_keys_are_listed_before_newer_ones_that_were_deactivated(
+    deps: Deps, shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that is in no list can't be deactivated from there, and goes on opening the merchant's money."""
+    newer = [api_keys.create_api_key(deps, merchant_id=shop.merchant_id).key_id for _ in range(2)]
+    for each in newer:
+        api_keys.deactivate_api_key(deps, key_id=str(each))
+    monkeypatch.setattr(api_keys, "API_KEYS_LISTED", 2)
+    listed = api_keys.list_api_keys(deps, merchant_id=shop.merchant_id)
+    assert [each.id for each in listed] == [shop.key.key_id, newer[-1]]
+
+
+def test_a_merchant_has_a_bound_of_active_keys(deps: Deps, shop: Shop, new_email: str) -> None:
+    for _ in range(api_keys.ACTIVE_KEYS_MOST - 2):  # the shop has one
+        api_keys.create_api_key(deps, merchant_id=shop.merchant_id)
+
+    def make(_number: int = 0, replaces: str | None = None) -> str:
+        try:
+            api_keys.create_api_key(deps, merchant_id=shop.merchant_id, replaces_key_id=replaces)
+        except Refused as refused:
+            assert refused.metadata == {"most": str(api_keys.ACTIVE_KEYS_MOST)}
+            return refused.reason
+        return "made"
+
+    with ThreadPoolExecutor(5) as threads:
+        assert sorted(threads.map(make, range(5))) == ["API_KEYS_LIMITED"] * 4 + ["made"]
+    assert make(replaces=str(shop.key.key_id)) == "API_KEYS_LIMITED", "the replaced key works on"
+    api_keys.deactivate_api_key(deps, key_id=str(shop.key.key_id))
+    assert make() == "made"
+    other = merchants.create_merchant(
+        deps, owner_email=new_email, active=True, options=MerchantOptions(name="B")
+    )
+    assert api_keys.create_api_key(deps, merchant_id=str(other.merchant_id)).api_key
+
+
 @pytest.mark.parametrize("key_id", [UNKNOWN_ID, "", "fg_abc", "\0"])
 def test_a_key_that_nobody_made_is_not_deactivated(deps: Deps, key_id: str) -> None:
     assert reason_of(lambda: api_keys.deactivate_api_key(deps, key_id=key_id)) == "API_KEY_NOT_FOUND"

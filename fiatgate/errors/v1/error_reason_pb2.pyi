@@ -183,6 +183,10 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     """It was added too short a time ago. Metadata: usable_at."""
     WITHDRAWAL_ADDRESSES_LIMITED: _ErrorReason.ValueType  # 163
     """The book is full, or too many were added in a day. Metadata: most."""
+    API_KEYS_LIMITED: _ErrorReason.ValueType  # 170
+    """-- a merchant's API keys: never seen on /api/v1
+    It has as many active ones as it may. Metadata: most.
+    """
 
 class ErrorReason(_ErrorReason, metaclass=_ErrorReasonEnumTypeWrapper):
     """The reasons of refused calls. The name of the value, without a prefix, is the code that merchants get in `error.code`
@@ -353,4 +357,8 @@ WITHDRAWAL_ADDRESS_WAITS: ErrorReason.ValueType  # 162
 """It was added too short a time ago. Metadata: usable_at."""
 WITHDRAWAL_ADDRESSES_LIMITED: ErrorReason.ValueType  # 163
 """The book is full, or too many were added in a day. Metadata: most."""
+API_KEYS_LIMITED: ErrorReason.ValueType  # 170
+"""-- a merchant's API keys: never seen on /api/v1
+It has as many active ones as it may. Metadata: most.
+"""
 Global___ErrorReason: _TypeAlias = ErrorReason  # noqa: Y015

@@ -260,14 +260,15 @@ class MerchantsServiceServicer:
 
     def CreateApiKey(self, request, context):
         """Makes a key and its signing secret; only this answer ever shows the two.
-        Reasons: MERCHANT_NOT_FOUND, API_KEY_NOT_FOUND, EDIT_CONFLICT; to a member also OWNER_BLOCKED, MERCHANT_BLOCKED.
+        Reasons: MERCHANT_NOT_FOUND, API_KEY_NOT_FOUND, EDIT_CONFLICT, API_KEYS_LIMITED; to a member also OWNER_BLOCKED,
+        MERCHANT_BLOCKED.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ListApiKeys(self, request, context):
-        """The newest 1000, newest first, deactivated ones included. Reason: MERCHANT_NOT_FOUND.
+        """Active ones first, each newest first, 1000 at most. Reason: MERCHANT_NOT_FOUND.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

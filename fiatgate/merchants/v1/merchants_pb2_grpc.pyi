@@ -73,10 +73,11 @@ class MerchantsServiceStub:
     """Reason: OWNER_NOT_FOUND."""
     CreateApiKey: _grpc.UnaryUnaryMultiCallable[_merchants_pb2.CreateApiKeyRequest, _merchants_pb2.CreateApiKeyResponse]
     """Makes a key and its signing secret; only this answer ever shows the two.
-    Reasons: MERCHANT_NOT_FOUND, API_KEY_NOT_FOUND, EDIT_CONFLICT; to a member also OWNER_BLOCKED, MERCHANT_BLOCKED.
+    Reasons: MERCHANT_NOT_FOUND, API_KEY_NOT_FOUND, EDIT_CONFLICT, API_KEYS_LIMITED; to a member also OWNER_BLOCKED,
+    MERCHANT_BLOCKED.
     """
     ListApiKeys: _grpc.UnaryUnaryMultiCallable[_merchants_pb2.ListApiKeysRequest, _merchants_pb2.ListApiKeysResponse]
-    """The newest 1000, newest first, deactivated ones included. Reason: MERCHANT_NOT_FOUND."""
+    """Active ones first, each newest first, 1000 at most. Reason: MERCHANT_NOT_FOUND."""
     DeactivateApiKey: _grpc.UnaryUnaryMultiCallable[_merchants_pb2.DeactivateApiKeyRequest, _merchants_pb2.DeactivateApiKeyResponse]
     """For good; deactivating again changes nothing. Reason: API_KEY_NOT_FOUND."""
     SetCategory: _grpc.UnaryUnaryMultiCallable[_merchants_pb2.SetCategoryRequest, _merchants_pb2.SetCategoryResponse]
@@ -133,10 +134,11 @@ class MerchantsServiceAsyncStub(MerchantsServiceStub):
     """Reason: OWNER_NOT_FOUND."""
     CreateApiKey: _aio.UnaryUnaryMultiCallable[_merchants_pb2.CreateApiKeyRequest, _merchants_pb2.CreateApiKeyResponse]  # type: ignore[assignment]
     """Makes a key and its signing secret; only this answer ever shows the two.
-    Reasons: MERCHANT_NOT_FOUND, API_KEY_NOT_FOUND, EDIT_CONFLICT; to a member also OWNER_BLOCKED, MERCHANT_BLOCKED.
+    Reasons: MERCHANT_NOT_FOUND, API_KEY_NOT_FOUND, EDIT_CONFLICT, API_KEYS_LIMITED; to a member also OWNER_BLOCKED,
+    MERCHANT_BLOCKED.
     """
     ListApiKeys: _aio.UnaryUnaryMultiCallable[_merchants_pb2.ListApiKeysRequest, _merchants_pb2.ListApiKeysResponse]  # type: ignore[assignment]
-    """The newest 1000, newest first, deactivated ones included. Reason: MERCHANT_NOT_FOUND."""
+    """Active ones first, each newest first, 1000 at most. Reason: MERCHANT_NOT_FOUND."""
     DeactivateApiKey: _aio.UnaryUnaryMultiCallable[_merchants_pb2.DeactivateApiKeyRequest, _merchants_pb2.DeactivateApiKeyResponse]  # type: ignore[assignment]
     """For good; deactivating again changes nothing. Reason: API_KEY_NOT_FOUND."""
     SetCategory: _aio.UnaryUnaryMultiCallable[_merchants_pb2.SetCategoryRequest, _merchants_pb2.SetCategoryResponse]  # type: ignore[assignment]
@@ -286,7 +288,8 @@ class MerchantsServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_merchants_pb2.CreateApiKeyResponse, _abc.Awaitable[_merchants_pb2.CreateApiKeyResponse]]:
         """Makes a key and its signing secret; only this answer ever shows the two.
-        Reasons: MERCHANT_NOT_FOUND, API_KEY_NOT_FOUND, EDIT_CONFLICT; to a member also OWNER_BLOCKED, MERCHANT_BLOCKED.
+        Reasons: MERCHANT_NOT_FOUND, API_KEY_NOT_FOUND, EDIT_CONFLICT, API_KEYS_LIMITED; to a member also OWNER_BLOCKED,
+        MERCHANT_BLOCKED.
         """
 
     @_abc_1.abstractmethod
@@ -295,7 +298,7 @@ class MerchantsServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _merchants_pb2.ListApiKeysRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_merchants_pb2.ListApiKeysResponse, _abc.Awaitable[_merchants_pb2.ListApiKeysResponse]]:
-        """The newest 1000, newest first, deactivated ones included. Reason: MERCHANT_NOT_FOUND."""
+        """Active ones first, each newest first, 1000 at most. Reason: MERCHANT_NOT_FOUND."""
 
     @_abc_1.abstractmethod
     def DeactivateApiKey(

@@ -23,6 +23,8 @@ from services.merchants.store.versions import Versioned, version_of
 from services.merchants.wiring import Deps
 
 API_KEYS_LISTED: Final = 1000
+ACTIVE_KEYS_MOST: Final = 100
+"""Active keys of one merchant."""
 RESEALED_PER_TRANSACTION: Final = 500
 
 
@@ -76,8 +78,8 @@ def create_api_key(
 
     newest_key_id    the newest key that the caller knows; empty: none; None: not compared
     replaces_key_id  an active key of the merchant that works on, but is to be replaced
-    Raises MERCHANT_NOT_FOUND, API_KEY_NOT_FOUND, EDIT_CONFLICT when the merchant has a newer key; OWNER_BLOCKED and
-    MERCHANT_BLOCKED for a member: an operator may prepare the end of a ban.
+    Raises MERCHANT_NOT_FOUND, API_KEY_NOT_FOUND, EDIT_CONFLICT when the merchant has a newer key, API_KEYS_LIMITED;
+    OWNER_BLOCKED and MERCHANT_BLOCKED for a member: an operator may prepare the end of a ban.
     """
     now = deps.clock.now()
     key_name = values.parsed("name", name, fields.parse_key_name)
@@ -87,8 +89,13 @@ def create_api_key(
         ban = domain.ban_of(merchant)
         if ban is not None and actors.current().surface == "dashboard":
             raise errors.not_admitted(ban)
+        merchants.merchant_to_change(
+            tx, merchant.merchant_id
+        )  # another call waits until this one has made its key
         if newest_key_id is not None:
             _require_newest(tx, merchant.merchant_id, newest_key_id)
+        if keys.count_of_active_keys(tx, merchant.merchant_id) >= ACTIVE_KEYS_MOST:
+            raise errors.api_keys_limited(ACTIVE_KEYS_MOST)
         replaced = _replaced(tx, merchant.merchant_id, replaces_key_id) if replaces_key_id else None
         fresh = deps.vault.seal(credentials.new_lookup_key())
         sealed = keys.sealed_lookup_key_or_new(tx, sealed=fresh, at=now)
@@ -121,18 +128,17 @@ def _replaced(tx: Session, merchant_id: UUID, key_id: str) -> domain.ApiKey:
 
 
 def _require_newest(tx: Session, merchant_id: UUID, newest_key_id: str) -> None:
-    """Raises EDIT_CONFLICT when the merchant has a newer key. Another call waits until this one has made its key."""
-    merchants.merchant_to_change(tx, merchant_id)
-    newest = next((str(each.id) for each in keys.api_keys_newest_first(tx, merchant_id, limit=1)), "")
+    """Raises EDIT_CONFLICT when the merchant has a newer key."""
+    newest = str(keys.newest_api_key_id(tx, merchant_id) or "")
     if newest != newest_key_id:
         raise edit_conflict("newest_key_id", newest)
 
 
 def list_api_keys(deps: Deps, *, merchant_id: str) -> Sequence[domain.ApiKey]:
-    """Returns the merchant's keys, newest first, deactivated ones included. Raises MERCHANT_NOT_FOUND."""
+    """Returns the merchant's keys, active ones first, each newest first. Raises MERCHANT_NOT_FOUND."""
     with deps.db.transaction() as tx:
         merchant = merchant_or_refuse(tx, id_of_merchant(merchant_id))
-        return keys.api_keys_newest_first(tx, merchant.merchant_id, limit=API_KEYS_LISTED)
+        return keys.api_keys_active_first(tx, merchant.merchant_id, limit=API_KEYS_LISTED)
 
 
 @ends_leases

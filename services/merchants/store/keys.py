@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
 
-from sqlalchemy import Connection, DateTime, Uuid, bindparam, cast, select, text, update
+from sqlalchemy import Connection, DateTime, Uuid, bindparam, cast, func, select, text, update
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
@@ -88,9 +88,22 @@ _API_KEYS = Rows(
 )
 
 
-def api_keys_newest_first(tx: Session, merchant_id: UUID, *, limit: int) -> list[domain.ApiKey]:
+def api_keys_active_first(tx: Session, merchant_id: UUID, *, limit: int) -> list[domain.ApiKey]:
+    """Returns the keys, active ones first, each newest first."""
     keys = select(*_API_KEYS.columns).where(ApiKey.merchant_id == merchant_id)
-    return _API_KEYS.all(tx.execute(keys.order_by(ApiKey.id.desc()).limit(limit)))
+    active_first = keys.order_by(ApiKey.deactivated_at.is_not(None), ApiKey.id.desc())
+    return _API_KEYS.all(tx.execute(active_first.limit(limit)))
+
+
+def newest_api_key_id(tx: Session, merchant_id: UUID) -> UUID | None:
+    """Returns the id of the merchant's newest key, which may be deactivated."""
+    newest = select(ApiKey.id).where(ApiKey.merchant_id == merchant_id).order_by(ApiKey.id.desc())
+    return tx.scalar(newest.limit(1))
+
+
+def count_of_active_keys(tx: Session, merchant_id: UUID) -> int:
+    of_merchant = (ApiKey.merchant_id == merchant_id, ApiKey.deactivated_at.is_(None))
+    return tx.scalars(select(func.count()).select_from(ApiKey).where(*of_merchant)).one()
 
 
 def api_key_to_change(tx: Session, key_id: UUID) -> domain.ApiKey | None:

@@ -100,7 +100,7 @@ def names_of_merchants(connection: Connection, merchant_ids: Sequence[UUID]) -> 
 
 
 def merchant_to_change(tx: Session, merchant_id: UUID) -> Merchant | None:
-    """Returns the row, locked until the transaction ends; API keys may be added to the merchant meanwhile."""
+    """Returns the row, locked until the transaction ends."""
     return tx.scalar(select(Merchant).where(Merchant.id == merchant_id).with_for_update(key_share=True))
 
 
