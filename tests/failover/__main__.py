@@ -36,6 +36,7 @@ COLUMNS: Final = {
     "failing_seconds": "failing for, s",
     "late_seconds": "after gap (< 15), s",
     "in_step_seconds": "in step, s",
+    "calm_failed": "calm failed",
     "settled_seconds": "settled, s",
     "purchases": "purchases",
     "sent": "requests",

@@ -18,6 +18,22 @@ KINDS: Final = ("create", "mark", "confirm")
 
 
 @dataclass(frozen=True, kw_only=True)
+class Course:
+    """When what was, and what should not have been. `load`: from when to when purchases began.
+
+    began    before the event, which looks for its node first: calls of that time may still be done
+    in_step  all nodes were there again, and the load went on
+    """
+
+    load: tuple[float, float]
+    began: float
+    in_step: float
+    settled_seconds: float
+    purchases: int
+    found: list[str]
+
+
+@dataclass(frozen=True, kw_only=True)
 class Call:
     """One request and its answer. `well`: done; `failed`: not done, or unknown, and to be asked again."""
 
@@ -56,10 +72,15 @@ def longest_gap_seconds(
     return max(later - sooner for sooner, later in itertools.pairwise(marks) if later > since_seconds)
 
 
-def never_again(found: Sequence[Call], *, since_seconds: float) -> list[str]:
-    """Returns a line for each kind of call that is made and of which none was done after a time."""
-    done = {call.what for call in found if call.well and call.ended > since_seconds}
-    return [f"no {what} was done after the event" for what in KINDS if what not in done]
+def never_again(found: Sequence[Call], course: Course) -> list[str]:
+    """Returns a line for each kind of call of which none was begun and done while all nodes were in step again."""
+    done = {call.what for call in found if call.well and call.began > course.in_step}
+    return [f"no {what} was done after the nodes were in step" for what in KINDS if what not in done]
+
+
+def calm_failures(found: Sequence[Call], course: Course) -> int:
+    """Returns how many calls failed after all nodes were in step again."""
+    return sum(call.failed and call.ended > course.in_step for call in found)
 
 
 def failing_seconds(found: Sequence[Call], *, since_seconds: float) -> float:

@@ -9,7 +9,9 @@ from typing import Any
 
 from tests.failover.events import EVENTS
 from tests.failover.figures import (
+    Course,
     calls,
+    calm_failures,
     failing_seconds,
     late_seconds,
     longest_gap_seconds,
@@ -58,6 +60,10 @@ def step(what: str, id: str, *, ended: float = 1, refused: str | None = None) ->
     }
 
 
+def course(*, began: float, in_step: float) -> Course:
+    return Course(load=(1, 60), began=began, in_step=in_step, settled_seconds=1, purchases=1, found=[])
+
+
 def test_failures_are_late_from_the_end_of_the_gap_on() -> None:
     """The longest time in which nothing was done, whatever it was, after the event at 10."""
     answers = [created(ended=each) for each in (1, 9, 30, 31, 60)]
@@ -84,13 +90,20 @@ def test_a_gap_is_between_two_that_were_done_and_ends_after_the_event() -> None:
 
 
 def test_what_was_never_done_again_is_a_violation() -> None:
+    """The event began at 9: what was done before it took effect, or before all was back, proves nothing."""
     made = calls(
-        [created(ended=10), created(ended=33, http=503)],
+        [created(ended=10), created(ended=30.2), created(ended=33, http=503)],
         [step("mark", "invoice", ended=45), step("confirm", "deal", ended=45, refused="DB_UNAVAILABLE")],
     )
-    after = [f"no {what} was done after the event" for what in ("create", "confirm")]
-    assert never_again(made, since_seconds=30) == after
-    assert never_again(made, since_seconds=9) == after[1:]
+    never = [f"no {what} was done after the nodes were in step" for what in ("create", "confirm")]
+    assert never_again(made, course(began=9, in_step=30)) == never
+    assert never_again(made, course(began=9, in_step=29)) == never[1:]
+
+
+def test_failures_of_the_calm_are_those_after_the_nodes_were_in_step() -> None:
+    made = calls([created(ended=each, http=503) for each in (20, 33, 34)] + [created(ended=35)], [])
+    assert calm_failures(made, course(began=9, in_step=30)) == 2
+    assert calm_failures(made, course(began=9, in_step=34)) == 0
 
 
 def test_calls_fail_until_the_last_one_that_was_to_be_asked_again() -> None:
