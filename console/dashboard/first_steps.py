@@ -70,15 +70,15 @@ async def first_steps(
         return ()  # accounts takes any merchant in an invitation
     if found is None or invoices is None or delivered is None or keys is None:
         return ()
-    shows_line = makes_keys and not invoices.invoices
-    currency = await _currency(page, found.merchant) if shows_line else ""
-    steps = [
-        _invoice(found.merchant, bool(invoices.invoices), public_url, currency),
-        _live(found.merchant, sets_addresses=makes_keys),
-    ]
+    merchant = found.merchant
+    shows_line = makes_keys and not invoices.invoices and not _of_operator(merchant)
+    currency = await _currency(page, merchant) if shows_line else ""
+    activation, address = _activation(merchant), _address(merchant, sets_addresses=makes_keys)
+    invoice = _invoice(merchant, bool(invoices.invoices), public_url, currency)
+    steps = [activation, address, invoice]
     if makes_keys:
-        key = _key(any(each.active for each in keys.keys), public_url)
-        steps = [key, steps[0], _webhook(bool(delivered.events), public_url), steps[1]]
+        key = _key(merchant, any(each.active for each in keys.keys), public_url)
+        steps = [activation, key, address, invoice, _webhook(merchant, bool(delivered.events), public_url)]
     return () if all(each.done for each in steps) else steps
 
 
@@ -106,19 +106,58 @@ def _curl(path: str, public_url: str, body: str = "") -> str:
     return f"{line} -H 'Content-Type: application/json' -d '{body}'" if body else line
 
 
-def _key(has_key: bool, public_url: str) -> Step:
+def _is_inactive(merchant: merchants_pb2.Merchant) -> bool:
+    """Whether the API refuses its keys because it was never activated."""
+    return merchant.status == merchants_pb2.MERCHANT_STATUS_INACTIVE
+
+
+def _of_operator(merchant: merchants_pb2.Merchant) -> list[str]:
+    """Returns what only the operator can add before an invoice can be paid."""
+    return [
+        words
+        for words, is_there in (
+            ("the activation", not _is_inactive(merchant)),
+            ("a category with its commission", merchant.HasField("category_commission")),
+        )
+        if not is_there
+    ]
+
+
+def _activation(merchant: merchants_pb2.Merchant) -> Step:
+    missing = _of_operator(merchant)
+    asked = f"Ask the operator for {' and '.join(missing)}."
+    if _is_inactive(merchant):
+        about = f"You are not active yet. {asked} Until then your keys are refused, and no payment link can be made."
+    else:
+        about = f"{asked} Until then no payment method is offered, and no invoice can be paid."
+    return Step("Get activated", not missing, about)
+
+
+def _key(merchant: merchants_pb2.Merchant, has_key: bool, public_url: str) -> Step:
+    """An inactive merchant sees no line: it would be refused."""
     return Step(
         "Make an API key",
         has_key,
         "Your program sends it with each request. With it comes the secret that signs webhooks.",
         "/keys#new",
         "Make a key",
-        _curl("/currencies", public_url),
+        "" if _is_inactive(merchant) else _curl("/currencies", public_url),
+    )
+
+
+def _address(merchant: merchants_pb2.Merchant, *, sets_addresses: bool) -> Step:
+    author = "Give" if sets_addresses else "An owner or developer gives"
+    return Step(
+        "Set the address for webhooks",
+        bool(merchant.callback_url),
+        f"{author} the address of your server that receives the result of each invoice.",
+        "/settings" if sets_addresses else "",
+        "Set the address",
     )
 
 
 def _invoice(merchant: merchants_pb2.Merchant, has_invoice: bool, public_url: str, currency: str) -> Step:
-    """Without a currency there is no line: one with a currency that is refused would mislead."""
+    """Without a currency or an address for its webhook there is no line: an invented one would mislead."""
     body = {
         "amount": "50.00",
         "currency_code": currency,
@@ -126,7 +165,7 @@ def _invoice(merchant: merchants_pb2.Merchant, has_invoice: bool, public_url: st
         "external_id": "test-1",
         "purpose": "Test",
     }
-    for field in ("callback_url", "success_url", "fail_url"):
+    for field in ("success_url", "fail_url"):
         if not getattr(merchant, field):
             body[field] = f"https://shop.example/{field.removesuffix('_url')}"
     return Step(
@@ -135,11 +174,11 @@ def _invoice(merchant: merchants_pb2.Merchant, has_invoice: bool, public_url: st
         "By your program, or here by hand. A test invoice that is not paid expires by itself and costs nothing.",
         "/links",
         "Make a payment link",
-        _curl("/create-invoice", public_url, json.dumps(body)) if currency else "",
+        _curl("/create-invoice", public_url, json.dumps(body)) if currency and merchant.callback_url else "",
     )
 
 
-def _webhook(has_delivered: bool, public_url: str) -> Step:
+def _webhook(merchant: merchants_pb2.Merchant, has_delivered: bool, public_url: str) -> Step:
     return Step(
         "Receive a webhook and check its signature",
         has_delivered,
@@ -147,22 +186,5 @@ def _webhook(has_delivered: bool, public_url: str) -> Step:
         "page, and one is sent. A test event shows before whether the signature fits.",
         "/webhooks/test",
         "Send a test event",
-        _curl("/invoices/test-1/webhooks", public_url),
+        "" if _is_inactive(merchant) else _curl("/invoices/test-1/webhooks", public_url),
     )
-
-
-def _live(merchant: merchants_pb2.Merchant, *, sets_addresses: bool) -> Step:
-    of_operator = [
-        words
-        for words, is_there in (
-            ("the activation", merchant.status == merchants_pb2.MERCHANT_STATUS_ACTIVE),
-            ("a category with its commission", merchant.HasField("category_commission")),
-        )
-        if not is_there
-    ]
-    asked = [f"Ask the operator for {' and '.join(of_operator)}."] if of_operator else []
-    if not merchant.callback_url:
-        author = "Set" if sets_addresses else "An owner or developer sets"
-        asked.append(f"{author} the default address for webhooks.")
-    path = "/settings" if sets_addresses and not merchant.callback_url else ""
-    return Step("Go live", not asked, " ".join(asked), path, "Set the address")

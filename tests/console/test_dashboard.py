@@ -430,19 +430,22 @@ def test_a_new_merchants_first_steps_tick_themselves_and_go_away(
         return dict(found)
 
     todo = [
+        "Get activated",
         "Make an API key",
+        "Set the address for webhooks",
         "Create the first invoice",
         "Receive a webhook and check its signature",
-        "Go live",
     ]
-    assert steps(owner) == dict.fromkeys(todo, "to do")
-    assert list(steps(finance)) == ["Create the first invoice", "Go live"], "what this role may do"
+    assert list(steps(owner).items()) == [(each, "to do") for each in todo], (
+        "in the order in which they can be done"
+    )
+    assert list(steps(finance)) == [todo[0], todo[2], todo[3]], "what this role may do"
     assert steps(viewer) == {}
     page = unescape(owner.get("/").text)
-    assert (
-        "Ask the operator for the activation and a category with its commission. Set the default address"
-        in page
-    )
+    assert "You are not active yet" in page
+    assert "Ask the operator for the activation and a category with its commission." in page
+    assert '-H "X-Api-Key: $KEY"' not in page.partition(todo[-1])[0], "no line that would be refused"
+    assert "You are not active yet" in owner.get("/keys").text
     assert f"{market.shop.url}/docs/guide" in page
     browser = with_cookies(open_page(), owner)
     browser.goto(house.dashboard)
@@ -455,11 +458,18 @@ def test_a_new_merchants_first_steps_tick_themselves_and_go_away(
         merchants_pb2.ConfigureMerchantRequest(
             merchant_id=merchant.merchant_id,
             category_code=terms.category_code,
-            callback_url=receiver.url("new"),
         )
     )
     desk.merchants.ActivateMerchant(merchants_pb2.ActivateMerchantRequest(merchant_id=merchant.merchant_id))
-    assert steps(owner)["Go live"] == "done"
+    assert steps(owner)["Get activated"] == "done"
+    assert "You are not active yet" not in owner.get("/keys").text
+    assert "/create-invoice" not in owner.get("/").text, "its webhook would have no address"
+    desk.merchants.ConfigureMerchant(
+        merchants_pb2.ConfigureMerchantRequest(
+            merchant_id=merchant.merchant_id, callback_url=receiver.url("new")
+        )
+    )
+    assert steps(owner)["Set the address for webhooks"] == "done"
     house.step_up(owner)
     (newest,) = re.findall(r'name="newest_key_id" value="([^"]*)"', owner.get("/keys").text)
     (key, _) = re.findall(
