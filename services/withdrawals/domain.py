@@ -99,7 +99,6 @@ class AccountKind(StrEnum):
 
 
 MERCHANT_KINDS: Final = (AccountKind.AVAILABLE, AccountKind.RESERVED)
-SYSTEM_KINDS: Final = (AccountKind.SETTLEMENT, AccountKind.PAID_OUT, AccountKind.FEES)
 
 
 @dataclass(frozen=True)

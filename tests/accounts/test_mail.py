@@ -233,7 +233,7 @@ def test_the_active_owners_of_the_merchant_are_told_of_a_new_address_once(
         TRON_ADDRESS,
         "TRC20",
         "mallory@example.com",
-        "2027-01-31 12:30 UTC",
+        "Unless it was removed since, it can be used from 2027-01-31 12:30 UTC on",
         f"{DASHBOARD_URL}/addresses",
     ):
         assert each in content, each

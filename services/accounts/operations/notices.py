@@ -86,11 +86,14 @@ def _remove(deps: Deps, notice: DueNotice) -> None:
 
 
 def _text(deps: Deps, notice: DueNotice) -> str:
-    """Returns the text. It has no name or memo: the author chose those, and could send any sentence."""
+    """Returns the text. It has no name or memo: the author chose those, and could send any sentence. The address may be
+    removed by now: a mail waits for accounts and for the mail server.
+    """
     return (
         f"Hello,\n\n{notice.added_by} added an address for withdrawals of your merchant {notice.merchant_id}:\n\n"
         f"{notice.address} ({notice.network})\n\n"
-        f"It can be used from {notice.usable_at:%Y-%m-%d %H:%M} UTC on. If it is not yours, remove it before:\n\n"
+        f"Unless it was removed since, it can be used from {notice.usable_at:%Y-%m-%d %H:%M} UTC on. "
+        "If it is not yours and still in the address book, remove it before:\n\n"
         f"{deps.settings.dashboard_url}/addresses\n\n"
         "You get this because you are an owner of the merchant.\n"
     )
