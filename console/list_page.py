@@ -174,7 +174,11 @@ class ListPage(FilePage):
     ) -> dict[str, Any]:
         address = self._path.format(**{name: quote(value, safe="") for name, value in params.items()})
         has_merchants = self.deps.surface.has_merchants
-        kept = {each.name: given[each.name] for each in self.filters if given[each.name] != each.default}
+        kept = {
+            each.name: given[each.name]
+            for each in self.filters
+            if given[each.name] != each.default or _is_always_named(each)
+        }
         words = dict(choices) | {
             each.name: each.words for each in self.filters if isinstance(each, Choice) and each.words
         }
@@ -214,7 +218,9 @@ class ListPage(FilePage):
     def _tabs(self, address: str, tabs: Tabs, value: str, kept: dict[str, str]) -> Mapping[str, Any]:
         links = [
             {
-                "path": queried(address, kept | {tabs.name: "" if each == tabs.default else each}),
+                "path": queried(
+                    address, kept | {tabs.name: each if each != tabs.default or tabs.unnamed else ""}
+                ),
                 "words": words,
                 "is_current": each == value,
                 "count": tabs.counts.get(each, ""),
@@ -283,6 +289,10 @@ class ListPage(FilePage):
                 own = req.exchange.signed_in.merchant_id
                 checked[each.name] = own or await self.merchant_named(checked[each.name], field=each.name)
         return checked
+
+
+def _is_always_named(filter: Filter) -> bool:
+    return isinstance(filter, Tabs) and bool(filter.unnamed)
 
 
 def _words(choice: Choice, given: Mapping[str, str], value: str) -> Mapping[str, str]:

@@ -15,6 +15,7 @@ from console.ui.pages import FOR_MERCHANT, may
 from console.ui.values import queried
 from console.ui.words import NOTICES, sentence_for
 from console.wiring import Deps
+from fiatgate.accounts.v1 import accounts_pb2
 from fiatgate.find.v1 import find_pb2
 from fiatgate.merchants.v1 import merchants_pb2
 from kit.base.ids import parse_id
@@ -135,6 +136,19 @@ class Page:
         request = merchants_pb2.NameMerchantsRequest(merchant_ids=wanted)
         found = await or_none(self.deps.merchants.NameMerchants(request))
         return NO_NAMES if found is None else found.names
+
+    async def show_link(
+        self,
+        req: Request,
+        resp: falcon.asgi.Response,
+        link: str,
+        invitation: accounts_pb2.Invitation,
+        *,
+        back: str = "/people",
+    ) -> None:
+        """Shows the link of an invitation, this once, with what it gives."""
+        names = await self.names(*(each.merchant_id for each in invitation.memberships))
+        self.show(req, resp, "invited", link=link, invitation=invitation, names=names, back=back)
 
     async def ban_of(self, merchant_id: str) -> str:
         """Returns "owner_blocked" or "banned", "unknown" while merchants does not answer; empty for a merchant that may

@@ -48,8 +48,8 @@ DASHBOARD: Final = Surface(
     pb.SURFACE_DASHBOARD,
     {
         "owner": "members, and what the other roles may do",
-        "developer": "API keys, addresses, webhooks",
-        "finance": "balance and withdrawals",
+        "developer": "API keys, webhooks and their addresses",
+        "finance": "balance, withdrawals, and the addresses that they go to",
         "viewer": "reads; changes nothing",
     },
 )

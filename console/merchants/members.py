@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, Collection, Sequence
 from typing import Any, ClassVar, Final
 
@@ -138,7 +139,7 @@ class MemberPage(_Members):
             return
         if made.link:
             back = f"/merchants/{merchant_id}/people"
-            self.show(req, resp, "invited", link=made.link, invitation=made.invitation, back=back)
+            await self.show_link(req, resp, made.link, made.invitation, back=back)
         else:
             leave_for(resp, f"/merchants/{merchant_id}/people/{person_id}", notice="recovery-sent")
 
@@ -179,7 +180,10 @@ class InviteMemberPage(_Members):
     async def on_get(self, req: Request, resp: falcon.asgi.Response, merchant_id: str) -> None:
         only_for(req, frozenset({"admin"}))
         merchant = await self.merchant(merchant_id)
-        self._show(req, resp, merchant_id, email=merchant.owner_email, name="", ticked=("owner",))
+        if await self._is_first(merchant_id):
+            self._show(req, resp, merchant_id, email=merchant.owner_email, name="", ticked=("owner",))
+        else:
+            self._show(req, resp, merchant_id, email="", name="", ticked=())
 
     on_head = on_get
 
@@ -205,9 +209,18 @@ class InviteMemberPage(_Members):
             return
         back = f"/merchants/{merchant_id}/people"
         if invited.link:
-            self.show(req, resp, "invited", link=invited.link, invitation=invited.invitation, back=back)
+            await self.show_link(req, resp, invited.link, invited.invitation, back=back)
         else:
             leave_for(resp, back, notice="invitation-sent")
+
+    async def _is_first(self, merchant_id: str) -> bool:
+        """Returns whether the merchant has neither a member nor an open invitation: the first is the owner's."""
+        members = pb.ListPeopleRequest(merchant_id=merchant_id, limit=1)
+        invited = pb.ListInvitationsRequest(merchant_id=merchant_id)
+        people, invitations = await asyncio.gather(
+            self.deps.people.ListPeople(members), self.deps.people.ListInvitations(invited)
+        )
+        return not (people.people or invitations.invitations)
 
     def _show(
         self,

@@ -134,7 +134,7 @@ class PersonPage(Page):
             await self._show(req, resp, person_id, refused=refused)
             return
         if made.link:
-            self.show(req, resp, "invited", link=made.link, invitation=made.invitation)
+            await self.show_link(req, resp, made.link, made.invitation)
         else:
             leave_for(resp, f"/people/{person_id}", notice="recovery-sent")
 
@@ -227,7 +227,7 @@ class InvitePage(Page):
             )
             return
         if invited.link:
-            self.show(req, resp, "invited", link=invited.link, invitation=invited.invitation)
+            await self.show_link(req, resp, invited.link, invited.invitation)
         else:
             leave_for(resp, "/people", notice="invitation-sent")
 

@@ -1,11 +1,12 @@
 """The ways in and out: password with code, passkey, invitation, sign-out."""
 
 import json
+from collections.abc import Mapping
 
 import falcon.asgi
 
 from console.exchange import Request
-from console.page import Page, leave_for, own_path
+from console.page import NO_NAMES, Page, leave_for, own_path
 from console.signin.cookie import SessionCookie
 from console.wiring import Deps
 from fiatgate.accounts.v1 import accounts_pb2 as pb
@@ -132,4 +133,11 @@ class InvitationPage(_EntryPage):
             req.exchange.code = "INVITATION_INVALID"
             self.show(req, resp, "invitation", status=404, invitation=None, token="")
         else:
-            self.show(req, resp, "invitation", invitation=found.invitation, token=token)
+            names = await self._merchants_of(found.invitation)
+            self.show(req, resp, "invitation", invitation=found.invitation, names=names, token=token)
+
+    async def _merchants_of(self, invitation: pb.Invitation) -> Mapping[str, str]:
+        try:
+            return await self.names(*(each.merchant_id for each in invitation.memberships))
+        except Refused:  # by a merchants service of the version before: the page then shows the id
+            return NO_NAMES

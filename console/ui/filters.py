@@ -81,11 +81,17 @@ class Choice(Filter):
 class Tabs(Choice):
     """A choice that stands above the list: the parts of a queue.
 
-    counts  the queue whose number stands beside a part
+    counts   the queue whose number stands beside a part
+    unnamed  the part of an address that names none, where the links name each; empty: the first, which they leave out
     """
 
     kind = "tabs"
     counts: Mapping[str, str] = field(default_factory=dict, kw_only=True)
+    unnamed: str = field(default="", kw_only=True)
+
+    @property
+    def default(self) -> str:
+        return self.unnamed or super().default
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import falcon.asgi
 from markupsafe import Markup
 
 from console.exchange import Request
-from console.surfaces import Surface
+from console.surfaces import DASHBOARD, DESK, Surface
 from console.ui import statuses, values
 from kit.base.clock import SystemClock
 from kit.rpc.errors import denied
@@ -92,6 +92,7 @@ class Pages:
         self._navigation = {each.path: each for each in navigation}
         self._templates = Templates(*sorted(CONSOLE.glob("*/templates")))
         self._templates.globals.update(surface=surface, static=f"/static/{self.files.version}")
+        self._templates.globals.update(staff_roles=DESK.roles, member_roles=DASHBOARD.roles)
         self._templates.globals.update(word=values.word, tone_of=statuses.tone_of, words_of=statuses.words_of)
         self._templates.filters.update(
             time=values.time_text,

@@ -73,7 +73,7 @@ class EventsPage(ListPage):
         *("callback_url", "automatic_attempts", "manual_attempts", "next_attempt_at"),
     )
     filters = (
-        Tabs("state", "State", STATES),
+        Tabs("state", "State", STATES, unnamed="all"),
         Merchant(),
         Choice("type", "Type", {"": "Any", **TYPES}, of="event_type"),
         Text("invoice", "Invoice", hint="its whole id", of="invoice_id"),
@@ -82,11 +82,12 @@ class EventsPage(ListPage):
     )
 
     async def on_get(self, req: Request, resp: falcon.asgi.Response, **params: str) -> None:
-        """Leads a member who names no filter to the tab that needs attention: those given up, those that failed so far,
-        else all. Operators begin with those that were given up.
+        """Leads a person who names no filter to the tab that needs attention: a member to those given up, those that
+        failed so far, else all; operators to those that were given up.
         """
-        if req.exchange.signed_in.merchant_id and not req.query_string:
-            leave_for(resp, "/webhooks", state=await self._first_tab(req))
+        if not req.query_string:
+            is_member = bool(req.exchange.signed_in.merchant_id)
+            leave_for(resp, "/webhooks", state=await self._first_tab(req) if is_member else "dead")
             return
         await super().on_get(req, resp, **params)
 

@@ -298,6 +298,13 @@ def test_a_failed_webhook_is_explained_to_the_merchant_and_resent(
     assert developer.get("/webhooks").url.endswith("/webhooks?state=retrying"), "what needs attention"
     nobody = house.person("viewer", merchant=new_merchant())
     assert nobody.get("/webhooks").url.endswith("/webhooks?state=all"), "nothing does"
+    own = f"/webhooks?invoice={created['invoice_id']}"
+    assert ids_in(developer.get(own).text, "webhooks") == [number], (
+        "an address without a state has all of them"
+    )
+    tabs = re.findall(r'<a href="(/webhooks[?][^"]*)"[^>]*>(?:Dead|All)<', developer.get("/webhooks").text)
+    assert tabs == ["/webhooks?state=dead", "/webhooks?state=all"]
+    assert developer.get(tabs[0]).url.endswith("/webhooks?state=dead")
     none = developer.get("/webhooks?state=dead").text
     assert 'None was given up. <a href="/webhooks?state=all">All webhooks</a>' in none
     assert "No webhook fits these filters." in developer.get(f"/webhooks?invoice={new_id()}").text

@@ -9,12 +9,13 @@ from html import unescape
 from typing import Any
 
 import pytest
+import requests
 
 from fiatgate.merchants.v1 import merchants_pb2 as pb
 from fiatgate.merchants.v1.merchants_pb2_grpc import MerchantsServiceStub
 from kit.rpc.client import channel
 from tests.console.conftest import Open, Staff
-from tests.console.house import House, Person, new_email, title_of
+from tests.console.house import HTTP_SECONDS, House, Person, new_email, title_of
 from tests.console.looks import looks_right
 from tests.support.pictures import PNG
 
@@ -76,6 +77,12 @@ def fields_of(page: str, action: str) -> dict[str, str]:
     raise AssertionError(f"no form {action}")
 
 
+def invited_link(page: str) -> str:
+    """The link of an invitation, as the desk's answer shows it."""
+    (link,) = re.findall(r'<input id="link"[^>]* value="([^"]+)"', page)
+    return unescape(link)
+
+
 # -- making one
 
 
@@ -94,12 +101,31 @@ def test_a_new_merchant_lists_what_is_left_to_do_and_ticks_it(admin: Person, mer
         f"/merchants/{id}/people/invite", {"email": owner, "name": "Mary", "role:owner": "on"}
     )
     assert title_of(invited) == "The link for Mary"
+    read = requests.get(invited_link(invited.text), timeout=HTTP_SECONDS).text
+    for page in (invited.text, read):
+        assert re.search("Merchant: <strong>(<[^>]+>)?Lamp House<", page), "the merchant's name"
+        assert "<strong>owner</strong>" in page
+        assert "<strong>developer</strong>" not in page
     page = admin.get(f"/merchants/{id}").text
     assert page.count('<li class="done">') == 4
     assert ">Set the address" in page
     addresses = fields_of(page, f"/merchants/{id}/settings#addresses")
     admin.post(f"/merchants/{id}/settings", addresses | {"callback_url": "https://shop.example/hook"})
     assert "Before it can take money" not in admin.get(f"/merchants/{id}").text
+
+
+def test_only_the_first_invitation_of_a_merchant_offers_the_owner(admin: Person, house: House) -> None:
+    owner = new_email()
+    id = made(admin, owner_email=owner)
+    form = f"/merchants/{id}/people/invite"
+    offered = fields_of(admin.get(form).text, form)
+    assert offered == {"email": owner, "name": "", "role:owner": "on"}
+    admin.post(form, offered | {"name": "Mary"})
+    assert fields_of(admin.get(form).text, form) == {"email": "", "name": ""}, "an invitation is open"
+    present = made(admin)
+    house.person("viewer", merchant=present)
+    form = f"/merchants/{present}/people/invite"
+    assert fields_of(admin.get(form).text, form) == {"email": "", "name": ""}, "a member is there"
 
 
 @pytest.mark.parametrize(

@@ -235,7 +235,7 @@ def test_an_owner_reaches_no_member_of_another_merchant(house: House, owner: Per
     assert owner.get(f"/people/{foreign}").status_code == 404
     assert owner.post(f"/people/{foreign}/roles", {"role:viewer": "on"}).status_code == 404
     assert owner.post(f"/people/{foreign}/remove").status_code == 404
-    assert "balance and withdrawals" in stranger.get("/").text
+    assert "balance, withdrawals" in stranger.get("/").text
 
 
 def test_an_owner_cannot_invite_to_the_staff(house: House, owner: Person) -> None:

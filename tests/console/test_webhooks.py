@@ -79,6 +79,8 @@ def test_the_file_has_what_the_list_has(staff: Staff, failed: Invoice, shop: Sho
     answer = staff("auditor").get(f"/webhooks.csv?state=all&merchant={shop.merchant_id}")
     (row,) = csv.DictReader(answer.text.splitlines())
     assert (row["invoice_id"], row["event_type"]) == (failed.id, "invoice.canceled")
+    assert f"/invoices/{failed.id}" in staff("auditor").get(f"/webhooks?invoice={failed.id}").text
+    assert staff("auditor").get("/webhooks").url.endswith("/webhooks?state=dead")
     assert title_of(staff("auditor").get("/webhooks/999999999")) == "Not found"
     assert title_of(staff("auditor").get("/webhooks/none")) == "Not found"
 

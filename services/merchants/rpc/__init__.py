@@ -11,7 +11,16 @@ import grpc
 from fiatgate.merchants.v1 import merchants_pb2_grpc
 from kit.rpc import audit, find, status
 from kit.rpc.callers import ALL, Callers
-from kit.rpc.permissions import OF_OBJECT, READERS, Permissions, everyone, machine, members, staff
+from kit.rpc.permissions import (
+    OF_OBJECT,
+    READERS,
+    Permissions,
+    everyone,
+    for_no_person,
+    machine,
+    members,
+    staff,
+)
 from kit.rpc.slots import Slots, of_people
 from services.merchants.rpc.servicer import MerchantsServicer
 from services.merchants.store import finding
@@ -99,7 +108,7 @@ PERMISSIONS: Final[Permissions] = {
     "MerchantsService/GetOwner": staff(*READERS),
     "MerchantsService/GetMerchant": machine() | staff(*READERS) | members("developer", "finance", "viewer"),
     "MerchantsService/ListMerchants": staff(*READERS),
-    "MerchantsService/NameMerchants": everyone(),
+    "MerchantsService/NameMerchants": everyone() | for_no_person(),  # also before the sign-in
     "MerchantsService/ListCategories": staff(*READERS),
     "MerchantsService/CreateMerchant": staff("admin", changes=True),
     "MerchantsService/ConfigureMerchant": staff("admin", changes=True, steps_up=True),
