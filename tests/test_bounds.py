@@ -1,5 +1,6 @@
 """Each bound is declared once; where two places can't share a constant, these tests hold them equal."""
 
+import ast
 import re
 
 import pytest
@@ -12,6 +13,8 @@ from kit.rpc.find import FOUND_MOST_ROWS
 from kit.web.exchange import REQUEST_SECONDS
 from services.merchants.operations.fields import parse_method_codes
 from services.merchants.operations.merchants import MERCHANTS_PER_PAGE
+from services.webhooks.rpc import SLOTS
+from tests.test_architecture import ROOT, sources
 from tools.protolint import PROTOS, compile_protos
 
 MESSAGE_TYPE, FIELD = 4, 2  # FileDescriptorProto.message_type and DescriptorProto.field, in paths of comments
@@ -45,6 +48,20 @@ def test_the_contracts_say_the_bounds_of_lists() -> None:
         (stated,) = re.findall(r"^1 to (\d+)(?:; 0 means (\d+))?\.$", comment)
         assert int(stated[0]) == bound, message
         assert not stated[1] or int(stated[1]) in usual, message
+
+
+def test_who_calls_what_waits_for_a_server_of_others_waits_as_long() -> None:
+    """The validators of the service's settings count on it."""
+    (waiting,) = [each.methods for each in SLOTS if each.name == "resends"]
+    methods = {each.rpartition("/")[2] for each in waiting}
+    calls = {}
+    for path in (each for folder in ("cli", "console", "gateway") for each in sources(folder)):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Call) and getattr(node.func, "attr", "") in methods:
+                where = f"{path.relative_to(ROOT)}:{node.lineno}"
+                calls[where] = {each.arg: ast.unparse(each.value) for each in node.keywords}
+    assert len(calls) >= 5
+    assert {each["timeout"] for each in calls.values()} == {"OUTWARD_CALL_SECONDS"}, calls
 
 
 def test_the_command_reads_merchants_in_pages_of_the_size_that_the_service_gives() -> None:

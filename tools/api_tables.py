@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from typing import Final
 
-from gateway.api import webhooks
 from gateway.api.paging import PER_PAGE_DEFAULT
 from gateway.config import GatewaySettings
 from gateway.json.problems import PROBLEMS, Json
@@ -22,6 +21,7 @@ from gateway.openapi.webhook import HEADERS
 from gateway.walls import uploads
 from kit.base.config.processes import Settings
 from kit.base.money import FIAT_PLACES, USDT_PLACES
+from kit.rpc.limits import OUTWARD_CALL_SECONDS
 from kit.rpc.values import PAGE_MOST_ROWS
 from kit.web import bodies
 from kit.web.exchange import REQUEST_SECONDS
@@ -310,7 +310,7 @@ def limits() -> str:
         "time to send the body": f"{bodies.BODY_SECONDS:g} seconds",
         "request line": f"{REQUEST_LINE_MAX_BYTES} bytes",
         "request line and headers together": f"{HEAD_MAX_BYTES // 1024} KiB",
-        "time until an answer": f"{REQUEST_SECONDS:g} seconds; {webhooks.RESEND_SECONDS:g} for a resend",
+        "time until an answer": f"{REQUEST_SECONDS:g} seconds; {OUTWARD_CALL_SECONDS} for a resend",
         "`per_page`": f"1 to {PAGE_MOST_ROWS}, default {PER_PAGE_DEFAULT}",
     }
     rows = [(limit, value, "") for limit, value in fixed.items()]

@@ -11,11 +11,11 @@ from cli.moments import Since, Until
 from cli.output import INT32_MOST, INT64_MOST, Everything, Json
 from fiatgate.webhooks.v1 import webhooks_pb2 as pb
 from kit.base.proto import timestamp_from
+from kit.rpc.limits import OUTWARD_CALL_SECONDS
 
 RETRYING = "retrying"
 CALLS_MOST = 50
 """Calls of one search by merchant or type. Each reads at most 20,000 events."""
-RESEND_SECONDS = 20  # the delivery's own 15, and the work around it
 app = typer.Typer(help="Webhook events and their attempts.", no_args_is_help=True)
 
 
@@ -155,7 +155,7 @@ def resend(invoice_ids: ids.InvoiceIds, *, everything: Everything = False, as_js
     several.each(
         invoice_ids,
         lambda id: connection.webhooks().ResendLatest(
-            pb.ResendLatestRequest(invoice_id=id), timeout=RESEND_SECONDS
+            pb.ResendLatestRequest(invoice_id=id), timeout=OUTWARD_CALL_SECONDS
         ),
         _result,
         everything=everything,

@@ -12,10 +12,9 @@ from console.ui.pages import only_for
 from fiatgate.merchants.v1 import merchants_pb2
 from fiatgate.webhooks.v1 import webhooks_pb2 as pb
 from kit.rpc.errors import Refused, not_found
+from kit.rpc.limits import OUTWARD_CALL_SECONDS
 from kit.web.exchange import allow
 
-SEND_SECONDS: Final = 20.0
-"""The delivery's own 15, and the work around it."""
 ID_MOST_DIGITS: Final = 18
 REFUSALS: Final = {
     "WEBHOOK_NOT_FOUND": "There is no default address to send to. Set one, or open a webhook and test its address.",
@@ -44,9 +43,9 @@ class SendTestPage(Page):
         request = pb.SendTestRequest(
             merchant_id=req.exchange.signed_in.merchant_id, event_id=_number_of(event)
         )
-        allow(SEND_SECONDS)
+        allow(OUTWARD_CALL_SECONDS)
         try:
-            tested = await self.deps.webhooks.SendTest(request, timeout=SEND_SECONDS)
+            tested = await self.deps.webhooks.SendTest(request, timeout=OUTWARD_CALL_SECONDS)
         except Refused as refused:
             if refused.reason not in REFUSALS:
                 raise

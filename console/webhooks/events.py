@@ -20,10 +20,9 @@ from console.webhooks.explained import explained
 from fiatgate.webhooks.v1 import webhooks_pb2 as pb
 from kit.base.clock import SystemClock
 from kit.rpc.errors import Refused, is_away, not_found
+from kit.rpc.limits import OUTWARD_CALL_SECONDS
 from kit.web.exchange import allow
 
-RESEND_SECONDS: Final = 20.0
-"""The delivery's own 15, and the work around it."""
 RESENT_MOST: Final = 20
 """Webhooks of one form."""
 SENT_AT_ONCE: Final = 2
@@ -164,7 +163,7 @@ class EventsPage(ListPage):
             lambda id: self._resend(req, id),
             beside=REFUSALS,
             at_once=SENT_AT_ONCE,
-            seconds=RESEND_SECONDS,
+            seconds=OUTWARD_CALL_SECONDS,
         )
         values = {"resent": [_resent(each) for each in outcomes], "left": len(ids) - len(outcomes)}
         await self.answer(req, resp, values=values)
@@ -172,7 +171,7 @@ class EventsPage(ListPage):
     async def _resend(self, req: Request, invoice_id: str) -> pb.ResendLatestResponse:
         own = req.exchange.signed_in.merchant_id
         request = pb.ResendLatestRequest(merchant_id=own, invoice_id=invoice_id)
-        return await self.deps.webhooks.ResendLatest(request, timeout=RESEND_SECONDS)
+        return await self.deps.webhooks.ResendLatest(request, timeout=OUTWARD_CALL_SECONDS)
 
 
 def _resent(outcome: Outcome) -> Resent:
@@ -199,9 +198,9 @@ class EventPage(Page):
         event = await self._event(event_id)
         own = req.exchange.signed_in.merchant_id
         request = pb.ResendLatestRequest(merchant_id=own, invoice_id=event.invoice_id)
-        allow(RESEND_SECONDS)
+        allow(OUTWARD_CALL_SECONDS)
         try:
-            answer = await self.deps.webhooks.ResendLatest(request, timeout=RESEND_SECONDS)
+            answer = await self.deps.webhooks.ResendLatest(request, timeout=OUTWARD_CALL_SECONDS)
         except Refused as refused:
             if refused.reason not in REFUSALS:
                 raise

@@ -14,11 +14,9 @@ from gateway.json.body import no_other_than_json
 from gateway.json.replies import optional_time_text, time_text
 from gateway.wiring import Deps
 from kit.base.proto import optional
+from kit.rpc.limits import OUTWARD_CALL_SECONDS
 from kit.web.exchange import allow
 from kit.web.replies import reply
-
-# The delivery's own 15 seconds, and a margin for the calls around it.
-RESEND_SECONDS: Final = 20.0
 
 EVENT_STATUS_NAMES: Final = {
     pb.EVENT_STATUS_PENDING: "pending",
@@ -65,10 +63,10 @@ class WebhookResource:
         await req.exchange.receive_body()
         no_other_than_json(req)
         invoice = await self._invoice(req, invoice_ref)
-        allow(RESEND_SECONDS)
+        allow(OUTWARD_CALL_SECONDS)
         answer = await self._webhooks.ResendLatest(
             pb.ResendLatestRequest(merchant_id=invoice.merchant_id, invoice_id=invoice.invoice_id),
-            timeout=RESEND_SECONDS,
+            timeout=OUTWARD_CALL_SECONDS,
         )
         reply(resp, {"successful": True, "invoice_id": invoice.invoice_id, **resend_to_json(answer)})
 

@@ -6,9 +6,11 @@ from pydantic import Field, ValidationInfo, field_validator
 
 from kit.base.config.processes import FactSettings
 from kit.base.config.values import Address, CommaSeparated, Key
+from kit.rpc.limits import OUTWARD_CALL_SECONDS
 from services.webhooks.domain import RETRY_DELAYS_SECONDS
 
 CALL_MARGIN_SECONDS = 5
+"""The part of a resend's call that is not its attempt."""
 
 
 class WebhooksSettings(FactSettings):
@@ -53,7 +55,10 @@ class WebhooksSettings(FactSettings):
         )
     )
     webhook_timeout_seconds: int = Field(
-        default=15, ge=1, le=120, description="longest time of a delivery attempt, seconds"
+        default=15,
+        ge=1,
+        le=OUTWARD_CALL_SECONDS - CALL_MARGIN_SECONDS,
+        description="longest time of a delivery attempt, seconds",
     )
     webhook_lease_margin_seconds: int = Field(
         default=30,

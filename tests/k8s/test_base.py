@@ -17,14 +17,15 @@ from typing import Final
 import pytest
 import yaml
 
-from gateway.api.webhooks import RESEND_SECONDS
 from gateway.walls.uploads import PICTURE_BODY_MAX_BYTES, PICTURE_BODY_SECONDS
 from kit.base.config.processes import CliSettings
 from kit.rpc.client import DEADLINE_SECONDS
+from kit.rpc.limits import OUTWARD_CALL_SECONDS
 from kit.rpc.server import ALIVE
 from kit.web.bodies import BODY_SECONDS
 from kit.web.exchange import REQUEST_SECONDS
 from kit.web.server import GRACEFUL_SECONDS
+from services.webhooks.config import CALL_MARGIN_SECONDS
 from services.webhooks.delivery.engine import END_SECONDS, RECORD_GATHER_SECONDS
 from tests.console.test_requests import places_of
 from tests.k8s.manifests import (
@@ -334,10 +335,12 @@ def finishes_seconds(deployment: Manifest) -> float:
 def longest_seconds(deployment: Manifest) -> float:
     """What may be under way in it takes at most so long."""
     if process(deployment) == "gateway":
-        return max(RESEND_SECONDS, BODY_SECONDS + REQUEST_SECONDS, PICTURE_BODY_SECONDS + REQUEST_SECONDS)
+        return max(
+            OUTWARD_CALL_SECONDS, BODY_SECONDS + REQUEST_SECONDS, PICTURE_BODY_SECONDS + REQUEST_SECONDS
+        )
     if process(deployment) != "webhooks":
         return DEADLINE_SECONDS
-    return max(RESEND_SECONDS, float(CLASSES["webhooks"].model_fields["webhook_timeout_seconds"].default))
+    return CALL_MARGIN_SECONDS + float(CLASSES["webhooks"].model_fields["webhook_timeout_seconds"].default)
 
 
 @on_deployments

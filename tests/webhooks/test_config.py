@@ -6,7 +6,8 @@ import pytest
 
 from kit.base.clock import SystemClock
 from kit.base.config.variables import load
-from services.webhooks.config import WebhooksSettings
+from kit.rpc.limits import OUTWARD_CALL_SECONDS
+from services.webhooks.config import CALL_MARGIN_SECONDS, WebhooksSettings
 from tests.support.signing import PUBLIC_KEYS, SEAL_KEY
 
 REQUIRED = {
@@ -37,6 +38,20 @@ def test_a_lease_outlives_a_wait_and_an_attempt(environment: pytest.MonkeyPatch)
     environment.setenv("FIATGATE_WEBHOOK_TIMEOUT_SECONDS", "20")
     settings = load(WebhooksSettings)
     assert settings.lease_seconds > 2 * settings.webhook_timeout_seconds
+
+
+def test_no_attempt_outlasts_the_call_that_waits_for_it(
+    environment: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its caller stops waiting after OUTWARD_CALL_SECONDS, however long the service's own calls may take."""
+    environment.setenv("FIATGATE_WEBHOOKS_CALL_SECONDS", "180")
+    most = OUTWARD_CALL_SECONDS - CALL_MARGIN_SECONDS
+    environment.setenv("FIATGATE_WEBHOOK_TIMEOUT_SECONDS", str(most))
+    assert load(WebhooksSettings).webhook_timeout_seconds == most
+    environment.setenv("FIATGATE_WEBHOOK_TIMEOUT_SECONDS", str(most + 1))
+    with pytest.raises(SystemExit):
+        load(WebhooksSettings)
+    assert "FIATGATE_WEBHOOK_TIMEOUT_SECONDS" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -120,7 +120,7 @@ class WebhooksServiceServicer:
 
     def ResendLatest(self, request, context):
         """Sends the latest event of the invoice once, now, and answers when the attempt has ended: up to the delivery timeout,
-        so give this call a deadline of 20 s or more. Reasons: WEBHOOK_NOT_FOUND, WEBHOOK_RESEND_COOLDOWN,
+        so give this call a deadline of 30 s. Reasons: WEBHOOK_NOT_FOUND, WEBHOOK_RESEND_COOLDOWN,
         WEBHOOK_RESEND_CONFLICT, RATE_LIMITED.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)

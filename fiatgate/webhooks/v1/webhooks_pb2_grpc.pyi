@@ -45,7 +45,7 @@ class WebhooksServiceStub:
     """Reason: WEBHOOK_EVENT_NOT_FOUND."""
     ResendLatest: _grpc.UnaryUnaryMultiCallable[_webhooks_pb2.ResendLatestRequest, _webhooks_pb2.ResendLatestResponse]
     """Sends the latest event of the invoice once, now, and answers when the attempt has ended: up to the delivery timeout,
-    so give this call a deadline of 20 s or more. Reasons: WEBHOOK_NOT_FOUND, WEBHOOK_RESEND_COOLDOWN,
+    so give this call a deadline of 30 s. Reasons: WEBHOOK_NOT_FOUND, WEBHOOK_RESEND_COOLDOWN,
     WEBHOOK_RESEND_CONFLICT, RATE_LIMITED.
     """
     SendTest: _grpc.UnaryUnaryMultiCallable[_webhooks_pb2.SendTestRequest, _webhooks_pb2.SendTestResponse]
@@ -85,7 +85,7 @@ class WebhooksServiceAsyncStub(WebhooksServiceStub):
     """Reason: WEBHOOK_EVENT_NOT_FOUND."""
     ResendLatest: _aio.UnaryUnaryMultiCallable[_webhooks_pb2.ResendLatestRequest, _webhooks_pb2.ResendLatestResponse]  # type: ignore[assignment]
     """Sends the latest event of the invoice once, now, and answers when the attempt has ended: up to the delivery timeout,
-    so give this call a deadline of 20 s or more. Reasons: WEBHOOK_NOT_FOUND, WEBHOOK_RESEND_COOLDOWN,
+    so give this call a deadline of 30 s. Reasons: WEBHOOK_NOT_FOUND, WEBHOOK_RESEND_COOLDOWN,
     WEBHOOK_RESEND_CONFLICT, RATE_LIMITED.
     """
     SendTest: _aio.UnaryUnaryMultiCallable[_webhooks_pb2.SendTestRequest, _webhooks_pb2.SendTestResponse]  # type: ignore[assignment]
@@ -146,7 +146,7 @@ class WebhooksServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_webhooks_pb2.ResendLatestResponse, _abc.Awaitable[_webhooks_pb2.ResendLatestResponse]]:
         """Sends the latest event of the invoice once, now, and answers when the attempt has ended: up to the delivery timeout,
-        so give this call a deadline of 20 s or more. Reasons: WEBHOOK_NOT_FOUND, WEBHOOK_RESEND_COOLDOWN,
+        so give this call a deadline of 30 s. Reasons: WEBHOOK_NOT_FOUND, WEBHOOK_RESEND_COOLDOWN,
         WEBHOOK_RESEND_CONFLICT, RATE_LIMITED.
         """
 
