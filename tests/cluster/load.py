@@ -7,6 +7,7 @@ import subprocess
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from math import ceil
 from typing import Any, Final
 
 from tests.cluster.kube import Failed, Kubectl
@@ -71,6 +72,7 @@ class Operator:
         self.orders: set[str] = set()
         """The orders of the deals that were confirmed."""
         self.last_failure = ""
+        self._asked: dict[str, str] = {}  # orders by the deals that a command was to confirm, and may have
 
     @contextmanager
     def working(self) -> Iterator[None]:
@@ -89,18 +91,40 @@ class Operator:
             thread.join()
 
     def confirm(self) -> bool:
-        """Whether nothing was left to confirm."""
+        """Whether nothing was left to confirm. A command that fails may have confirmed some of its deals, or all: those
+        that wait no more, as nobody else ends them.
+        """
         try:
-            waiting = self._kubectl.fiatgate("deals", "list", "--queue", "--limit", str(AT_ONCE))
+            found = self._kubectl.fiatgate("deals", "list", "--queue", "--limit", str(AT_ONCE))
+            waiting = {each["deal_id"]: each["external_id"] for each in found}
+            self.orders |= {order for deal, order in self._asked.items() if deal not in waiting}
+            self._asked = waiting
             if not waiting:
                 return True
-            done = [each["deal_id"] for each in waiting]
-            self._kubectl.fiatgate("deals", "confirm", "--yes", *done, seconds=120)
+            self._kubectl.fiatgate("deals", "confirm", "--yes", *waiting, seconds=120)
         except Failed as failure:
             self.last_failure = str(failure)
-            return False
-        self.orders |= {each["external_id"] for each in waiting}
         return False
+
+    def settled(self, *, seconds: float) -> tuple[int, list[str]]:
+        """Returns how many purchases were confirmed so far, and what is wrong: deals that wait, and orders of which
+        the shop has heard nothing; each has so many seconds.
+        """
+        confirmed = until(self.confirm, seconds=seconds)
+        missing: set[str] = set()
+
+        def announced() -> bool:
+            nonlocal missing
+            missing = self.orders - set(received(self._kubectl)["orders"])
+            return not missing
+
+        until(announced, seconds=seconds, every_seconds=3)
+        wrong = [f"no webhook of {len(missing)} orders, as {min(missing)}"] if missing else []
+        if not confirmed:
+            wrong.append(f"deals wait to be confirmed: {self.last_failure}")
+        if not self.orders:
+            wrong.append("no purchase at all")
+        return len(self.orders), wrong
 
 
 def received(kubectl: Kubectl) -> Figures:
@@ -117,7 +141,7 @@ def in_the_shop(kubectl: Kubectl, *arguments: str) -> Figures:
 def until(done: Callable[[], bool], *, seconds: float, every_seconds: float = 2) -> bool:
     """Whether it came to be in time."""
     rest = threading.Event()
-    for _ in range(max(1, round(seconds / every_seconds))):
+    for _ in range(ceil(seconds / every_seconds)):
         if done():
             return True
         rest.wait(every_seconds)

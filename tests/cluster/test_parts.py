@@ -10,7 +10,9 @@ import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final
 
 import pytest
@@ -19,7 +21,8 @@ import yaml
 from deploy.local.waiting import wait_until
 from tests.cluster import __main__ as command
 from tests.cluster import overlay, verdicts
-from tests.cluster.kube import missing_images
+from tests.cluster.kube import Kubectl, missing_images
+from tests.cluster.load import Operator
 from tests.cluster.overlay import MARK, Overlay
 from tests.k8s.manifests import ROOT, SERVICES, needs_kubectl
 
@@ -102,24 +105,71 @@ def test_a_step_that_kubectl_fails_is_broken_and_the_rest_is_deleted(
     assert "delete namespace fiatgate-trial" in (tmp_path / "bin" / "asked").read_text()
 
 
+# -- purchases
+
+
+def test_what_a_failed_command_has_confirmed_is_watched(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Of three deals one command confirms two and fails, the next one has no answer."""
+    folder, path = tmp_path / "bin", os.environ["PATH"]
+    monkeypatch.setenv("PATH", f"{folder}:{path}")
+    deals = [{"deal_id": each, "external_id": f"order {each}"} for each in ("a", "b", "c")]
+    operator = Operator(Kubectl("somewhere"))
+    for waiting, watched in ((deals, set()), (deals[2:], {"order a", "order b"})):
+        kubectl(folder, {"list": waiting})
+        assert not operator.confirm()
+        assert operator.orders == watched
+        assert "no answer" in operator.last_failure
+    kubectl(folder, {"list": []})
+    assert operator.confirm()
+    assert operator.orders == {"order a", "order b", "order c"}
+
+
+def test_a_webhook_that_comes_after_the_last_look_is_missing(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    folder, path = tmp_path / "bin", os.environ["PATH"]
+    monkeypatch.setenv("PATH", f"{folder}:{path}")
+    whole = {"orders": ["another", "one"]}
+    kubectl(folder, {"list": [], "python": {"orders": ["one"]}}, then={"python": whole})
+    operator = Operator(Kubectl("somewhere"))
+    operator.orders |= {"one", "another"}
+    assert operator.settled(seconds=0) == (2, ["no webhook of 1 orders, as another"])
+    assert operator.settled(seconds=0) == (2, [])
+    operator.orders.clear()
+    assert operator.settled(seconds=0) == (0, ["no purchase at all"])
+
+
 # -- refusals
 
 
-def kubectl(folder: Path, answers: dict[str, Any], *, kustomize: bool = False) -> None:
+def kubectl(
+    folder: Path,
+    answers: dict[str, Any],
+    *,
+    then: Mapping[str, Any] = MappingProxyType({}),
+    kustomize: bool = False,
+) -> None:
     """An executable `kubectl` there, which prints the answer to the first of these words among its arguments; without
-    one it fails. It notes its arguments in `asked`; `apply` never ends. kustomize: by the real one.
+    one it fails. It notes its arguments in `asked`; `apply` never ends. then: the answers from the second time on;
+    kustomize: by the real one.
     """
-    folder.mkdir()
+    folder.mkdir(exist_ok=True)
     program = folder / "kubectl"
     real = shutil.which("kubectl") if kustomize else None
-    known = json.dumps({word: json.dumps(answer) for word, answer in answers.items()})
+    known, later = (
+        json.dumps({word: json.dumps(answer) for word, answer in each.items()}) for each in (answers, then)
+    )
     program.write_text(
         "#!/usr/bin/env python3\n"
         "import json, os, signal, sys\n"
         f"open({str(folder / 'asked')!r}, 'a').write(' '.join(sys.argv[1:]) + '\\n')\n"
         f"if {real!r} and 'kustomize' in sys.argv: os.execv({real!r}, sys.argv)\n"
         "signal.pause() if 'apply' in sys.argv else None\n"
-        f"known = json.loads({known!r})\n"
+        f"known, later = json.loads({known!r}), json.loads({later!r})\n"
+        f"asked = [line.split() for line in open({str(folder / 'asked')!r})]\n"
+        "known |= {word: each for word, each in later.items() if sum(word in line for line in asked) > 1}\n"
         "found = [answer for word, answer in known.items() if word in sys.argv]\n"
         "sys.exit('no answer') if not found else sys.stdout.write(found[0])\n"
     )

@@ -13,7 +13,7 @@ import yaml
 from kit.base.clock import monotonic_seconds
 from tests.cluster import overlay, verdicts
 from tests.cluster.kube import HELP, Failed, Kubectl, Manifest, Refusal, missing_images
-from tests.cluster.load import Load, Operator, in_the_shop, received, until
+from tests.cluster.load import Load, Operator, in_the_shop, until
 from tests.cluster.overlay import MARK, SHOP, Overlay
 from tests.cluster.verdicts import Row, load_text, of_load, of_policies
 
@@ -306,19 +306,8 @@ class Trial:
             yield load
 
     def _settled(self) -> tuple[int, list[str]]:
-        """How many purchases were confirmed so far, and which of them the shop has heard nothing of."""
-        confirmed = until(self._operator.confirm, seconds=SETTLE_SECONDS)
-        orders = self._operator.orders
-        announced = until(
-            lambda: orders <= set(received(self.kubectl)["orders"]), seconds=SETTLE_SECONDS, every_seconds=3
-        )
-        missing = orders - set(received(self.kubectl)["orders"])
-        wrong = [] if announced else [f"no webhook of {len(missing)} orders, as {min(missing)}"]
-        if not confirmed:
-            wrong.append(f"deals wait to be confirmed: {self._operator.last_failure}")
-        if not orders:
-            wrong.append("no purchase at all")
-        return len(orders), wrong
+        """How many purchases were confirmed so far, and what is wrong with them."""
+        return self._operator.settled(seconds=SETTLE_SECONDS)
 
     def _apply(self, whole: Sequence[Manifest]) -> None:
         self.kubectl("apply", "-f", "-", stdin=yaml.safe_dump_all(whole), seconds=120)
