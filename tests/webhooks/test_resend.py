@@ -5,15 +5,19 @@ import threading
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import ExitStack
 
 import pytest
 import uvloop
 
+from kit.audit.listing import newest_acts_on
 from kit.base.ids import new_id
 from kit.db.database import DatabaseUnavailable
+from kit.rpc.deadline import within
 from kit.rpc.errors import Refused
 from services.webhooks.domain import NO_KEY_ERROR
 from services.webhooks.operations import resending
+from services.webhooks.wiring import RESENDS
 from tests.support.clock import ManualClock
 from tests.support.receiver import Answer, Receiver
 from tests.support.servers import PostgresServer
@@ -204,6 +208,25 @@ def test_without_an_active_key_the_resend_is_a_failed_attempt(house: House, rece
     assert (resent.outcome.succeeded, resent.outcome.http_status) == (False, None)
     assert house.attempts(invoice_id)[0].error_message == NO_KEY_ERROR
     assert receiver.received() == []
+
+
+def test_a_resend_that_gets_no_turn_is_no_act(house: House, receiver: Receiver) -> None:
+    invoice_id, owner = house.queue(receiver.url()), str(house.merchant_id)
+    event = f"event:{house.event(invoice_id).id}"
+
+    def written() -> list[str]:
+        with house.deps.db.autocommit() as connection:
+            return [each.act for each in newest_acts_on(connection, [event], limit=9)]
+
+    with ExitStack() as others:
+        for _ in range(RESENDS.working):
+            others.enter_context(house.deps.resend_turns.turn(owner))
+        with within(0.1), pytest.raises(Refused) as refusal:
+            house.resend(invoice_id)
+        assert _reason(refusal) == "RATE_LIMITED"
+        assert (receiver.received(), written()) == ([], [])
+    assert house.resend(invoice_id).outcome.succeeded
+    assert written() == ["event.resend"]
 
 
 def test_while_merchants_is_away_a_resend_is_refused_and_the_event_is_free_again(

@@ -85,11 +85,7 @@ def _claim_latest(deps: Deps, *, merchant_id: UUID | None, invoice_id: UUID) -> 
             case ResendTooSoon(retry_after_seconds):
                 raise errors.resend_cooldown(retry_after_seconds)
         lease = claims.Lease(token=new_id(), worker=f"{claims.worker_name()}:resend", now=now, until=until)
-        claimed = claims.claim_for_resend(tx, event.id, lease)
-        if acts.by_hand():  # a merchant's program resends its own events as often as it may
-            merchant, note = claimed.terms.merchant_id, f"invoice {invoice_id}"
-            acts.record(tx, "event.resend", f"event:{event.id}", merchant_id=merchant, note=note)
-        return claimed
+        return claims.claim_for_resend(tx, event.id, lease)
 
 
 def _attempt(deps: Deps, claimed: Claimed) -> Outcome:
@@ -98,11 +94,27 @@ def _attempt(deps: Deps, claimed: Claimed) -> Outcome:
         with deps.resend_turns.turn(str(claimed.terms.merchant_id)):
             key = (claimed.terms.merchant_id, claimed.terms.key_id)
             secret = deps.merchants.signing_secrets([key]).get(key)
+            if acts.by_hand():  # a merchant's program resends its own events as often as it may
+                _record_act(deps, claimed)
             return deps.courier.send(Shipment(claimed, secret))
     except BaseException:
         with suppress(Outage):  # the lease runs out by itself; the first error is the one to raise
             _release(deps, claimed)
         raise
+
+
+@retry_conflicts
+def _record_act(deps: Deps, claimed: Claimed) -> None:
+    """Writes the act when nothing is left that could refuse the resend: its request follows."""
+    terms = claimed.terms
+    with deps.db.transaction() as tx:
+        acts.record(
+            tx,
+            "event.resend",
+            f"event:{claimed.event_id}",
+            merchant_id=terms.merchant_id,
+            note=f"invoice {terms.invoice_id}",
+        )
 
 
 def _recorded(deps: Deps, outcome: Outcome) -> list[Recorded]:
