@@ -205,6 +205,7 @@ class ListPage(FilePage):
             "hidden": of_tabs | limit,
             "given": given,
             "chips": chips,
+            "is_filtered": bool(chips or self._after(req) or found.after),
             "tabs": [self._tabs(address, each, given[each.name], kept | limit) for each in tabs],
             "cleared": queried(address, of_tabs | limit),
             "rows": found.rows,

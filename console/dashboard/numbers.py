@@ -23,7 +23,7 @@ from fiatgate.merchants.v1 import merchants_pb2
 from fiatgate.webhooks.v1 import webhooks_pb2
 from fiatgate.withdrawals.v1 import withdrawals_pb2
 from kit.base.clock import SystemClock
-from kit.base.money import percent_text, usdt_text
+from kit.base.money import share_text, usdt_text
 from kit.rpc.errors import Refused
 
 DAYS: Final = 30
@@ -47,7 +47,7 @@ class Day:
     @property
     def success(self) -> str:
         """Confirmed of 100 created; empty without a created one."""
-        return percent_text(Decimal(100 * self.confirmed) / self.created) if self.created else ""
+        return share_text(self.confirmed, self.created) if self.created else ""
 
     @property
     def credited(self) -> str:

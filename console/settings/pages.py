@@ -10,10 +10,10 @@ import falcon.asgi
 from console.exchange import Request
 from console.options import Group, change_of, logo_of, typed_in, values_of, was_in
 from console.page import Page, leave_for
-from console.settings.preview import preview_of
+from console.settings.preview import is_colour, preview_of
 from console.ui.words import FIELDS
 from fiatgate.merchants.v1 import merchants_pb2 as pb
-from kit.rpc.errors import Refused, not_found
+from kit.rpc.errors import Refused, invalid, not_found
 
 CHANGERS: Final = frozenset({"owner", "developer"})
 MENDABLE: Final = frozenset({"VALIDATION_ERROR", "EDIT_CONFLICT"})
@@ -72,6 +72,10 @@ class SettingsPage(OwnMerchant):
         typed, was = typed_in(form, group.fields), was_in(form, group.fields)
         if form.text("preview"):
             await self._show(req, resp, typed=typed, was=was)
+            return
+        if typed.get("colour") and not is_colour(typed["colour"]):  # before the question for a step-up
+            refused = invalid("VALIDATION_ERROR", "expected a colour such as #1d5bb8", field="colour")
+            await self._show(req, resp, refused=refused, typed=typed, was=was)
             return
         request = change_of(pb.ConfigureOwnMerchantRequest, req.exchange.signed_in.merchant_id, typed, was)
         if request is None:

@@ -26,6 +26,11 @@ _IN_PATH: Final = re.compile(r"[0-9a-f]{6}").fullmatch
 _DIGEST: Final = re.compile(r"[0-9a-f]{64}").fullmatch
 
 
+def is_colour(text: str) -> bool:
+    """Returns whether the merchants service will take the text as a colour."""
+    return _COLOUR(text) is not None
+
+
 def preview_of(colour: str, logo: str) -> str:
     """Returns the address of the preview; a colour that is none, as typed halfway, counts as the page's own."""
     found = _COLOUR(colour)

@@ -146,6 +146,7 @@ class Pages:
             live=LIVE if self.opens(req, LIVE) else "",
             now=values.iso_milliseconds(SystemClock().now()),
             searches=self.opens(req, SEARCH),
+            is_home=req.path == "/",
             acts_for=req.exchange.merchant_name,
             **({"notice": None, "problem": None, "approvals": (), "errors": {}} | given),
         )

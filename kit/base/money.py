@@ -5,7 +5,7 @@ docs/api.md#conventions has the numbers of decimals, docs/api.md#commission how 
 """
 
 import re
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_UP, Context, Decimal
 
 MAX_LENGTH = 40
 FIAT_PLACES = 2
@@ -96,6 +96,12 @@ def rate_text(value: Decimal) -> str:
 def percent_text(value: Decimal) -> str:
     """Returns `"5.00"`: a percentage with two decimals. The value is in percent already, 5 and not 0.05."""
     return _text(value, PERCENT_PLACES)
+
+
+def share_text(part: int, whole: int) -> str:
+    """Returns `"66.67"` for 2 of 3: a percentage with two decimals, rounded half up. The whole is not 0."""
+    share = (Decimal(100 * part) / whole).quantize(Decimal(1).scaleb(-PERCENT_PLACES), rounding=ROUND_HALF_UP)
+    return percent_text(share)
 
 
 def _text(value: Decimal, places: int) -> str:

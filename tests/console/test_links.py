@@ -93,6 +93,11 @@ def test_a_link_is_made_once_paid_as_any_invoice_and_has_its_author(
     signed = sent.headers["x-signature-timestamp"].encode() + b"." + sent.body
     assert sent.headers["x-signature"] == hmac.digest(secret.encode(), signed, "sha256").hex()
 
+    ended = finance.get(f"/links/{id}").text
+    assert "The payment has ended" in ended
+    assert "Send this to your customer" not in ended
+    assert "qr.svg" not in ended
+
     owner = house.person("owner", merchant=stall.shop.merchant_id)
     shown = unescape(re.sub("<[^>]+>", "", owner.get(f"/invoices/{id}").text))
     assert f"Invoice created by {finance.email}, by hand" in " ".join(shown.split())

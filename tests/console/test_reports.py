@@ -74,7 +74,7 @@ def test_page_file_and_command_have_the_same_numbers(house: House, reader: Perso
     merchants = file_of(reader, shop, by="merchant")
     assert [(each["key"], each["name"]) for each in merchants] == [(shop.merchant_id, "Lamp shop")]
     methods = {each["key"]: each for each in file_of(reader, shop, by="method")}
-    assert (methods[""]["created"], methods["eur-card"]["conversion"]) == ("4", "66.66")
+    assert (methods[""]["created"], methods["eur-card"]["conversion"]) == ("4", "66.67")
 
 
 @pytest.mark.parametrize(

@@ -138,6 +138,9 @@ def test_a_change_needs_a_step_up_and_goes_on_after_it(business: Business, house
         person.email,
     )
     fields = form_of(person.get("/settings").text, "shown")
+    wrong = person.post("/settings", fields | {"colour": "reddish"})
+    assert wrong.status_code == 422, "no step-up for what would be refused after it"
+    assert 'id="colour-error"' in wrong.text
     asked = person.post("/settings", fields | {"colour": COLOUR})
     assert 'name="step_up_code"' in asked.text
     assert COLOUR in asked.text, "the form is carried along"

@@ -13,6 +13,7 @@ from kit.base.money import (
     rate_text,
     round_down,
     round_up,
+    share_text,
     typed_decimal,
     usdt_text,
 )
@@ -91,6 +92,7 @@ def test_each_text_has_the_decimals_that_the_api_promises() -> None:
     assert usdt_text(Decimal("1.0869565217")) == "1.086956"
     assert rate_text(Decimal("92.159")) == "92.15"
     assert percent_text(Decimal(5)) == "5.00"
+    assert [share_text(part, 3) for part in range(4)] == ["0.00", "33.33", "66.67", "100.00"]
     assert usdt_text(Decimal("-0.0")) == "0.000000"
     assert fiat_text(Decimal(10) ** 39) == "1" + "0" * 39 + ".00"
 

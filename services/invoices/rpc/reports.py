@@ -1,12 +1,10 @@
 """ReportsService: what the business earned."""
 
-from decimal import Decimal
-
 import grpc
 
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 from fiatgate.invoices.v1 import invoices_pb2_grpc as pb_grpc
-from kit.base.money import fiat_text, percent_text, usdt_text
+from kit.base.money import fiat_text, share_text, usdt_text
 from kit.rpc import values
 from services.invoices.domain.spans import percentile_seconds
 from services.invoices.operations import reports
@@ -74,5 +72,5 @@ def _row_to_message(row: Sums, *, of_chosen: bool) -> pb.ReportRow:
         credited_usdt=usdt_text(row.credited_usdt),
         median_seconds=percentile_seconds(row.spans, 50),
         p95_seconds=percentile_seconds(row.spans, 95),
-        conversion=percent_text(Decimal(100 * row.confirmed) / begun) if begun > 0 else "",
+        conversion=share_text(row.confirmed, begun) if begun > 0 else "",
     )
