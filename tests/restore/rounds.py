@@ -34,7 +34,9 @@ SETTLE_SECONDS: Final = 90
 SETTINGS: Final = {"FIATGATE_INVOICE_TTL_SECONDS": "10", "FIATGATE_WEBHOOK_RETRY_DELAYS": "1,1,1,2,2,3,3"}
 AMOUNT: Final = "25"
 ADDRESS: Final = "TJRabPrwbZy45sbavfcjinPJC18kjpRTv8"
-_IDS: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_ID: Final = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+_IDS: Final = re.compile(_ID)
+_INVOICES: Final = re.compile(rf"\binvoice[ :]({_ID})")
 _numbers = itertools.count(1)
 
 Report = Mapping[str, Any]
@@ -393,7 +395,8 @@ def not_told(open_again: Sequence[Ended], to_look_up: Sequence[str]) -> list[str
 
 
 def ids_in(found: Report) -> set[str]:
-    return {id for each in found["problems"] for id in _IDS.findall(each["text"])}
+    """Returns the invoices that the problems name. Sentences also name merchants, deals and events."""
+    return {id for each in found["problems"] for id in _INVOICES.findall(each["text"])}
 
 
 def _is_postmaster(process: psutil.Process, process_id: int, data: Path) -> bool:
