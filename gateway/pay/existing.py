@@ -8,9 +8,9 @@ ten a second, and after an outage hundreds of customers come at once.
 from __future__ import annotations
 
 import asyncio
-from contextvars import copy_context
+from contextvars import Context, copy_context
 from itertools import islice
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 from kit.rpc import deadline
@@ -24,24 +24,32 @@ PAYMENTS_OF_CALL: Final = 32
 CALL_SECONDS: Final = 4.0
 
 
+class _Waiting(NamedTuple):
+    """The answer for one payment, and the context of the first request that asked for it."""
+
+    answer: asyncio.Future[bool]
+    context: Context
+
+
 class ExistingPayments:
     """The questions of one worker. Use it inside the running loop."""
 
     def __init__(self, checkout: CheckoutServiceAsyncStub) -> None:
         self._checkout = checkout
-        self._waiting: dict[str, asyncio.Future[bool]] = {}
+        self._waiting: dict[str, _Waiting] = {}
         self._calls: set[asyncio.Task[None]] = set()
 
     async def require(self, invoice_id: str) -> None:
         """Raises INVOICE_NOT_FOUND for a payment that does not exist, and what the call raised."""
-        answer = self._waiting.get(invoice_id)
-        if answer is None:
-            answer = self._waiting[invoice_id] = asyncio.get_running_loop().create_future()
+        waiting = self._waiting.get(invoice_id)
+        if waiting is None:
+            future = asyncio.get_running_loop().create_future()
+            waiting = self._waiting[invoice_id] = _Waiting(future, copy_context())
             self._ask()
         try:
             async with asyncio.timeout(deadline.remaining_seconds()):
                 # Shielded: others may wait for the same answer.
-                exists = await asyncio.shield(answer)
+                exists = await asyncio.shield(waiting.answer)
         except TimeoutError:
             raise too_late() from None
         if not exists:
@@ -51,9 +59,12 @@ class ExistingPayments:
         """Sends a call for those who wait, unless as many as may be are under way."""
         if not self._waiting or len(self._calls) >= CALLS:
             return
-        asked = {id: self._waiting.pop(id) for id in list(islice(self._waiting, PAYMENTS_OF_CALL))}
-        # In the context of the newest of them: it names the request in logs.
-        call = asyncio.get_running_loop().create_task(self._answer(asked), context=copy_context())
+        waiting = {id: self._waiting.pop(id) for id in list(islice(self._waiting, PAYMENTS_OF_CALL))}
+        asked = {id: each.answer for id, each in waiting.items()}
+        # In the context of the newest of them, which names the request in logs: one that `_ended` begins would
+        # otherwise run in that of a request of the call before.
+        newest = next(reversed(waiting.values()))
+        call = asyncio.get_running_loop().create_task(self._answer(asked), context=newest.context)
         self._calls.add(call)
         call.add_done_callback(self._ended)
 

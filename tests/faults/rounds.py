@@ -28,7 +28,6 @@ SHOPS: Final = 2
 SHOPPERS: Final = 4
 # A killed deliverer's claims are free after 34 s; the retries that follow take a few more.
 SETTLE_SECONDS: Final = 120
-PURCHASES_AFTER: Final = 6
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextvars import ContextVar
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
@@ -11,6 +12,7 @@ import pytest
 import requests
 from grpc import aio
 
+from fiatgate.invoices.v1 import invoices_pb2 as pb
 from fiatgate.invoices.v1.invoices_pb2_grpc import CheckoutServiceStub
 from gateway.pay.existing import CALLS, PAYMENTS_OF_CALL, ExistingPayments
 from kit.base.ids import new_id
@@ -58,6 +60,37 @@ def test_payments_that_are_asked_for_at_a_time_share_calls_and_each_gets_its_own
             assert counted.calls == CALLS + 2, "the first ones ask alone, the others wait for them together"
             await existing.require(here[0])
             assert counted.calls == CALLS + 3, "nothing is cached here"
+
+    asyncio.run(story())
+
+
+def test_a_call_runs_in_the_context_of_a_request_that_waits_for_it(shop: Shop, stack: Stack) -> None:
+    """Also one that begins when a call before it ends: its log lines have the id of one of its own requests."""
+    asking: ContextVar[str] = ContextVar("asking")
+    named: list[tuple[str, list[str]]] = []
+
+    class Noting(Counted):
+        def unary_unary(self, method: str, *args: Any, **options: Any) -> Any:
+            call = super().unary_unary(method, *args, **options)
+
+            def noting(request: pb.FindMissingInvoicesRequest, **given: Any) -> Any:
+                named.append((asking.get(), list(request.invoice_ids)))
+                return call(request, **given)
+
+            return noting
+
+    async def story() -> None:
+        async with aio_channel(stack.addresses["invoices"], name="invoices") as opened:
+            existing = ExistingPayments(CheckoutServiceStub(cast("aio.Channel", Noting(opened))))
+
+            async def ask(invoice_id: str) -> None:
+                asking.set(invoice_id)
+                await existing.require(invoice_id)
+
+            asked = [str(new_id()) for _ in range(CALLS + 3)]
+            await asyncio.gather(*map(ask, asked), return_exceptions=True)
+        assert [len(ids) for _, ids in named] == [1] * CALLS + [3]
+        assert [by for by, _ in named] == [ids[-1] for _, ids in named]
 
     asyncio.run(story())
 
