@@ -17,6 +17,8 @@ from console.page import Page, leave_for, own_path
 from console.ui.filters import SINCE, UNTIL, Choice, Merchant, Tabs, Text
 from console.ui.values import iso, word
 from console.webhooks.explained import explained
+from fiatgate.invoices.v1 import invoices_pb2
+from fiatgate.merchants.v1 import merchants_pb2
 from fiatgate.webhooks.v1 import webhooks_pb2 as pb
 from kit.base.clock import SystemClock
 from kit.rpc.errors import Refused, is_away, not_found
@@ -220,7 +222,43 @@ class EventPage(Page):
         is_own = bool(req.exchange.signed_in.merchant_id)
         attempts = [(each, explained(each, for_members=is_own)) for each in reversed(event.attempts)]
         payload = event.request_payload.decode(errors="replace")
-        self.show(req, resp, "webhooks-event", event=event, names=names, attempts=attempts, payload=payload)
+        made_by, signing_key = await self._signing_key(req, event)
+        self.show(
+            req,
+            resp,
+            "webhooks-event",
+            event=event,
+            names=names,
+            attempts=attempts,
+            payload=payload,
+            made_by=made_by,
+            signing_key=signing_key,
+        )
+
+    async def _signing_key(
+        self, req: Request, event: pb.WebhookEvent
+    ) -> tuple[str, merchants_pb2.ApiKey | None]:
+        """Returns the id of the key that made the invoice, empty for a person, and the key whose secret signs the next
+        attempt: this one while it is active, else the newest active one (docs/api.md#signature). Only for members who
+        see the keys.
+        """
+        own = req.exchange.signed_in.merchant_id
+        if not (own and self.may(req, "developer")):
+            return "", None
+        of_invoice = invoices_pb2.GetInvoiceStoryRequest(invoice_id=event.invoice_id)
+        of_merchant = merchants_pb2.ListApiKeysRequest(merchant_id=own)
+        try:
+            story, keys = await asyncio.gather(
+                or_none(self.deps.deals.GetInvoiceStory(of_invoice)),
+                or_none(self.deps.merchants.ListApiKeys(of_merchant)),
+            )
+        except Refused:  # an invoice that a restore has lost: the webhook is shown all the same
+            return "", None
+        if story is None or keys is None:
+            return "", None
+        made_by = story.invoice.key_id
+        active = {key.key_id: key for key in keys.keys if key.active}
+        return made_by, active.get(made_by) or active.get(max(active, default=""))
 
     async def _event(self, event_id: str) -> pb.WebhookEvent:
         number = number_of(event_id)

@@ -597,6 +597,12 @@ def test_a_key_is_replaced_while_both_work_and_says_when_it_was_used(
         assert (refused.status_code, "There is no such key." in refused.text) == (422, True)
     answer = developer.post(f"/keys/{newest}/rotate", {"name": "rotated", "newest_key_id": newest})
     assert "The old key works on." in answer.text
+    assert "Let your server accept both" in answer.text
+    number = event_of(developer, market.paid["invoice_id"])
+    assert re.search(
+        r"Signing key</dt>.*?test.*?It made the invoice", developer.get(f"/webhooks/{number}").text
+    )
+    assert "Signing key" not in market.members["finance"].get(f"/webhooks/{number}").text
     fresh, _ = re.findall(r'readonly value="([^"]+)"', answer.text)
     for key in (old, fresh):
         assert requests.get(address, headers={"X-Api-Key": key}, timeout=HTTP_SECONDS).status_code == 200

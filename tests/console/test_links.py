@@ -99,6 +99,9 @@ def test_a_link_is_made_once_paid_as_any_invoice_and_has_its_author(
     assert "qr.svg" not in ended
 
     owner = house.person("owner", merchant=stall.shop.merchant_id)
+    (event,) = re.findall(r'href="/webhooks/([0-9]+)"', owner.get(f"/webhooks?state=all&invoice={id}").text)
+    webhook = " ".join(unescape(re.sub("<[^>]+>", "", owner.get(f"/webhooks/{event}").text)).split())
+    assert "Signing keynewest It is the newest active key" in webhook
     shown = unescape(re.sub("<[^>]+>", "", owner.get(f"/invoices/{id}").text))
     assert f"Invoice created by {finance.email}, by hand" in " ".join(shown.split())
     acts = unescape(re.sub("<[^>]+>", "", owner.get("/audit").text))

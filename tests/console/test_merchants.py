@@ -160,6 +160,8 @@ def test_two_operators_who_change_one_merchant_do_not_undo_each_other(
 ) -> None:
     path = f"/merchants/{shop}/settings"
     first = second = admin.get(f"/merchants/{shop}").text
+    for url in ("callback_url", "success_url", "fail_url"):
+        assert f"Without one each request has to carry {url}" in first
     done = admin.post(path, fields_of(first, f"{path}#shown") | {"colour": "#112233"})
     assert "The settings are saved." in done.text
     admin.post(path, fields_of(second, f"{path}#shown") | {"frame_origins": "https://shop.example"})

@@ -79,6 +79,8 @@ def test_owner_and_developer_change_and_the_others_read(business: Business, hous
         page = person.get("/settings").text
         changes = role in ("owner", "developer")
         assert ('name="callback_url"' in page) == changes, role
+        for url in ("callback_url", "success_url", "fail_url"):
+            assert (f"Without one each request has to carry {url}" in page) == changes, role
         assert "Set by the operator" in page
         assert person.get("/settings/logo").status_code == (200 if changes else 403)
         field = f"https://{role}.example/hooks"
