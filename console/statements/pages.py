@@ -24,13 +24,12 @@ _CLOCK: Final = SystemClock()
 REPORT_SECONDS: Final = 2.0
 LONGEST_MONTH: Final = timedelta(days=31)
 FIRST_YEAR: Final = 2000
-LAST_YEAR: Final = 9998
-"""The years of months: each has a month before it and one after it."""
+"""Of the oldest month: each month has one before it."""
 
 
 @dataclass(frozen=True)
 class Month(Filter):
-    """A month in UTC, as 2026-11; by default the present one."""
+    """A month in UTC that has begun, as 2026-11; by default the present one."""
 
     kind = "text"
 
@@ -48,8 +47,10 @@ class Month(Filter):
             start = datetime.strptime(text, "%Y-%m").replace(tzinfo=UTC)
         except ValueError:
             raise self.refusal("a month is written as 2026-11") from None
-        if not FIRST_YEAR <= start.year <= LAST_YEAR:
-            raise self.refusal(f"a month is one of the years {FIRST_YEAR} to {LAST_YEAR}")
+        if start.year < FIRST_YEAR:
+            raise self.refusal(f"a month is one of the year {FIRST_YEAR} or later")
+        if start > _CLOCK.now():
+            raise self.refusal(f"the month {text} has not begun")
         return start, (start + LONGEST_MONTH).replace(day=1)
 
     def shown(self, text: str, words: Mapping[str, str]) -> str:

@@ -177,6 +177,27 @@ def _withdrawn(desk: Desk, shop: Shop, amount: str) -> str:
     return withdraw_uuid
 
 
+def opening_of(page: str, account: str) -> Decimal:
+    """The balance of the account before the month, as the page has it."""
+    return _sum(page, "Before", account)
+
+
+def closing_of(page: str, account: str) -> Decimal:
+    return _sum(page, "After", account)
+
+
+def _sum(page: str, row: str, account: str) -> Decimal:
+    (amount,) = re.findall(rf'<th scope="row">{row}<.*?data-label="{account}".*?money">([0-9.]+)', page)
+    return Decimal(amount)
+
+
+def changes(page: str, account: str) -> list[Decimal]:
+    """What each transfer of the list did to the account, for those that moved it."""
+    transfers = page.partition("<h2>Transfers</h2>")[2]
+    found = re.findall(rf'data-label="{account}" class="num">([+−])<span class="money">([0-9.]+)', transfers)
+    return [Decimal(amount) * (1 if sign == "+" else -1) for sign, amount in found]
+
+
 @contextmanager
 def altered(books: Books) -> Iterator[None]:
     """One transfer of the past has a cent more."""
@@ -239,15 +260,22 @@ def test_a_statement_on_paper_adds_up_and_leads_to_each_invoice(
     for each in lines:
         assert reader.get(f"/invoices/{each['invoice_id']}").status_code == 200
 
-    def total(row: str) -> Decimal:
-        (amount,) = re.findall(rf'<th scope="row">{row}.*?data-label="Available".*?money">([0-9.]+)', page)
-        return Decimal(amount)
-
-    assert total("Before") + sum(Decimal(each["amount"]) for each in lines) == total("After")
+    credited = sum(Decimal(each["amount"]) for each in lines)
+    assert opening_of(page, "Available") + credited == closing_of(page, "Available")
     present = reader.get("/balance/print").text
     assert "the month goes on" in present
     assert all(each in present for each in ("reserve", "release", "pay", "fee"))
     assert reader.get("/balance/print?month=2026-13").status_code == 400
+    for account in ("Available", "Reserved"):
+        for address in ("/balance", "/balance/print"):
+            page = reader.get(address).text
+            assert sum(changes(page, account)) == closing_of(page, account) - opening_of(page, account)
+            assert {each < 0 for each in changes(page, account)} == {True, False}, f"{address} {account}"
+    coming = f"{months()[-1][1]:%Y-%m}"
+    for address, status in (("/balance", 422), ("/balance/print", 400), ("/balance.csv", 400)):
+        refused = reader.get(address, params={"month": coming})
+        assert refused.status_code == status, address
+    assert f"The month {coming} has not begun." in reader.get("/balance", params={"month": coming}).text
     developer = house.person("developer", merchant=merchant)
     assert developer.get("/balance/print").status_code == 403
     browser = with_cookies(open_page(), reader)
