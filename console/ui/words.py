@@ -50,6 +50,7 @@ NOTICES: Final[Mapping[str, str]] = {
     "withdrawal-was-canceled": "This form made this withdrawal before. It is canceled, so nothing is held, and nothing "
     "more was requested.",
     "address-added": "The address is added. It can be used when its waiting time is over.",
+    "address-added-usable": "The address is added. It can be used from now on.",
     "address-removed": "The address is removed: no withdrawal can be requested to it.",
     "withdrawal-method-set": "The withdrawal method is set. Withdrawals that exist keep their fee.",
     # webhooks
@@ -126,7 +127,7 @@ PROBLEMS: Final[Mapping[str, str]] = {
     "WITHDRAWAL_ADDRESS_INVALID": "USDT can't be sent to this address on the method's network.",
     "WITHDRAWAL_AMOUNT_INVALID": "The amount is below the least or above the largest of the method.",
     "WITHDRAWAL_ADDRESS_NOT_FOUND": "This address is not in the book any more.",
-    "WITHDRAWAL_ADDRESS_EXISTS": "This address is in the book already.",
+    "WITHDRAWAL_ADDRESS_EXISTS": "This address is in the book already. To add it anew, remove it first.",
     "WITHDRAWAL_ADDRESS_WAITS": "The waiting time of this address is not over yet.",
     "API_KEYS_LIMITED": "There are as many active keys as a merchant may have. Deactivate one first.",
     "WITHDRAWAL_ADDRESSES_LIMITED": "There are too many addresses in the book, or too many were added today.",

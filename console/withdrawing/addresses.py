@@ -67,13 +67,13 @@ class AddressesPage(FilePage):
         if typed["memo"]:
             request.address_memo = typed["memo"]
         try:
-            await self.deps.withdrawals.AddAddress(request)
+            made = (await self.deps.withdrawals.AddAddress(request)).address
         except Refused as refused:
             if refused.reason not in MENDABLE:
                 raise
             await self._show(req, resp, typed, refused=refused)
         else:
-            leave_for(resp, "/addresses", notice="address-added")
+            leave_for(resp, "/addresses", notice=notice_of_added(made))
 
     async def on_post_remove(self, req: Request, resp: falcon.asgi.Response, address_id: str) -> None:
         form = await self.form(req)
@@ -111,3 +111,8 @@ class AddressesPage(FilePage):
             csv=self.file(req),
             **({"errors": errors_of(refused)} if refused else {}),
         )
+
+
+def notice_of_added(address: pb.WithdrawalAddress) -> str:
+    """Returns the notice about an address that was just added."""
+    return "address-added" if address.waits else "address-added-usable"

@@ -39,7 +39,8 @@ def address_not_found() -> Refused:
 
 
 def address_exists() -> Refused:
-    return already_exists("WITHDRAWAL_ADDRESS_EXISTS", "The address is in the book already")
+    message = "The address is in the book already. To add it anew, remove it first"
+    return already_exists("WITHDRAWAL_ADDRESS_EXISTS", message)
 
 
 def address_waits(usable_at: datetime) -> Refused:

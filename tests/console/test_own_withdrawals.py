@@ -14,6 +14,8 @@ import grpc
 import pytest
 
 from console.surfaces import DASHBOARD
+from console.ui.words import NOTICES
+from console.withdrawing.addresses import notice_of_added
 from fiatgate.withdrawals.v1 import withdrawals_pb2 as pb
 from kit.base.ids import new_id
 from tests.console.conftest import Open, Staff, with_cookies
@@ -159,16 +161,18 @@ def test_a_new_address_waits_is_announced_and_removed_from_the_start_page(
         found = text_of(person.get("/find", params={"q": TRON_ADDRESS}))
         assert ("exchange <1>" in found) == reads, "the search reads the book for its readers"
     twice = finance.post("/addresses", form | {"address": TRON_ADDRESS})
-    assert (twice.status_code, "The address is in the book already." in text_of(twice)) == (422, True)
+    assert (twice.status_code, "in the book already. To add it anew, remove it first." in text_of(twice)) == (
+        422,
+        True,
+    )
     home = text_of(owner.get("/"))
     assert f"New address for withdrawals: {finance.email} added exchange <1>" in home
     assert f"/addresses/{id}/remove" in owner.get("/").text
     assert f"/addresses/{id}/remove" not in treasury.members["viewer"].get("/").text
     assert "New address" not in treasury.members["developer"].get("/").text
     waiting = text_of(finance.get("/withdrawals/new"))
-    assert (
-        "exchange <1> can be used from" in waiting and "There is no address that can be used now." in waiting
-    )
+    assert "exchange <1> can be used from" in waiting
+    assert "Until then you have no address that can be used." in waiting and "Add one" not in waiting
     browser = with_cookies(open_page(), owner)
     for name, address in (
         ("addresses", "/addresses"),
@@ -181,6 +185,13 @@ def test_a_new_address_waits_is_announced_and_removed_from_the_start_page(
     assert removed.url.startswith(f"{owner.url}/?")
     assert "The address is removed" in text_of(removed) and "New address" not in text_of(removed)
     assert "This address is not in the book any more." in text_of(owner.post(f"/addresses/{id}/remove"))
+    assert "Add one" in text_of(finance.get("/withdrawals/new"))
+
+
+def test_the_notice_of_a_new_address_says_whether_it_waits() -> None:
+    waits, usable = (NOTICES[notice_of_added(pb.WithdrawalAddress(waits=each))] for each in (True, False))
+    assert "when its waiting time is over" in waits
+    assert usable == "The address is added. It can be used from now on."
 
 
 def test_a_withdrawal_is_requested_with_a_fresh_proof_seen_before_and_made_once(
