@@ -150,21 +150,20 @@ class Page:
         names = await self.names(*(each.merchant_id for each in invitation.memberships))
         self.show(req, resp, "invited", link=link, invitation=invitation, names=names, back=back)
 
-    async def ban_of(self, merchant_id: str) -> str:
-        """Returns "owner_blocked" or "banned", "unknown" while merchants does not answer; empty for a merchant that may
-        start something.
-        """
+    async def merchant_of(self, merchant_id: str) -> merchants_pb2.Merchant | None:
+        """Returns the merchant, an empty one if merchants does not know it; None while merchants does not answer."""
         request = merchants_pb2.GetMerchantRequest(merchant_id=merchant_id)
         try:
             found = await or_none(self.deps.merchants.GetMerchant(request))
         except Refused as refused:
             if refused.reason != "MERCHANT_NOT_FOUND":  # accounts takes any merchant in an invitation
                 raise
-            return ""
-        if found is None:
-            return "unknown"
-        is_banned = found.merchant.status == merchants_pb2.MERCHANT_STATUS_BANNED
-        return "owner_blocked" if found.merchant.owner_blocked else "banned" if is_banned else ""
+            return merchants_pb2.Merchant()
+        return None if found is None else found.merchant
+
+    async def ban_of(self, merchant_id: str) -> str:
+        """Returns the ban of the merchant, as `ban_in`."""
+        return ban_in(await self.merchant_of(merchant_id))
 
     async def merchant_named(self, text: str, *, field: str = "merchant") -> str:
         """Returns the id of the merchant that a person names by its id, the beginning of it, or its name. Raises
@@ -230,6 +229,16 @@ class Page:
         if acts_for and shown_for != {acts_for}:
             raise OtherMerchant(next(iter(shown_for - {acts_for}), ""))
         return form
+
+
+def ban_in(merchant: merchants_pb2.Merchant | None) -> str:
+    """Returns "owner_blocked" or "banned", "unknown" while merchants does not answer; empty for a merchant that may
+    start something.
+    """
+    if merchant is None:
+        return "unknown"
+    is_banned = merchant.status == merchants_pb2.MERCHANT_STATUS_BANNED
+    return "owner_blocked" if merchant.owner_blocked else "banned" if is_banned else ""
 
 
 def follows_own_page(req: Request) -> bool:

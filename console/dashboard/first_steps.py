@@ -39,56 +39,41 @@ class Step:
 
 
 async def first_steps(
-    page: Page, req: Request, month: invoices_pb2.GetReportResponse | None, public_url: str
+    page: Page,
+    req: Request,
+    month: invoices_pb2.GetReportResponse | None,
+    *,
+    merchant: merchants_pb2.Merchant | None,
+    keys: merchants_pb2.ListApiKeysResponse | None,
+    public_url: str,
 ) -> Sequence[Step]:
-    """Returns the steps for the person's roles; none when all are done, or a service does not answer."""
+    """Returns the steps for the person's roles; none when all are done, or a service does not answer.
+
+    merchant  None while merchants is away; empty: it does not know the merchant that stood in an invitation
+    keys      None while merchants is away, and for a person who does not read them
+    """
     if month is None or month.all.confirmed >= ENOUGH_PAID or not page.may(req, "developer", "finance"):
         return ()
-    merchant_id = req.exchange.signed_in.merchant_id
     makes_keys = page.may(req, "developer")
-    success = webhooks_pb2.EVENT_STATUS_SUCCESS
-    try:
-        found, invoices, delivered, keys = await asyncio.gather(
-            or_none(
-                page.deps.merchants.GetMerchant(merchants_pb2.GetMerchantRequest(merchant_id=merchant_id))
-            ),
-            or_none(
-                page.deps.deals.ListAllInvoices(
-                    invoices_pb2.ListAllInvoicesRequest(merchant_id=merchant_id, limit=1)
-                )
-            ),
-            or_none(
-                page.deps.webhooks.ListEvents(
-                    webhooks_pb2.ListEventsRequest(merchant_id=merchant_id, status=success, limit=1)
-                )
-            ),
-            _keys(page, merchant_id) if makes_keys else _no_keys(),
-        )
-    except Refused as refused:
-        if refused.reason != "MERCHANT_NOT_FOUND":
-            raise
-        return ()  # accounts takes any merchant in an invitation
-    if found is None or invoices is None or delivered is None or keys is None:
+    if merchant is None or not merchant.merchant_id or (makes_keys and keys is None):
         return ()
-    merchant = found.merchant
+    merchant_id, success = merchant.merchant_id, webhooks_pb2.EVENT_STATUS_SUCCESS
+    newest = invoices_pb2.ListAllInvoicesRequest(merchant_id=merchant_id, limit=1)
+    answered = webhooks_pb2.ListEventsRequest(merchant_id=merchant_id, status=success, limit=1)
+    invoices, delivered = await asyncio.gather(
+        or_none(page.deps.deals.ListAllInvoices(newest)), or_none(page.deps.webhooks.ListEvents(answered))
+    )
+    if invoices is None or delivered is None:
+        return ()
     shows_line = makes_keys and not invoices.invoices and not _of_operator(merchant)
     currency = await _currency(page, merchant) if shows_line else ""
     activation, address = _activation(merchant), _address(merchant, sets_addresses=makes_keys)
     invoice = _invoice(merchant, bool(invoices.invoices), public_url, currency)
     steps = [activation, address, invoice]
-    if makes_keys:
+    if keys is not None:
         key = _key(merchant, any(each.active for each in keys.keys), public_url)
         steps = [activation, key, address, invoice, _webhook(merchant, bool(delivered.events), public_url)]
     return () if all(each.done for each in steps) else steps
-
-
-async def _keys(page: Page, merchant_id: str) -> merchants_pb2.ListApiKeysResponse | None:
-    request = merchants_pb2.ListApiKeysRequest(merchant_id=merchant_id)
-    return await or_none(page.deps.merchants.ListApiKeys(request))
-
-
-async def _no_keys() -> merchants_pb2.ListApiKeysResponse:
-    return merchants_pb2.ListApiKeysResponse()
 
 
 async def _currency(page: Page, merchant: merchants_pb2.Merchant) -> str:

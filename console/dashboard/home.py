@@ -8,14 +8,14 @@ import falcon.asgi
 from console.dashboard.first_steps import first_steps
 from console.dashboard.numbers import numbers_of
 from console.exchange import Request
-from console.page import Page, leave_for
+from console.page import Page, ban_in, leave_for
 from console.ui.words import PROBLEMS
 from console.wiring import Deps
 from fiatgate.accounts.v1 import accounts_pb2 as pb
 from kit.rpc.errors import Refused
 
 BANS: Final = {"banned": PROBLEMS["MERCHANT_BLOCKED"], "owner_blocked": PROBLEMS["OWNER_BLOCKED"]}
-"""The sentence about a ban, by the word of `Page.ban_of`."""
+"""The sentence about a ban, by the word of `ban_in`."""
 
 
 class HomePage(Page):
@@ -29,12 +29,14 @@ class HomePage(Page):
 
     async def on_get(self, req: Request, resp: falcon.asgi.Response) -> None:
         own = req.exchange.signed_in.merchant_id
-        names, ban, numbers = await asyncio.gather(self.names(own), self.ban_of(own), numbers_of(self, req))
-        steps = await first_steps(self, req, numbers["month"], self._public_url)
-        guide = f"{self._public_url}/docs/guide"
-        self.show(
-            req, resp, "dashboard-home", names=names, ban=BANS.get(ban), steps=steps, guide=guide, **numbers
+        names, merchant, numbers = await asyncio.gather(
+            self.names(own), self.merchant_of(own), numbers_of(self, req)
         )
+        steps = await first_steps(
+            self, req, numbers["month"], merchant=merchant, keys=numbers["keys"], public_url=self._public_url
+        )
+        ban, guide = BANS.get(ban_in(merchant)), f"{self._public_url}/docs/guide"
+        self.show(req, resp, "dashboard-home", names=names, ban=ban, steps=steps, guide=guide, **numbers)
 
     on_head = on_get
 

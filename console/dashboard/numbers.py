@@ -83,6 +83,7 @@ async def numbers_of(page: Page, req: Request) -> Mapping[str, Any]:
         "charts": charts_of(days, today) if days else [],
         "dead": _number(dead),
         "failing": _number(failing),
+        "keys": keys,
         "idle_keys": _idle(keys.keys) if keys else [],
         "away": away_of(asked),
     }

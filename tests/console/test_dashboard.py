@@ -8,6 +8,7 @@ import io
 import json
 import re
 import shlex
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
@@ -415,6 +416,19 @@ def test_the_start_page_names_the_services_that_are_away(market: Market) -> None
         assert "not answer" not in developer.get("/").text, "the balance is not for this role"
 
 
+def calls_of(house: House, service: str) -> Counter[str]:
+    """The calls that the service has answered, by method."""
+    (address,) = house.stack.home.running_stack()["metrics"][service]
+    lines = requests.get(f"http://{address}/metrics", timeout=HTTP_SECONDS).text
+    found = re.findall(
+        r'^fiatgate_rpc_calls_total\{[^}]*method="[^"]*?(\w+)"[^}]*\} (\S+)$', lines, re.MULTILINE
+    )
+    calls: Counter[str] = Counter()
+    for method, count in found:
+        calls[method] += int(float(count))
+    return calls
+
+
 def test_a_new_merchants_first_steps_tick_themselves_and_go_away(
     market: Market, house: House, open_page: Open
 ) -> None:
@@ -448,7 +462,10 @@ def test_a_new_merchants_first_steps_tick_themselves_and_go_away(
     )
     assert list(steps(finance)) == [todo[0], todo[2], todo[3]], "what this role may do"
     assert steps(viewer) == {}
+    before = calls_of(house, "merchants")
     page = unescape(owner.get("/").text)
+    asked = calls_of(house, "merchants") - before
+    assert [asked[each] for each in ("GetMerchant", "ListApiKeys", "NameMerchants")] == [1, 1, 1]
     assert "You are not active yet" in page
     assert "Ask the operator for the activation and a category with its commission." in page
     assert '-H "X-Api-Key: $KEY"' not in page.partition(todo[-1])[0], "no line that would be refused"

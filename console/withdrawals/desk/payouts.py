@@ -16,7 +16,7 @@ EARLIER_MOST: Final = 100
 @dataclass(frozen=True)
 class Payout:
     """earlier  withdrawals of any merchant that were sent to the same address, newest first, at most EARLIER_MOST
-    ban      of the merchant, as `Page.ban_of`
+    ban      of the merchant, as `ban_in`
     entry    of the merchant's address book
     """
 
