@@ -9,21 +9,19 @@ import falcon.asgi
 from console.exchange import Request
 from console.page import Page
 from console.ui.pages import only_for
+from console.ui.values import number_of
 from fiatgate.merchants.v1 import merchants_pb2
 from fiatgate.webhooks.v1 import webhooks_pb2 as pb
 from kit.rpc.errors import Refused, not_found
 from kit.rpc.limits import OUTWARD_CALL_SECONDS
 from kit.web.exchange import allow
 
-ID_MOST_DIGITS: Final = 18
 REFUSALS: Final = {
     "WEBHOOK_NOT_FOUND": "There is no default address to send to. Set one, or open a webhook and test its address.",
     "API_KEY_NOT_FOUND": "There is no active API key, whose secret would sign it. Make a key first.",
     "WEBHOOK_RESEND_COOLDOWN": "A test was sent a moment ago. The next one can be sent in {seconds} s.",
     "RATE_LIMITED": "Two requests to your server are under way. Wait for their end.",
 }
-COOLDOWN_SECONDS: Final = 10
-"""Between two tests of a merchant, from the start of the first; the webhooks service holds it."""
 SENDERS: Final = frozenset({"owner", "developer"})
 
 
@@ -40,9 +38,8 @@ class SendTestPage(Page):
 
     async def on_post(self, req: Request, resp: falcon.asgi.Response) -> None:
         event = (await self.form(req)).text("event")
-        request = pb.SendTestRequest(
-            merchant_id=req.exchange.signed_in.merchant_id, event_id=_number_of(event)
-        )
+        own = req.exchange.signed_in.merchant_id
+        request = pb.SendTestRequest(merchant_id=own, event_id=_number_of(event))
         allow(OUTWARD_CALL_SECONDS)
         try:
             tested = await self.deps.webhooks.SendTest(request, timeout=OUTWARD_CALL_SECONDS)
@@ -53,8 +50,7 @@ class SendTestPage(Page):
             problem = REFUSALS[refused.reason].format(seconds=wait)
             await self._show(req, resp, event, status=422, problem=problem, wait_seconds=wait)
         else:
-            wait = max(0, COOLDOWN_SECONDS - tested.duration_ms // 1000)
-            body = tested.request_body.decode()
+            body, wait = tested.request_body.decode(), tested.cooldown_seconds
             await self._show(req, resp, event, tested=tested, body=body, wait_seconds=wait)
 
     async def _show(self, req: Request, resp: falcon.asgi.Response, event: str, **values: Any) -> None:
@@ -65,16 +61,15 @@ class SendTestPage(Page):
     async def _url_of(self, req: Request, event: str) -> str:
         """Returns the address of an event of the merchant, or the merchant's default one; empty: it has none."""
         if event:
-            found = await self.deps.webhooks.GetEvent(pb.GetEventRequest(event_id=_number_of(event)))
-            return found.event.callback_url
+            wanted = pb.GetEventRequest(event_id=_number_of(event))
+            return (await self.deps.webhooks.GetEvent(wanted)).event.callback_url
         request = merchants_pb2.GetMerchantRequest(merchant_id=req.exchange.signed_in.merchant_id)
         return (await self.deps.merchants.GetMerchant(request)).merchant.callback_url
 
 
 def _number_of(text: str) -> int:
     """Returns the number of an event, 0 for none. Raises NOT_FOUND for a text that is no number."""
-    if not text:
-        return 0
-    if not (text.isascii() and text.isdigit() and len(text) <= ID_MOST_DIGITS and int(text)):
+    number = number_of(text)
+    if text and not number:
         raise not_found("NOT_FOUND", "There is no such webhook")
-    return int(text)
+    return number

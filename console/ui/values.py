@@ -14,6 +14,7 @@ from kit.base.clock import SystemClock
 from kit.base.ids import parse_id
 from kit.base.money import parse_fraction
 
+_ID_MAX_DIGITS: Final = 18
 SHORT_ID_CHARACTERS: Final = 13
 """As the command line shows ids: enough for a search, which names the things when two begin alike."""
 _CLOCK: Final = SystemClock()
@@ -53,6 +54,11 @@ def age_text(passed: timedelta) -> str:
         hours, minutes = seconds // 3600, seconds % 3600 // 60
         return f"{hours} h {minutes} min" if minutes and hours < 10 else f"{hours} h"
     return f"{seconds // 86_400} d"
+
+
+def number_of(text: str) -> int:
+    """Returns the number that a thing has as its id; 0 for a text that is none."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= _ID_MAX_DIGITS else 0
 
 
 def short(id: str) -> str:

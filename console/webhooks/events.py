@@ -15,7 +15,7 @@ from console.exchange import Request
 from console.list_page import Asked, Found, ListPage
 from console.page import Page, leave_for, own_path
 from console.ui.filters import SINCE, UNTIL, Choice, Merchant, Tabs, Text
-from console.ui.values import iso, word
+from console.ui.values import iso, number_of, word
 from console.webhooks.explained import explained
 from fiatgate.invoices.v1 import invoices_pb2
 from fiatgate.merchants.v1 import merchants_pb2
@@ -31,7 +31,6 @@ SENT_AT_ONCE: Final = 2
 """As many as the webhooks service sends at the same time for one merchant."""
 ATTENTION: Final = timedelta(days=7)
 """Older webhooks choose no tab: the list of their state has them."""
-_ID_MAX_DIGITS: Final = 18
 _CLOCK: Final = SystemClock()
 
 STATES: Final = {
@@ -265,11 +264,6 @@ class EventPage(Page):
         if not number:
             raise not_found("NOT_FOUND", "There is no such webhook")
         return (await self.deps.webhooks.GetEvent(pb.GetEventRequest(event_id=number))).event
-
-
-def number_of(text: str) -> int:
-    """Returns the number of an event; 0 for a text that is none."""
-    return int(text) if text.isascii() and text.isdigit() and len(text) <= _ID_MAX_DIGITS else 0
 
 
 def result_of(answer: pb.ResendLatestResponse) -> str:

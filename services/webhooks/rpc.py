@@ -203,6 +203,7 @@ class WebhooksServicer(webhooks_pb2_grpc.WebhooksServiceServicer):
             response_body=None if answer is None else answer.body,
             error_message=tested.error,
             duration_ms=tested.duration_ms,
+            cooldown_seconds=tested.cooldown_seconds,
         )
 
     def CheckInvoices(

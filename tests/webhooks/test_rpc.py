@@ -128,7 +128,7 @@ def test_an_attempt_without_request_says_why_and_shows_none(make_house: Callable
         assert resent(unsealed)[0] == pb.NOT_SENT_HELD_BACK
         event_id = house.event(sealed).id
         tested = stub.SendTest(pb.SendTestRequest(merchant_id=str(house.merchant_id), event_id=event_id))
-        assert (tested.ok, dict(tested.request_headers)) == (False, {})
+        assert (tested.ok, dict(tested.request_headers), tested.cooldown_seconds) == (False, {}, 10)
         assert tested.error_message == "not sent: the URL's address is not public"
         house.merchants.deactivate(house.key_id)
         assert resent(unsigned)[0] == pb.NOT_SENT_NO_KEY

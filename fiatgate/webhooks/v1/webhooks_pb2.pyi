@@ -541,6 +541,7 @@ class SendTestResponse(_message.Message):
     RESPONSE_BODY_FIELD_NUMBER: _builtins.int
     ERROR_MESSAGE_FIELD_NUMBER: _builtins.int
     DURATION_MS_FIELD_NUMBER: _builtins.int
+    COOLDOWN_SECONDS_FIELD_NUMBER: _builtins.int
     ok: _builtins.bool
     """Whether the receiver answered 2xx in time."""
     url: _builtins.str
@@ -550,6 +551,8 @@ class SendTestResponse(_message.Message):
     response_body: _builtins.str
     error_message: _builtins.str
     duration_ms: _builtins.int
+    cooldown_seconds: _builtins.int
+    """The time until the merchant's next test can be sent, seconds."""
     @_builtins.property
     def request_headers(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
         """Without X-Signature. Empty when no request was made."""
@@ -568,10 +571,11 @@ class SendTestResponse(_message.Message):
         response_body: _builtins.str | None = ...,
         error_message: _builtins.str | None = ...,
         duration_ms: _builtins.int = ...,
+        cooldown_seconds: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_error_message", b"_error_message", "_http_status", b"_http_status", "_response_body", b"_response_body", "error_message", b"error_message", "http_status", b"http_status", "response_body", b"response_body"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_error_message", b"_error_message", "_http_status", b"_http_status", "_response_body", b"_response_body", "duration_ms", b"duration_ms", "error_message", b"error_message", "http_status", b"http_status", "ok", b"ok", "request_body", b"request_body", "request_headers", b"request_headers", "response_body", b"response_body", "response_headers", b"response_headers", "url", b"url"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_error_message", b"_error_message", "_http_status", b"_http_status", "_response_body", b"_response_body", "cooldown_seconds", b"cooldown_seconds", "duration_ms", b"duration_ms", "error_message", b"error_message", "http_status", b"http_status", "ok", b"ok", "request_body", b"request_body", "request_headers", b"request_headers", "response_body", b"response_body", "response_headers", b"response_headers", "url", b"url"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__error_message: _TypeAlias = _typing.Literal["error_message"]  # noqa: Y015
     _WhichOneofArgType__error_message: _TypeAlias = _typing.Literal["_error_message", b"_error_message"]  # noqa: Y015

@@ -5,7 +5,7 @@ but the act of its author.
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Final
 from uuid import UUID
 
@@ -38,7 +38,10 @@ _NO_KEY: Final = UUID(int=0)
 
 @dataclass(frozen=True, kw_only=True)
 class Tested:
-    """A test event and what came of it. Its headers are without the signature; it has none when nothing was sent."""
+    """A test event and what came of it. Its headers are without the signature; it has none when nothing was sent.
+
+    cooldown_seconds  until the merchant's next test can be sent
+    """
 
     url: str
     headers: Mapping[str, str]
@@ -46,6 +49,7 @@ class Tested:
     duration_ms: int
     answer: Answer | None
     error: str | None
+    cooldown_seconds: int
 
     @property
     def ok(self) -> bool:
@@ -67,8 +71,8 @@ def send_test(deps: Deps, *, merchant_id: str, event_id: int) -> Tested:
     if secret is None:
         raise errors.no_key()
     with deps.resend_turns.turn(str(merchant)):
-        _record(deps, merchant, url)
-        return _sent(deps, merchant, url, secret)
+        began_at = _record(deps, merchant, url)
+        return _sent(deps, merchant, url, secret, began_at)
 
 
 def _url_of_event(deps: Deps, merchant: UUID, event_id: int) -> str:
@@ -80,20 +84,28 @@ def _url_of_event(deps: Deps, merchant: UUID, event_id: int) -> str:
     return history.event.callback_url
 
 
-def _record(deps: Deps, merchant: UUID, url: str) -> None:
-    """Writes the act. The last one is the merchant's last test: a further one waits for the cooldown."""
+def _record(deps: Deps, merchant: UUID, url: str) -> datetime:
+    """Writes the act and returns its time. The last one is the merchant's last test: a further one waits for the
+    cooldown.
+    """
     tested = f"merchant:{merchant}"
     with deps.db.transaction() as tx:
         events.lock_tests(tx, merchant)
         now = deps.clock.now()
         last = newest_acts_on(tx.connection(), [tested], limit=1)
-        if last and last[0].at + COOLDOWN > now:
-            raise errors.test_cooldown(math.ceil((last[0].at + COOLDOWN - now).total_seconds()))
+        if last and (left_seconds := _cooldown_seconds(last[0].at, now)):
+            raise errors.test_cooldown(left_seconds)
         # The address itself is not written: merchants keep secrets in theirs.
         acts.record(tx, "webhooks.test", tested, merchant_id=merchant, note=destination_of(url))
+    return now
 
 
-def _sent(deps: Deps, merchant: UUID, url: str, secret: str) -> Tested:
+def _cooldown_seconds(began_at: datetime, now: datetime) -> int:
+    """Returns the whole seconds that are left of the cooldown of a test; 0: it is over."""
+    return max(0, math.ceil((began_at + COOLDOWN - now).total_seconds()))
+
+
+def _sent(deps: Deps, merchant: UUID, url: str, secret: str, began_at: datetime) -> Tested:
     at, event_id = deps.clock.now(), new_id()
     body = payload_of_test(
         invoice_of_test(event_id=event_id, invoice_id=new_id(), merchant_id=merchant, at=at)
@@ -112,4 +124,5 @@ def _sent(deps: Deps, merchant: UUID, url: str, secret: str) -> Tested:
         duration_ms=elapsed_ms if answer is None else answer.duration_ms,
         answer=None if answer is None else kept(answer),
         error=error,
+        cooldown_seconds=_cooldown_seconds(began_at, deps.clock.now()),
     )
