@@ -110,9 +110,9 @@ def test_a_merchant_is_made_configured_banned_and_let_in_again(fiatgate: Fiatgat
     )
     assert (changed["name"], changed["client_share"]) == ("Lamp shop", "0.25")
     assert changed["allowed_currencies"] == ["EUR", "USD"]
-    remarked = run("merchants", "set", id, "--currencies", "EUR,XXX", "--methods", "nope")
+    remarked = run("merchants", "set", id, "--currencies", "EUR,QQX", "--methods", "nope")
     assert remarked.exit_code == 0
-    assert "no currency XXX yet" in remarked.err
+    assert "no currency QQX yet" in remarked.err
     assert "no payment method nope yet" in remarked.err
     assert "currency EUR" not in remarked.err
     emptied = fiatgate("merchants", "set", id, "--callback-url", "", "--currencies", "", "--methods", "")
