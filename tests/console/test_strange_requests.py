@@ -217,7 +217,9 @@ def test_a_list_with_a_strange_month_day_or_place_is_no_error_of_ours(house: Hou
                 faults[f"{address}?{query}"] = status
     assert faults == {}
     if surface == "dashboard":
-        for query, why in zip(PARAMETERS[:3], ("year 2000 or later", "has not begun", "year 2000"), strict=True):
+        for query, why in zip(
+            PARAMETERS[:3], ("year 2000 or later", "has not begun", "year 2000"), strict=True
+        ):
             refused = person.get(f"/balance?{query}")
             assert (refused.status_code, why in refused.text) == (422, True), query
             assert person.get(f"/balance/print?{query}").status_code == 400, query
