@@ -8,7 +8,7 @@ import falcon.asgi
 from console.dashboard.first_steps import first_steps
 from console.dashboard.numbers import numbers_of
 from console.exchange import Request
-from console.page import Page, ban_in, leave_for
+from console.page import NO_NAMES, Page, ban_in, leave_for
 from console.ui.words import PROBLEMS
 from console.wiring import Deps
 from fiatgate.accounts.v1 import accounts_pb2 as pb
@@ -29,9 +29,8 @@ class HomePage(Page):
 
     async def on_get(self, req: Request, resp: falcon.asgi.Response) -> None:
         own = req.exchange.signed_in.merchant_id
-        names, merchant, numbers = await asyncio.gather(
-            self.names(own), self.merchant_of(own), numbers_of(self, req)
-        )
+        merchant, numbers = await asyncio.gather(self.merchant_of(own), numbers_of(self, req))
+        names = {own: merchant.name} if merchant else NO_NAMES
         steps = await first_steps(
             self, req, numbers["month"], merchant=merchant, keys=numbers["keys"], public_url=self._public_url
         )

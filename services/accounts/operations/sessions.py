@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
+from sqlalchemy import Connection
 from sqlalchemy.orm import Session as Tx
 
 from kit.audit import acts
@@ -27,7 +28,8 @@ from services.accounts.domain import (
 )
 from services.accounts.operations import keys
 from services.accounts.operations.fields import SESSION_TOKEN_CHARACTERS
-from services.accounts.store import factors, people, sessions
+from services.accounts.store import people, sessions
+from services.accounts.store import signed_in as stored
 from services.accounts.store.sessions import LiveLimits
 from services.accounts.wiring import Deps
 
@@ -50,10 +52,11 @@ class Authorized:
 
 @dataclass(frozen=True, kw_only=True)
 class SignedIn:
-    """A live session with its person."""
+    """A live session with its person, and the person's factors on its surface."""
 
     session: Session
     person: Person
+    factors: Factors
 
     @property
     def actor(self) -> Actor:
@@ -68,12 +71,12 @@ def authorize(deps: Deps, *, session_token: str, surface: Surface, unattended: b
     now = deps.clock.now()
     limits = deps.settings.limits_of(surface)
     key = keys.signing_key(deps)
-    with deps.db.transaction() as tx:
-        signed_in = signed_in_by(deps, tx, session_token, surface)
-        session = signed_in.session
-        own = factors.factors(tx, signed_in.person.id, rp_id=deps.relying_parties[surface].rp_id)
-        # A clock that was ahead may have written it.
-        if not unattended and abs(now - session.last_seen_at) >= SEEN_EVERY:
+    with deps.db.autocommit() as connection:
+        signed_in = signed_in_by(deps, connection, session_token, surface)
+    session = signed_in.session
+    # A clock that was ahead may have written it.
+    if not unattended and abs(now - session.last_seen_at) >= SEEN_EVERY:
+        with deps.db.transaction() as tx:
             sessions.mark_seen(tx, session, at=now)
     return Authorized(
         person=signed_in.person,
@@ -81,27 +84,27 @@ def authorize(deps: Deps, *, session_token: str, surface: Surface, unattended: b
         merchant_id=signed_in.actor.merchant_id,
         actor_token=write_token(signed_in.actor, key_id=key.key_id, private_key=key.private_key, now=now),
         stepped_up_until=session.stepped_up_until(now),
-        may_add_factors=session.may_add_factors(now, own),
-        factors=own,
+        may_add_factors=session.may_add_factors(now, signed_in.factors),
+        factors=signed_in.factors,
         ends_at=min(
             (session.last_seen_at if unattended else now) + limits.idle, session.started_at + limits.absolute
         ),
     )
 
 
-def signed_in_by(deps: Deps, tx: Tx, session_token: str, surface: Surface) -> SignedIn:
+def signed_in_by(deps: Deps, of: Tx | Connection, session_token: str, surface: Surface) -> SignedIn:
     """Returns the live session of this token on this surface. Raises SESSION_INVALID."""
     if len(session_token) > SESSION_TOKEN_CHARACTERS:
         raise errors.session_invalid()
-    session = sessions.session_by_token(tx, tokens.hash_of(session_token))
-    if session is None or session.surface is not surface:
+    rp_id = deps.relying_parties[surface].rp_id
+    found = stored.signed_in(of, tokens.hash_of(session_token), rp_id=rp_id)
+    if found is None:
         raise errors.session_invalid()
-    if not session.is_live(deps.clock.now(), deps.settings.limits_of(surface)):
+    session, person, factors = found
+    is_live = session.is_live(deps.clock.now(), deps.settings.limits_of(surface))
+    if session.surface is not surface or not is_live or not person.may_use(surface):
         raise errors.session_invalid()
-    person = people.person(tx, session.person_id)
-    if person is None or not person.may_use(surface):
-        raise errors.session_invalid()
-    return SignedIn(session=session, person=person)
+    return SignedIn(session=session, person=person, factors=factors)
 
 
 def actor_of(person: Person, surface: Surface, session: Session | None = None) -> Actor:

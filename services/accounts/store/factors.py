@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
-from sqlalchemy import delete, func, select, update
+from sqlalchemy import BindParameter, ColumnElement, delete, func, select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session as Tx
 
@@ -16,18 +17,17 @@ from services.accounts.credentials import challenges
 from services.accounts.models import Challenge, Passkey, Person, RecoveryCode, Totp
 
 
+def factors_at(rp_id: str | BindParameter[str]) -> Sequence[ColumnElement[Any]]:
+    """Returns the values of `domain.Factors` in a query for people: those that count on the surface with this RP id."""
+    of_host = (Passkey.person_id == Person.id, Passkey.rp_id == rp_id, Passkey.cloned_at.is_(None))
+    passkeys = select(func.count()).select_from(Passkey).where(*of_host).correlate(Person).scalar_subquery()
+    totp = select(Totp.confirmed_at).where(Totp.person_id == Person.id).correlate(Person).scalar_subquery()
+    return passkeys, Person.password_hash.is_not(None), totp.is_not(None)
+
+
 def factors(tx: Tx, person_id: UUID, *, rp_id: str) -> domain.Factors:
     """Returns the factors that count on the surface with this RP id."""
-    of_host = (Passkey.person_id == person_id, Passkey.rp_id == rp_id, Passkey.cloned_at.is_(None))
-    passkeys = select(func.count()).select_from(Passkey).where(*of_host).scalar_subquery()
-    totp = select(Totp.confirmed_at).where(Totp.person_id == person_id).scalar_subquery()
-    chosen = select(
-        passkeys.label("passkeys"),
-        Person.password_hash.is_not(None).label("has_password"),
-        totp.is_not(None).label("has_totp"),
-    ).where(Person.id == person_id)
-    row = tx.execute(chosen).one()
-    return domain.Factors(row.passkeys, row.has_password, row.has_totp)
+    return domain.Factors(*tx.execute(select(*factors_at(rp_id)).where(Person.id == person_id)).one())
 
 
 # -- passwords

@@ -18,7 +18,7 @@ from services.accounts.models import Invitation, Mail, Membership, Passkey, Pers
 
 _HAS_PASSKEY = exists().where(Passkey.person_id == Person.id, Passkey.cloned_at.is_(None))
 _HAS_TOTP = exists().where(Totp.person_id == Person.id, Totp.confirmed_at.is_not(None))
-_PEOPLE = Rows(
+PEOPLE = Rows(
     domain.Person,
     table_of(Person),
     without={"memberships"},
@@ -27,8 +27,8 @@ _PEOPLE = Rows(
 
 
 def _people(tx: Tx, *where: ColumnElement[bool], limit: int) -> list[domain.Person]:
-    chosen = select(*_PEOPLE.columns).where(*where).order_by(Person.email).limit(limit)
-    people = _PEOPLE.all(tx.execute(chosen))
+    chosen = select(*PEOPLE.columns).where(*where).order_by(Person.email).limit(limit)
+    people = PEOPLE.all(tx.execute(chosen))
     of = _memberships(tx, [each.id for each in people])
     return [replace(each, memberships=of.get(each.id, ())) for each in people]
 

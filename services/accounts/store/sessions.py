@@ -13,7 +13,7 @@ from services.accounts import domain
 from services.accounts.domain import Limits, Surface, Way
 from services.accounts.models import Person, Session
 
-_SESSIONS = Rows(domain.Session, table_of(Session))
+SESSIONS = Rows(domain.Session, table_of(Session))
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,13 +59,13 @@ def add_session(tx: Tx, session: domain.Session, *, token_hash: bytes) -> None:
 
 def session_by_token(tx: Tx, token_hash: bytes) -> domain.Session | None:
     """Returns the session unless it was ended; its limits are not checked."""
-    chosen = select(*_SESSIONS.columns).where(Session.token_hash == token_hash, Session.ended_at.is_(None))
-    return _SESSIONS.one_or_none(tx.execute(chosen))
+    chosen = select(*SESSIONS.columns).where(Session.token_hash == token_hash, Session.ended_at.is_(None))
+    return SESSIONS.one_or_none(tx.execute(chosen))
 
 
 def live_sessions(tx: Tx, person_id: UUID, live: LiveLimits, *, limit: int) -> list[domain.Session]:
-    chosen = select(*_SESSIONS.columns).where(Session.person_id == person_id, live.condition())
-    return _SESSIONS.all(tx.execute(chosen.order_by(Session.id.desc()).limit(limit)))
+    chosen = select(*SESSIONS.columns).where(Session.person_id == person_id, live.condition())
+    return SESSIONS.all(tx.execute(chosen.order_by(Session.id.desc()).limit(limit)))
 
 
 def started_between(tx: Tx, person_id: UUID, since: datetime, until: datetime) -> int:
@@ -78,8 +78,8 @@ def started_between(tx: Tx, person_id: UUID, since: datetime, until: datetime) -
 
 
 def live_session(tx: Tx, session_id: UUID, live: LiveLimits) -> domain.Session | None:
-    chosen = select(*_SESSIONS.columns).where(Session.id == session_id, live.condition())
-    return _SESSIONS.one_or_none(tx.execute(chosen))
+    chosen = select(*SESSIONS.columns).where(Session.id == session_id, live.condition())
+    return SESSIONS.one_or_none(tx.execute(chosen))
 
 
 def live_count(tx: Tx, live: LiveLimits) -> dict[str, int]:

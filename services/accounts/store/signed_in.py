@@ -1,0 +1,63 @@
+"""The person of a session with roles and factors, in one statement: every request of a browser asks for them."""
+
+from typing import Any, Final
+from uuid import UUID
+
+from sqlalchemy import Connection, Text, bindparam, func, select
+from sqlalchemy.dialects.postgresql import aggregate_order_by
+from sqlalchemy.orm import Session as Tx
+
+from kit.db import prepared
+from kit.db.prepared import Prepared, sql_of
+from services.accounts.domain import Factors, Membership, Person, Session
+from services.accounts.models import Membership as Memberships
+from services.accounts.models import Person as People
+from services.accounts.models import Session as Sessions
+from services.accounts.store.factors import factors_at
+from services.accounts.store.people import PEOPLE
+from services.accounts.store.sessions import SESSIONS
+
+_OF_PERSON: Final = (
+    select(
+        func.json_agg(
+            aggregate_order_by(
+                func.json_build_array(Memberships.merchant_id, Memberships.roles), Memberships.merchant_id
+            )
+        )
+    )
+    .where(Memberships.person_id == People.id)
+    .scalar_subquery()
+)
+_LAST_OF_SESSION: Final = len(SESSIONS.columns)
+_LAST_OF_PERSON: Final = _LAST_OF_SESSION + len(PEOPLE.columns)
+
+
+def _of_row(*columns: Any) -> tuple[Session, Person, Factors]:
+    memberships, *factors = columns[_LAST_OF_PERSON:]
+    session = SESSIONS.make(*columns[:_LAST_OF_SESSION])
+    person = PEOPLE.make(
+        *columns[_LAST_OF_SESSION:_LAST_OF_PERSON],
+        tuple(Membership(UUID(merchant_id), roles) for merchant_id, roles in memberships or ()),
+    )
+    return session, person, Factors(*factors)
+
+
+_SIGNED_IN: Final = Prepared(
+    "signed_in",
+    sql_of(
+        select(*SESSIONS.columns, *PEOPLE.columns, _OF_PERSON, *factors_at(bindparam("rp_id", type_=Text())))
+        .join(People, People.id == Sessions.person_id)
+        .where(Sessions.token_hash == bindparam("token_hash"), Sessions.ended_at.is_(None))
+    ),
+    {"token_hash": "bytea", "rp_id": "text"},
+    _of_row,
+)
+
+
+def signed_in(
+    of: Tx | Connection, token_hash: bytes, *, rp_id: str
+) -> tuple[Session, Person, Factors] | None:
+    """Returns the session unless it was ended, its person, and the factors that count on the surface with this RP id.
+    The session's limits are not checked.
+    """
+    return prepared.one_or_none(of, _SIGNED_IN, {"token_hash": token_hash, "rp_id": rp_id})
