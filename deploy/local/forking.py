@@ -24,6 +24,7 @@ from supervisor.options import ServerOptions
 from deploy.local import child
 from deploy.local.supervision import INTO_LOG, read_settings
 from kit.base.services import SERVICES
+from kit.process.forks import hold_stops, release_stops
 
 MODULES: Final = (
     *(f"services.{service}.__main__" for service in SERVICES),
@@ -41,6 +42,10 @@ class _Options(ServerOptions):  # type: ignore[misc]
 
     def execve(self, filename: str, argv: Sequence[str], env: Mapping[str, str]) -> None:
         """Called in the new process of a program, in place of which it runs from then on."""
+        for number in signal.valid_signals():
+            if callable(signal.getsignal(number)):
+                signal.signal(number, signal.SIG_DFL)
+        release_stops()
         if (
             _FORKS
             and list(argv[:3]) == ["sh", "-c", INTO_LOG]
@@ -57,9 +62,6 @@ def _run(log: Path, settings: Path, command: Sequence[str], environment: Mapping
         with log.open("ab") as output:
             os.dup2(output.fileno(), 1)
             os.dup2(output.fileno(), 2)
-        for number in signal.valid_signals():
-            if callable(signal.getsignal(number)):
-                signal.signal(number, signal.SIG_DFL)
         signal.signal(signal.SIGINT, signal.default_int_handler)
         child.die_with_parent(signal.SIGTERM)
         child.name_process(environment["SUPERVISOR_PROCESS_NAME"])
@@ -98,6 +100,7 @@ def main() -> None:
         import_programs()
     os.chdir(Path(sys.argv[-1]).parent)
     supervisord.ServerOptions = _Options
+    hold_stops()
     supervisord.main()
 
 

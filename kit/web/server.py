@@ -25,6 +25,7 @@ from gunicorn.workers import base
 
 from kit.observe import log
 from kit.observe.log import get_logger
+from kit.process.forks import hold_stops, release_stops
 from kit.process.memory import settle_memory
 from kit.web.config import WebSettings, clients_of
 from kit.web.edge import Edge
@@ -70,6 +71,10 @@ class Worker(base.Worker):  # type: ignore[misc]  # gunicorn ships no types
     """A worker process of gunicorn, which serves with `Connection`."""
 
     _is_hasty = False
+
+    def init_signals(self) -> None:
+        super().init_signals()
+        release_stops()
 
     def run(self) -> None:
         signal.set_wakeup_fd(-1)  # gunicorn's own; the loop has one
@@ -176,6 +181,10 @@ class Server(BaseApplication):  # type: ignore[misc]
         self.settings = settings
         self.site = site
         super().__init__()
+
+    def run(self) -> None:
+        hold_stops()
+        super().run()
 
     def load_config(self) -> None:
         for name, value in options(self.settings).items():

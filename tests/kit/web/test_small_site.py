@@ -18,12 +18,14 @@ import requests
 
 from deploy.local.ports import free_ports
 from deploy.local.waiting import wait_until
+from kit.base.clock import monotonic_seconds
 
 ROOT = Path(__file__).parents[3]
 PROGRAM = "tests.kit.web.small_site"
 START_SECONDS = 30
 STOP_SECONDS = 20
 HTTP_SECONDS = 10
+FORKS_TRIED = 20
 
 
 @pytest.fixture(scope="module")
@@ -40,18 +42,8 @@ def url(log: Path) -> Iterator[str]:
 @contextmanager
 def site(log: Path) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
     """Runs the site until the block ends; gives its base URL and its process."""
-    port = free_ports(1)[0]
-    url = f"http://127.0.0.1:{port}"
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("FIATGATE_")}
-    environment |= {
-        "FIATGATE_SMALL_SITE_BIND": f"127.0.0.1:{port}",
-        "FIATGATE_SMALL_SITE_WORKERS": "1",
-        "FIATGATE_PUBLIC_URL": url,
-    }
-    with log.open("ab") as out:
-        process = subprocess.Popen(
-            [sys.executable, "-m", PROGRAM], cwd=ROOT, env=environment, stdout=out, stderr=out
-        )
+    url = f"http://127.0.0.1:{free_ports(1)[0]}"
+    process = _started(url, log)
     try:
         wait_until(
             lambda: process.poll() is not None or _answers(url), "the site", timeout_seconds=START_SECONDS
@@ -61,6 +53,19 @@ def site(log: Path) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
     finally:
         process.send_signal(signal.SIGTERM)
         assert process.wait(STOP_SECONDS) == 0
+
+
+def _started(url: str, log: Path) -> subprocess.Popen[bytes]:
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("FIATGATE_")}
+    environment |= {
+        "FIATGATE_SMALL_SITE_BIND": urlsplit(url).netloc,
+        "FIATGATE_SMALL_SITE_WORKERS": "1",
+        "FIATGATE_PUBLIC_URL": url,
+    }
+    with log.open("ab") as out:
+        return subprocess.Popen(
+            [sys.executable, "-m", PROGRAM], cwd=ROOT, env=environment, stdout=out, stderr=out
+        )
 
 
 def _answers(url: str) -> bool:
@@ -137,3 +142,50 @@ def test_a_client_that_goes_on_sending_loses_no_request_to_a_stop(tmp_path: Path
             answers.append(client.get(url, timeout=HTTP_SECONDS))
     assert [each.status_code for each in answers] == [200] * len(answers)
     assert len(answers) > 1
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_a_stop_that_comes_while_a_worker_is_forked_is_not_lost(log: Path) -> None:
+    """Until a worker has its own handlers it has its master's, which would note the stop for nobody."""
+    assert any(_stops_a_worker_that_was_just_forked(log) for _ in range(FORKS_TRIED))
+
+
+def _stops_a_worker_that_was_just_forked(log: Path) -> bool:
+    """Returns whether the worker had no handlers of its own yet. It is frozen until the stop has reached it."""
+    master = _started(f"http://127.0.0.1:{free_ports(1)[0]}", log)
+    try:
+        worker = _first_child(master)
+        os.kill(worker, signal.SIGSTOP)
+        is_early = _has(worker, "SigBlk", signal.SIGTERM)
+        master.send_signal(signal.SIGTERM)
+        wait_until(
+            lambda: _has(worker, "ShdPnd", signal.SIGTERM),
+            "the master to pass the stop on",
+            timeout_seconds=STOP_SECONDS,
+        )
+        os.kill(worker, signal.SIGCONT)
+        assert master.wait(STOP_SECONDS) == 0
+    finally:
+        if master.poll() is None:
+            os.kill(_first_child(master), signal.SIGKILL)
+            master.kill()
+            master.wait(STOP_SECONDS)
+    return is_early
+
+
+def _first_child(process: subprocess.Popen[bytes]) -> int:
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+    give_up_at = monotonic_seconds() + START_SECONDS
+    while monotonic_seconds() < give_up_at:  # without a pause, to see it as early as can be
+        if found := children.read_text().split():
+            return int(found[0])
+    raise AssertionError("no worker came")
+
+
+def _has(process_id: int, mask: str, number: int) -> bool:
+    """Returns whether a mask of signals in the status of a process has this one."""
+    found = re.search(
+        rf"^{mask}:\s*([0-9a-f]+)$", Path(f"/proc/{process_id}/status").read_text(), re.MULTILINE
+    )
+    assert found is not None
+    return bool(int(found[1], 16) >> (number - 1) & 1)
