@@ -8,7 +8,7 @@ import falcon.asgi
 from console.dashboard.first_steps import first_steps
 from console.dashboard.numbers import numbers_of
 from console.exchange import Request
-from console.page import NO_NAMES, Page, ban_in, leave_for
+from console.page import Page, ban_in, leave_for
 from console.ui.words import PROBLEMS
 from console.wiring import Deps
 from fiatgate.accounts.v1 import accounts_pb2 as pb
@@ -30,12 +30,12 @@ class HomePage(Page):
     async def on_get(self, req: Request, resp: falcon.asgi.Response) -> None:
         own = req.exchange.signed_in.merchant_id
         merchant, numbers = await asyncio.gather(self.merchant_of(own), numbers_of(self, req))
-        names = {own: merchant.name} if merchant else NO_NAMES
+        name = merchant.name if merchant else ""
         steps = await first_steps(
             self, req, numbers["month"], merchant=merchant, keys=numbers["keys"], public_url=self._public_url
         )
         ban, guide = BANS.get(ban_in(merchant)), f"{self._public_url}/docs/guide"
-        self.show(req, resp, "dashboard-home", names=names, ban=ban, steps=steps, guide=guide, **numbers)
+        self.show(req, resp, "dashboard-home", name=name, ban=ban, steps=steps, guide=guide, **numbers)
 
     on_head = on_get
 

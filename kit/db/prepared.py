@@ -1,9 +1,9 @@
 """Hot statements: planned once per connection and run by the driver directly.
 
-For the statements of a purchase, alone (`Database.one_or_none`) or on the connection of a caller (`one_or_none`,
-`rows`). Measured alone, one thread: create-invoice's statement took PostgreSQL 600 us of CPU as text and 200
-prepared; reading an invoice took our thread 240 us through SQLAlchemy and 30 here, checkout and driver included. All
-other statements should use SQLAlchemy's.
+For the statements of a purchase, and of each request of a signed-in browser: alone (`Database.one_or_none`) or on the
+connection of a caller (`one_or_none`, `rows`). Measured alone, one thread: create-invoice's statement took PostgreSQL
+600 us of CPU as text and 200 prepared; reading an invoice took our thread 240 us through SQLAlchemy and 30 here,
+checkout and driver included. All other statements should use SQLAlchemy's.
 """
 
 import re

@@ -416,6 +416,15 @@ def test_the_start_page_names_the_services_that_are_away(market: Market) -> None
         assert "not answer" not in developer.get("/").text, "the balance is not for this role"
 
 
+def test_the_start_page_and_the_choice_of_a_merchant_open_while_merchants_is_away(market: Market) -> None:
+    owner = market.members["developer"]
+    with market.desk.stack.without("merchants"):
+        page = owner.get("/")
+        assert page.status_code == 200
+        assert "merchants does not answer" in unescape(page.text)
+        assert owner.get("/merchant").status_code == 200
+
+
 def calls_of(house: House, service: str) -> Counter[str]:
     """The calls that the service has answered, by method."""
     (address,) = house.stack.home.running_stack()["metrics"][service]
