@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from threading import Event
 from typing import Any, ClassVar, Final
 
 import falcon
@@ -106,5 +106,5 @@ def routes(settings: SmallSettings) -> falcon.asgi.App[Any, Any]:
 
 if __name__ == "__main__":
     fork_seconds = float(os.environ.get("SMALL_SITE_FORK_SECONDS", "0"))
-    os.register_at_fork(after_in_child=lambda: time.sleep(fork_seconds))  # a worker begins this late
+    os.register_at_fork(after_in_child=lambda: Event().wait(fork_seconds))  # a worker begins this late
     main("python -m tests.kit.web.small_site", SmallSettings, site)
