@@ -28,6 +28,7 @@ from deploy.local.waiting import wait_until
 from fiatgate.invoices.v1 import invoices_pb2
 from fiatgate.merchants.v1 import merchants_pb2
 from kit.base.ids import new_id
+from kit.rpc.errors import Refused
 from tests.console.conftest import Open, with_cookies
 from tests.console.house import House, Person, new_merchant
 from tests.console.looks import looks_right
@@ -423,6 +424,15 @@ def test_the_start_page_and_the_choice_of_a_merchant_open_while_merchants_is_awa
         assert page.status_code == 200
         assert "merchants does not answer" in unescape(page.text)
         assert owner.get("/merchant").status_code == 200
+    wait_until(lambda: _answers(market.desk), "merchants to be found again", timeout_seconds=30)
+
+
+def _answers(desk: Desk) -> bool:
+    try:
+        desk.merchants.ListCategories(merchants_pb2.ListCategoriesRequest())
+    except Refused:
+        return False
+    return True
 
 
 def calls_of(house: House, service: str) -> Counter[str]:
