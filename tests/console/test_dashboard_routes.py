@@ -107,9 +107,11 @@ DEEDS: Final = {
 """The word of the table for a form, by the end of its address or by all of it."""
 TRIES: Final = 3
 """Of a page: the start page counts webhooks, whose attempts go on meanwhile."""
-_ID: Final = re.compile(
-    r"[0-9a-f]{8}-[0-9a-f-]{27}|[0-9a-f]{16,}|\b[0-9]{9,}|\b[0-9]+ (s|min) ago|\blink-\w{8}\b"
-)
+_AGE: Final = re.compile(r"\b\d+ (?:s|min|h|d)\b")
+"""An age, or the time that is left: it may change between two requests."""
+_ROWS: Final = re.compile("(?s)<tbody.*?</tbody>")
+"""The list below a form: attempts of webhooks go on meanwhile. No id of another merchant stands in it either."""
+_ID: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f-]{27}|[0-9a-f]{16,}|\b[0-9]{9,}|\blink-\w{8}\b")
 _READ: Final = re.compile(r'(?:get_param|\.text|\.all|\.line|\.prose)\("(\w+)"')
 _READ_IN_TURN: Final = re.compile(r"\.line\(name\b.*for name in (\w+)")
 
@@ -318,7 +320,7 @@ def neighbours(stack: Stack, house: House) -> Iterator[Neighbours]:
 
 @dataclass(frozen=True)
 class Answer:
-    """An answer without the ids that the request has: status, place of a redirect, words of the page."""
+    """An answer without the ids that the request has, and without ages: status, place of a redirect, words."""
 
     status: int
     place: str
@@ -340,7 +342,8 @@ def answered(
         answer = person.get(route.path.format(**parts), params=values, allow_redirects=False)
     else:
         answer = person.post(route.path.format(**parts), values, allow_redirects=False)
-    text = " ".join(unescape(re.sub("<[^>]+>", " ", answer.text)).split())
+    page = answer.text if route.method == "GET" else _ROWS.sub("", answer.text)
+    text = _AGE.sub("", " ".join(unescape(re.sub("<[^>]+>", " ", page)).split()))
     for id in {*parts.values(), *values.values()} - {*shown.values()}:
         if len(id) > 2:
             text = text.replace(id, "").replace(id[:13], "")
