@@ -348,7 +348,7 @@ def answered(
         if len(id) > 2:
             text = text.replace(id, "").replace(id[:13], "")
     if given and given[1] == "event":  # a number, perhaps of one digit
-        text = re.sub(rf"\b{ids['event']}\b", "", text)
+        text = re.sub(rf"(?<![\w:.-]){ids['event']}(?![\w:.-])", "", text)  # not that of a date or time
     place = _ID.sub("", answer.headers.get("Location", ""))
     return Answer(answer.status_code, place, _ID.sub("", text)), answer.text + answer.headers.get(
         "Location", ""

@@ -31,6 +31,7 @@ CONNECTIONS: Final = 100
 LAG_SECONDS: Final = 0.1
 HTTP_SECONDS: Final = 15
 TRIES: Final = 2
+PAUSE_MOST_SECONDS: Final = 5.0
 MIX: Final = {"create": 5, "read": 65, "list": 10, "page": 15, "person": 4, "buy": 1}
 
 
@@ -201,14 +202,16 @@ class Load:
     async def _ask(
         self, what: str, method: str, path: str, *, fine: Sequence[int] = (200,), **rest: Any
     ) -> str | None:
-        """The answer's body; None when there was none that is fine. A second try after no answer, and after 503."""
+        """The answer's body; None when there was none that is fine. A second try after no answer, and after 503 when
+        the time of its Retry-After has passed.
+        """
         noted = {name: value for name, value in rest.items() if name in ("sent", "invoice_id")}
         sending = {name: value for name, value in rest.items() if name not in noted}
         headers = {"X-Api-Key": self._shop.api_key} | sending.pop("headers", {})
         began = monotonic_seconds()
         self.seen.requests += 1
         for number in range(TRIES):
-            status, body = await self._try(method, path, headers=headers, **sending)
+            status, body, pause_seconds = await self._try(method, path, headers=headers, **sending)
             if noted:  # of what the checker judges
                 began_and_ended = {"began": began, "ended": monotonic_seconds()}
                 self._journal.note(
@@ -227,15 +230,18 @@ class Load:
                 self.seen.failed.append(f"{what}: {status} {body[:300]}")
                 return None
             self._again(number, what, body if status is None else f"{status} {body}")
+            await asyncio.sleep(pause_seconds)
         return None
 
-    async def _try(self, method: str, path: str, **rest: Any) -> tuple[int | None, str]:
+    async def _try(self, method: str, path: str, **rest: Any) -> tuple[int | None, str, float]:
+        """Status, body, and the time after which it may be asked again; without an answer no status, and the error."""
         try:
             url = path if path.startswith("http") else self._shop.url + path
             async with self._http.request(method, url, **rest) as answer:
-                return answer.status, await answer.text()
+                pause_seconds = min(float(answer.headers.get("Retry-After", "0")), PAUSE_MOST_SECONDS)
+                return answer.status, await answer.text(), pause_seconds
         except (aiohttp.ClientError, OSError) as error:
-            return None, type(error).__name__
+            return None, type(error).__name__, 0
 
     def _again(self, number: int, what: str, why: str) -> None:
         """Once; the second time it has failed."""
