@@ -22,7 +22,7 @@ PER_SECOND = 50  # two cores are busy with the starts; `make rolling` asks 200
 @pytest.fixture(scope="module")
 def figures(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Figures]:
     folder = tmp_path_factory.mktemp("rolling")
-    with Cluster(folder, pace=Pace(names_kept_seconds=0.2, leaving_seconds=1), of_each=1) as cluster:
+    with Cluster(folder, pace=Pace(names_kept_seconds=0.2, leaving_seconds=3), of_each=1) as cluster:
         yield run_round(cluster, seed=SEED, per_second=PER_SECOND, at_once=2)
 
 
