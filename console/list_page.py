@@ -177,7 +177,7 @@ class ListPage(FilePage):
         kept = {
             each.name: given[each.name]
             for each in self.filters
-            if given[each.name] != each.default or _is_always_named(each)
+            if given[each.name] != each.default or each.is_always_named
         }
         words = dict(choices) | {
             each.name: each.words for each in self.filters if isinstance(each, Choice) and each.words
@@ -220,7 +220,7 @@ class ListPage(FilePage):
         links = [
             {
                 "path": queried(
-                    address, kept | {tabs.name: each if each != tabs.default or tabs.unnamed else ""}
+                    address, kept | {tabs.name: each if each != tabs.default or tabs.is_always_named else ""}
                 ),
                 "words": words,
                 "is_current": each == value,
@@ -290,10 +290,6 @@ class ListPage(FilePage):
                 own = req.exchange.signed_in.merchant_id
                 checked[each.name] = own or await self.merchant_named(checked[each.name], field=each.name)
         return checked
-
-
-def _is_always_named(filter: Filter) -> bool:
-    return isinstance(filter, Tabs) and bool(filter.unnamed)
 
 
 def _words(choice: Choice, given: Mapping[str, str], value: str) -> Mapping[str, str]:

@@ -21,14 +21,20 @@ from kit.web.protocol import Content
 
 @dataclass(frozen=True)
 class Problem:
+    """A page.
+
+    retry_after_seconds  the least time until another try; None: only that which the refusal itself names
+    """
+
     status: int
     title: str
     sentence: str
+    retry_after_seconds: int | None = None
 
 
 _NO_PAGE: Final = Problem(404, "Not found", "There is nothing at this address, or not for you.")
 _LATER: Final = Problem(
-    503, "One moment, please", "A part of Fiatgate does not answer. Try again in a few seconds."
+    503, "One moment, please", "A part of Fiatgate does not answer. Try again in a few seconds.", 5
 )
 _OURS: Final = Problem(
     500,
@@ -114,8 +120,7 @@ class Refusals(refusals.Refusals[Request]):
             sentence=problem.sentence,
             reference=refused.metadata.get("error_id") or req.exchange.request_id,
         )
-        if wait := refused.metadata.get("retry_after_seconds"):
-            resp.set_header("Retry-After", wait)
+        refusals.say_when(resp, refused, problem.retry_after_seconds)
 
 
 def broken_http(status: int, message: str, request_id: str) -> Content:

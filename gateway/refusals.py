@@ -3,7 +3,6 @@
 Beside those of `kit.web.refusals`, two exceptions are raised on purpose: `InvalidBody` and `InvalidFields`.
 """
 
-import random
 from typing import Any
 
 import falcon
@@ -82,7 +81,6 @@ class Refusals(refusals.Refusals[Request]):
         problem = problem_of(refused.reason)
         metadata = dict(refused.metadata)
         req.exchange.code = refused.reason
-        wait = metadata.get("retry_after_seconds") or _spread(problem.retry_after_seconds)
         if req.is_customers:
             refuse_page(req, resp, refused, status=problem.status, prefix=self._links.prefix)
         else:
@@ -91,13 +89,7 @@ class Refusals(refusals.Refusals[Request]):
             request_id = req.exchange.request_id
             body = envelope(refused.reason, request_id=request_id, message=refused.message, metadata=metadata)
             reply(resp, body, status=problem.status)
-        if wait is not None:
-            resp.set_header("Retry-After", str(wait))
-
-
-def _spread(seconds: int | None) -> int | None:
-    """Returns up to twice the seconds: those who are refused at the same time should not come back at the same time."""
-    return None if seconds is None else random.randint(seconds, 2 * seconds)  # noqa: S311  no secret
+        refusals.say_when(resp, refused, problem.retry_after_seconds)
 
 
 def broken_http(status: int, message: str, request_id: str) -> Content:

@@ -24,7 +24,7 @@ _CLOCK: Final = SystemClock()
 REPORT_SECONDS: Final = 2.0
 LONGEST_MONTH: Final = timedelta(days=31)
 FIRST_YEAR: Final = 2000
-"""Of the oldest month: each month has one before it."""
+"""The oldest month that can be asked for is its January, so each has a month before it."""
 
 
 @dataclass(frozen=True)

@@ -37,6 +37,11 @@ class Filter:
         """The value that the list has without the field."""
         return ""
 
+    @property
+    def is_always_named(self) -> bool:
+        """Whether links name the value also where it is the default."""
+        return False
+
     def checked(self, text: str) -> str:
         """Returns the value for the request. Raises VALIDATION_ERROR with the filter's name."""
         return text
@@ -92,6 +97,10 @@ class Tabs(Choice):
     @property
     def default(self) -> str:
         return self.unnamed or super().default
+
+    @property
+    def is_always_named(self) -> bool:
+        return bool(self.unnamed)
 
 
 @dataclass(frozen=True)

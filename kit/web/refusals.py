@@ -4,6 +4,7 @@
 Any other exception is a bug: INTERNAL_ERROR, with an `error_id` that the log has beside the traceback.
 """
 
+import random
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any, Final, Generic, TypeVar
@@ -27,6 +28,17 @@ _FALCONS: Final[Mapping[int, str]] = {
 }
 
 R = TypeVar("R", bound=Request)
+
+
+def say_when(resp: falcon.asgi.Response, refused: Refused, least_seconds: int | None = None) -> None:
+    """Sets Retry-After: the seconds that the refusal names, else up to twice the least ones, because those who are
+    refused at the same time should not come back at the same time. Without either there is none.
+    """
+    wait = refused.metadata.get("retry_after_seconds")
+    if wait is None and least_seconds is not None:
+        wait = str(random.randint(least_seconds, 2 * least_seconds))  # noqa: S311  no secret
+    if wait is not None:
+        resp.set_header("Retry-After", wait)
 
 
 class Refusals(ABC, Generic[R]):

@@ -111,7 +111,7 @@ def test_a_step_that_kubectl_fails_is_broken_and_the_rest_is_deleted(
 def test_what_a_failed_command_has_confirmed_is_watched(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Of three deals one command confirms two and fails, the next one has no answer."""
+    """The first command confirms two of three deals and then fails; the second confirms the third and has no answer."""
     folder, path = tmp_path / "bin", os.environ["PATH"]
     monkeypatch.setenv("PATH", f"{folder}:{path}")
     deals = [{"deal_id": each, "external_id": f"order {each}"} for each in ("a", "b", "c")]

@@ -424,6 +424,9 @@ def test_the_start_page_and_the_choice_of_a_merchant_open_while_merchants_is_awa
         assert page.status_code == 200
         assert "merchants does not answer" in unescape(page.text)
         assert owner.get("/merchant").status_code == 200
+        keys = owner.get("/keys")
+        assert keys.status_code == 503
+        assert 5 <= int(keys.headers["Retry-After"]) <= 10
     wait_until(lambda: _answers(market.desk), "merchants to be found again", timeout_seconds=30)
 
 

@@ -192,7 +192,7 @@ def _sum(page: str, row: str, account: str) -> Decimal:
 
 
 def changes(page: str, account: str) -> list[Decimal]:
-    """What each transfer of the list did to the account, for those that moved it."""
+    """Returns the signed amounts of those listed transfers that moved the account."""
     transfers = page.partition("<h2>Transfers</h2>")[2]
     found = re.findall(rf'data-label="{account}" class="num">([+−])<span class="money">([0-9.]+)', transfers)
     return [Decimal(amount) * (1 if sign == "+" else -1) for sign, amount in found]

@@ -28,15 +28,15 @@ _OF_PERSON: Final = (
     .where(Memberships.person_id == People.id)
     .scalar_subquery()
 )
-_LAST_OF_SESSION: Final = len(SESSIONS.columns)
-_LAST_OF_PERSON: Final = _LAST_OF_SESSION + len(PEOPLE.columns)
+_PERSON_BEGINS: Final = len(SESSIONS.columns)
+_REST_BEGINS: Final = _PERSON_BEGINS + len(PEOPLE.columns)
 
 
 def _of_row(*columns: Any) -> tuple[Session, Person, Factors]:
-    memberships, *factors = columns[_LAST_OF_PERSON:]
-    session = SESSIONS.make(*columns[:_LAST_OF_SESSION])
+    memberships, *factors = columns[_REST_BEGINS:]
+    session = SESSIONS.make(*columns[:_PERSON_BEGINS])
     person = PEOPLE.make(
-        *columns[_LAST_OF_SESSION:_LAST_OF_PERSON],
+        *columns[_PERSON_BEGINS:_REST_BEGINS],
         tuple(Membership(UUID(merchant_id), roles) for merchant_id, roles in memberships or ()),
     )
     return session, person, Factors(*factors)
