@@ -2,7 +2,7 @@
 
 import heapq
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Final
@@ -89,24 +89,10 @@ def exported(path: Path) -> list[pb.Head]:
         raise NoHeads(f"{path} is no file of `fiatgate audit heads --json`: {error}") from None
 
 
-def pages_of_check(
-    service: str, ends: Mapping[str, pb.GetHeadResponse], known: Sequence[pb.Head]
-) -> Iterator[pb.CheckActsResponse]:
-    """Yields the pages of the verification of one service's acts, against `known` heads and those that the other
-    services keep.
-    """
-    others = [(other, end) for other, end in ends.items() if other != service]
-    kept = [head for _, end in others for head in end.kept if head.service == service]
-    exchanges = [
-        pb.Exchange(service=other, number=each.number, digest=each.digest, at=each.at)
-        for other, end in others
-        for each in end.exchanges
-        if each.service == service
-    ]
+def pages_of_check(service: str, known: Sequence[pb.Head]) -> Iterator[pb.CheckActsResponse]:
+    """Yields the pages of the verification of one service's acts, against the `known` heads of its chain."""
     request = pb.CheckActsRequest(
-        limit=LIST_MOST_ROWS,
-        heads=[*kept, *(head for head in known if head.service == service)],
-        exchanges=exchanges,
+        limit=LIST_MOST_ROWS, heads=[head for head in known if head.service == service]
     )
     while True:
         page = connection.audit(service).CheckActs(request, timeout=CALL_SECONDS)

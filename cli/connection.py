@@ -25,7 +25,6 @@ from kit.rpc.errors import Refused
 if TYPE_CHECKING:  # a command needs one or two of them
     from fiatgate.accounts.v1.accounts_pb2_grpc import (
         ActorKeysServiceStub,
-        HeadsServiceStub,
         PeopleServiceStub,
     )
     from fiatgate.approvals.v1.approvals_pb2_grpc import ApprovalsServiceStub
@@ -56,11 +55,6 @@ def people() -> PeopleServiceStub:
 
 def actor_keys() -> ActorKeysServiceStub:
     stub: ActorKeysServiceStub = _stub("accounts", "ActorKeysServiceStub", "accounts")
-    return stub
-
-
-def heads() -> HeadsServiceStub:
-    stub: HeadsServiceStub = _stub("accounts", "HeadsServiceStub", "accounts")
     return stub
 
 

@@ -11,8 +11,6 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from uuid import UUID
 
-import grpc
-
 from cli import acts, connection
 from fiatgate.audit.v1 import audit_pb2
 from fiatgate.books.v1 import books_pb2
@@ -28,7 +26,6 @@ from kit.rpc.values import LIST_MOST_ROWS
 
 FACTS_PAGE = 250
 """Invoices per page with all their announced data: four such pages at their longest fill a message."""
-BOOKS = ("accounts", "catalog", "invoices", "withdrawals", "webhooks")
 CALL_SECONDS = 60
 Advance = Callable[[int], None]
 
@@ -44,14 +41,18 @@ class Problem:
 
 @dataclass
 class Findings:
-    """The numbers of checked things, and the errors found."""
+    """The numbers of checked things, and the errors found.
+
+    unreadable  what a service could not read; everything else was checked
+    not_run     checks that did not come to their end, because a service did not answer
+    """
 
     checked: dict[str, int] = field(default_factory=dict)
     settling: int = 0
-    unrecorded: int = 0
     unchained: int = 0
-    without_books: list[str] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
+    unreadable: list[str] = field(default_factory=list)
+    not_run: list[str] = field(default_factory=list)
 
     def count(self, what: str, number: int = 1) -> None:
         self.checked[what] = self.checked.get(what, 0) + number
@@ -60,26 +61,24 @@ class Findings:
         self.problems.append(Problem(check, text, invoice_id))
 
 
-def check_books(findings: Findings, advance: Advance) -> None:
-    """Compares each service's rows with their records, and with the values that must follow from them."""
-    for service in BOOKS:
-        stub = connection.books(service)
-        with _of_version_before(findings, service):
-            parts = stub.ListParts(books_pb2.ListPartsRequest(), timeout=CALL_SECONDS).parts
-            for part in parts:
-                _check_part(findings, advance, stub, part)
-
-
 @contextmanager
-def _of_version_before(findings: Findings, service: str) -> Iterator[None]:
-    """Notes a service that does not have the method of the block: of the version before, during an upgrade."""
+def going_on(findings: Findings, what: str) -> Iterator[None]:
+    """Notes what fails in the block, so that the other checks go on."""
     try:
         yield
     except Refused as refused:
-        cause = refused.__cause__
-        if not isinstance(cause, grpc.RpcError) or cause.code() is not grpc.StatusCode.UNIMPLEMENTED:
-            raise
-        findings.without_books.append(service)
+        reason = f"{what}: {refused.reason or refused.code.name}"
+        (findings.not_run if connection.is_away(refused) else findings.unreadable).append(reason)
+
+
+def check_books(findings: Findings, advance: Advance) -> None:
+    """Compares each service's rows with the acts that decided them, and with the values that must follow."""
+    for service in SERVICES:
+        stub = connection.books(service)
+        with going_on(findings, f"books of {service}"):
+            for part in stub.ListParts(books_pb2.ListPartsRequest(), timeout=CALL_SECONDS).parts:
+                with going_on(findings, f"{part} of {service}"):
+                    _check_part(findings, advance, stub, part)
 
 
 def _check_part(findings: Findings, advance: Advance, stub: BooksServiceStub, part: str) -> None:
@@ -88,7 +87,7 @@ def _check_part(findings: Findings, advance: Advance, stub: BooksServiceStub, pa
         request = books_pb2.CheckPageRequest(part=part, after=after, limit=LIST_MOST_ROWS)
         page = stub.CheckPage(request, timeout=CALL_SECONDS)
         findings.count(part, page.checked)
-        findings.unrecorded += page.unrecorded
+        findings.unreadable += page.unreadable
         for each in page.problems:
             findings.wrong(part, f"{each.subject}: {each.field} is {each.found}, due is {each.due}")
         advance(page.checked)
@@ -97,17 +96,19 @@ def _check_part(findings: Findings, advance: Advance, stub: BooksServiceStub, pa
 
 def check_acts(findings: Findings, advance: Advance, *, known: Sequence[audit_pb2.Head] = ()) -> None:
     """Checks each service's chain of acts, and its head against `known` heads and those that other services keep."""
-    heads = {}
+    heads = list(known)
     for service in SERVICES:
-        with _of_version_before(findings, service):
-            heads[service] = acts.head_of(service)
-    for service in heads:
-        for page in acts.pages_of_check(service, heads, known):
-            findings.count("acts", page.checked)
-            findings.unchained += page.unchained
-            for each in page.problems:
-                findings.wrong("acts", f"{service}: {each}")
-            advance(page.checked)
+        with going_on(findings, f"heads that {service} keeps"):
+            heads += acts.head_of(service).kept
+    for service in SERVICES:
+        with going_on(findings, f"acts of {service}"):
+            for page in acts.pages_of_check(service, heads):
+                findings.count("acts", page.checked)
+                findings.unchained += page.unchained
+                findings.unreadable += [f"acts of {service}: {each}" for each in page.unreadable]
+                for each in page.problems:
+                    findings.wrong("acts", f"{service}: {each}")
+                advance(page.checked)
 
 
 def check_ledger(findings: Findings, advance: Advance) -> None:

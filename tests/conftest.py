@@ -9,6 +9,7 @@ once, and a NATS server of its own: streams and durable consumers would otherwis
 from __future__ import annotations
 
 import gc
+import os
 from collections.abc import Callable, Iterator
 from typing import Final
 
@@ -17,6 +18,7 @@ from xdist.scheduler import LoadFileScheduling
 
 from deploy.local import ports
 from kit.base import actors
+from kit.base.services import SERVICES
 from kit.events.bus.connection import Bus
 from kit.events.bus.stream import OwnStream
 from services.invoices.events import CONSUMERS
@@ -24,6 +26,7 @@ from tests.support.authors import act_as
 from tests.support.databases import Databases
 from tests.support.receiver import Receiver
 from tests.support.servers import NatsServer, PostgresServer
+from tests.support.signing import SEAL_KEY
 from tests.support.stack import Stack, ports_of_process
 
 WAITS: Final = "tests/e2e/test_waits.py"
@@ -45,6 +48,7 @@ LONGEST: Final = (
 
 
 def pytest_configure() -> None:
+    os.environ |= {f"FIATGATE_{service.upper()}_SEAL_KEYS": SEAL_KEY for service in SERVICES}
     act_as("tests@harness")
     first, last = ports_of_process()
     ports.choose_from(range(first, last + 1))

@@ -155,6 +155,7 @@ def running_bench() -> Iterator[Bench]:
                 FIATGATE_MERCHANTS_DATABASE_URL=urls["merchants"],
                 FIATGATE_MERCHANTS_ADDRESS=f"127.0.0.1:{merchants_port}",
                 FIATGATE_MASTER_KEYS=base64.b64encode(secrets.token_bytes(32)).decode(),
+                FIATGATE_MERCHANTS_SEAL_KEYS=new_private_key(),
                 FIATGATE_LOG_LEVEL="warning",
             )
         )
@@ -169,7 +170,7 @@ def running_bench() -> Iterator[Bench]:
             merchants_address=f"127.0.0.1:{merchants_port}",
             webhook_allow_private=True,
             fact_public_keys=(signer.public_key,),
-            webhook_seal_keys=(new_private_key(),),
+            seal_keys=(new_private_key(),),
         )
         # One line per attempt is written as in production, only not to this screen.
         stack.enter_context(redirect_stderr(stack.enter_context(Path(os.devnull).open("w"))))
@@ -201,7 +202,7 @@ def _environment(settings: WebhooksSettings) -> dict[str, str]:
         "FIATGATE_WEBHOOKS_NATS_URL": settings.nats_url,
         "FIATGATE_WEBHOOK_ALLOW_PRIVATE": "on",
         "FIATGATE_FACT_PUBLIC_KEYS": ",".join(settings.fact_public_keys),
-        "FIATGATE_WEBHOOK_SEAL_KEYS": ",".join(settings.webhook_seal_keys),
+        "FIATGATE_WEBHOOKS_SEAL_KEYS": ",".join(settings.seal_keys),
     }
 
 

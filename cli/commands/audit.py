@@ -11,7 +11,6 @@ from cli.csv_file import Csv
 from cli.moments import Since, Until
 from cli.output import Json
 from console.words.acts import author_of
-from fiatgate.accounts.v1 import accounts_pb2
 from fiatgate.audit.v1 import audit_pb2 as pb
 from kit.base.proto import timestamp_from
 from kit.base.services import SERVICES
@@ -29,7 +28,6 @@ COLUMNS: Final = {
     "merchant": "merchant",
     "note": "note",
 }
-_OTHERS: Final = [each for each in SERVICES if each != "accounts"]
 STACKS: Final = (("at", "merchant"), ("author", "note"), ("did", "changed"))
 CSV_COLUMNS: Final = (
     *("at", "author", "act", "object", "merchant_id", "changes", "note", "refused", "service"),
@@ -138,25 +136,25 @@ def heads(*, as_json: Json = False) -> None:
 
 
 @app.command(
-    "restart-heads", epilog="Example: fiatgate audit restart-heads webhooks --note 'Restored a backup'"
+    "restart-head", epilog="Example: fiatgate audit restart-head webhooks --note 'Restored a backup'"
 )
-def restart_heads(
-    service: Annotated[str, typer.Argument(help="The service whose heads accounts no longer accepts.")],
+def restart_head(
+    service: Annotated[str, typer.Argument(help="The service whose database was restored.")],
     *,
     note: Annotated[str, typer.Option(help="The reason, for the act.")] = "",
     as_json: Json = False,
 ) -> None:
-    """Let accounts and a service exchange heads anew, from the present end of its chain: after a restored backup, or a
-    stolen certificate. Run `fiatgate verify` first and keep its report: the exchanges before are no longer compared.
+    """Have the other services keep the present head of a chain, although it is shorter than the one before: after a
+    restored backup. Run `fiatgate verify` first and keep its report: acts that are missing now are not missed any more.
     """
-    if service not in _OTHERS:
-        raise typer.BadParameter(f"not one of {', '.join(_OTHERS)}", param_hint="SERVICE")
+    if service not in SERVICES:
+        raise typer.BadParameter(f"not one of {', '.join(SERVICES)}", param_hint="SERVICE")
     head = acts.head_of(service).head
-    request = accounts_pb2.RestartExchangesRequest(
-        service=service, count=head.count, hash=head.hash or bytes(32), note=note
-    )
-    made = connection.heads().RestartExchanges(request)
-    sentence = f"{service} and accounts exchange heads anew, from entry {head.count} of its chain."
+    keepers = [each for each in SERVICES if each != "accounts"] if service == "accounts" else ["accounts"]
+    request = pb.RestartHeadRequest(service=service, count=head.count, hash=head.hash or bytes(32), note=note)
+    for keeper in keepers:
+        made = connection.audit(keeper).RestartHead(request)
+    sentence = f"{' and '.join(keepers)} kept the head of {service} anew, of {head.count} acts."
     output.outcome(made, sentence, everything=False, as_json=as_json)
 
 

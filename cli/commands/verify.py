@@ -21,6 +21,10 @@ from kit.base.clock import SystemClock
 
 EXAMPLE: Final = "fiatgate verify --repair"
 
+PROBLEMS: Final = 1
+UNREADABLE: Final = 3  # 2 is a wrong command
+NOT_RUN: Final = 4
+
 Check = Callable[[Findings, Advance], None]
 
 
@@ -68,16 +72,17 @@ def verify(
             metavar="TIME",
             parser=moment,
             help="After a restore to TIME: compare with the facts that NATS has stored since then, and read only "
-            "invoices of the day before TIME and later; rows are not compared with their records. 24h, "
+            "invoices of the day before TIME and later; rows are not compared with their acts. 24h, "
             "2026-11-22T14:30.",
         ),
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Verify the books: rows match their records, the ledger sums to zero, each success is credited and announced once,
-    and acts are complete.
+    """Verify the books: each decided value has its act, the ledger sums to zero, each success is credited and announced
+    once, and no act is missing.
 
-    Exit code 0 when all is right, 1 when something is wrong.
+    Exit code 0 when all is right, 1 when something is wrong, 3 when something could not be read, 4 when a check did not
+    run to its end. Everything that can be read is checked in each case.
     """
     if accept and not mend:
         raise typer.BadParameter("it needs --repair", param_hint="--accept")
@@ -94,7 +99,15 @@ def verify(
             findings = _verify_until_right(scope, repair_seconds)
     to_look_up = [] if since is None else restoring.withdrawals_to_look_up(since)
     _report(findings, repairs, scope, to_look_up, as_json=as_json)
-    raise typer.Exit(1 if findings.problems else 0)
+    raise typer.Exit(_exit_code(findings))
+
+
+def _exit_code(findings: Findings) -> int:
+    if findings.problems:
+        return PROBLEMS
+    if findings.unreadable:
+        return UNREADABLE
+    return NOT_RUN if findings.not_run else 0
 
 
 def _known(heads: Path | None) -> Sequence[audit_pb2.Head]:
@@ -128,7 +141,8 @@ def _verify(scope: _Scope, *, quiet: bool) -> Findings:
     with Progress(*columns, console=output.console, transient=True, disable=silent) as progress:
         for name, check in _checks(scope).items():
             task = progress.add_task(name, total=None)
-            check(findings, lambda number, task=task: progress.advance(task, number))  # type: ignore[misc]  # bound
+            with verifying.going_on(findings, name):
+                check(findings, lambda number, task=task: progress.advance(task, number))  # type: ignore[misc]  # bound
     return findings
 
 
@@ -152,13 +166,13 @@ def _report(
     if as_json:
         output.print_json(
             {
-                "ok": not findings.problems,
+                "ok": not _exit_code(findings),
                 "checked": findings.checked,
                 "settling": findings.settling,
-                "unrecorded": findings.unrecorded,
                 "unchained": findings.unchained,
                 "problems": [asdict(problem) for problem in findings.problems],
-                "without_books": findings.without_books,
+                "unreadable": findings.unreadable,
+                "not_run": findings.not_run,
                 "repaired": repairs.done,
                 "refused": repairs.refused,
                 "unlike": repairs.unlike,
@@ -172,29 +186,25 @@ def _report(
     output.record(counts, as_json=False, title="Checked")
     if findings.settling:
         output.note(f"[dim]{findings.settling} facts are still on their way (finished moments ago)[/dim]")
-    if findings.unrecorded:
-        output.note(f"[dim]{findings.unrecorded} rows are from before changes were recorded[/dim]")
     if findings.unchained:
         output.note(f"[dim]{findings.unchained} acts of the last moments are not in the chain yet[/dim]")
-    for service in dict.fromkeys(findings.without_books):
-        output.note(
-            f"[dim]{service} is of a version that has no books to check: verify again after its upgrade[/dim]"
-        )
     _report_repairs(repairs)
     for problem in findings.problems:
         show(f"[bold red]{problem.check}[/bold red]  {escape(tables.printable(problem.text))}")
+    for line in findings.unreadable:
+        show(f"[bold red]could not read[/bold red]  {escape(tables.printable(line))}")
+    for line in findings.not_run:
+        show(f"[bold red]not verified[/bold red]  {escape(tables.printable(line))}")
     for line in to_look_up:
         show(f"[bold yellow]look up[/bold yellow]  {escape(tables.printable(line))}")
-    if not findings.problems:
-        show(f"[bold green]{_all_right(findings, scope, to_look_up)}[/bold green]")
+    if not _exit_code(findings):
+        show(f"[bold green]{_all_right(scope, to_look_up)}[/bold green]")
     elif any(problem.invoice_id for problem in findings.problems) and not repairs.done:
         show("Some of this can be rebuilt: [bold]fiatgate verify --repair[/bold]")
 
 
-def _all_right(findings: Findings, scope: _Scope, to_look_up: Sequence[str]) -> str:
+def _all_right(scope: _Scope, to_look_up: Sequence[str]) -> str:
     """Returns a sentence that claims no more than was read."""
-    if scope.since is None and findings.without_books:
-        return "What could be read is right. After the upgrade of all services fiatgate verify looks at every cent."
     if scope.since is None:
         return "Every cent is accounted for."
     but = ", but for the withdrawals to look up," if to_look_up else ","

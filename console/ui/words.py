@@ -123,6 +123,8 @@ PROBLEMS: Final[Mapping[str, str]] = {
     "OTHER_PERSON_REQUIRED": "You requested this yourself: another person has to approve it.",
     "NOTHING_TICKED": "Nothing was ticked, so nothing was changed.",
     "WITHDRAWAL_STATE_CONFLICT": "The withdrawal is in another state by now. Nothing was changed.",
+    "NOT_DECIDED": "This was made or changed in the database, past the service: no act decided it. Nothing was done. "
+    "Have an administrator run fiatgate verify.",
     "WITHDRAWAL_METHOD_NOT_FOUND": "This withdrawal method is switched off by now. Choose another one.",
     "WITHDRAWAL_ADDRESS_INVALID": "USDT can't be sent to this address on the method's network.",
     "WITHDRAWAL_AMOUNT_INVALID": "The amount is below the least or above the largest of the method.",

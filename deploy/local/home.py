@@ -94,8 +94,8 @@ class Home:
         return _lock(self.folder / "lock-data")
 
     def secrets(self) -> dict[str, Any]:
-        """Returns `postgres`, `databases` and `owners` by service, `nats` by user, `master_key`, `accounts_master_key`,
-        `fact_signing_key`, `webhook_seal_key`.
+        """Returns `postgres`, `databases`, `owners` and `seal_keys` by service, `nats` by user, `master_key`,
+        `accounts_master_key`, `fact_signing_key`.
 
         Each is made on first use. The folder of an earlier version lacks some; the others stay as they are. A folder
         without a signing key also gets `unsigned_facts_until`, until that time has passed.
@@ -107,12 +107,12 @@ class Home:
             "master_key": Fernet.generate_key().decode(),
             "accounts_master_key": Fernet.generate_key().decode(),
             "fact_signing_key": new_private_key(),
-            "webhook_seal_key": new_private_key(),
             **known,
             **{
                 kind: {name: secrets.token_urlsafe(24) for name in names} | known.get(kind, {})
                 for kind, names in (("databases", SERVICES), ("owners", SERVICES), ("nats", USERS))
             },
+            "seal_keys": {name: new_private_key() for name in SERVICES} | known.get("seal_keys", {}),
         }
         if known and "fact_signing_key" not in known:
             made["unsigned_facts_until"] = (SystemClock().now() + UNSIGNED_FACTS_COUNT).isoformat()

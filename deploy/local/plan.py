@@ -262,9 +262,9 @@ def _private(
         "FIATGATE_SMTP_URL": own.get("FIATGATE_SMTP_URL", ""),
     }
     signing_key = own.get("FIATGATE_FACT_SIGNING_KEY") or secrets["fact_signing_key"]
-    private["webhooks"]["FIATGATE_WEBHOOK_SEAL_KEYS"] = (
-        own.get("FIATGATE_WEBHOOK_SEAL_KEYS") or secrets["webhook_seal_key"]
-    )
+    for service, key in secrets["seal_keys"].items():
+        variable = f"{PREFIX}{service.upper()}_SEAL_KEYS"
+        private[service][variable] = own.get(variable) or key
     public_keys = own.get("FIATGATE_FACT_PUBLIC_KEYS") or _public_key(signing_key)
     private["invoices"] |= {
         "FIATGATE_FACT_SIGNING_KEY": signing_key,

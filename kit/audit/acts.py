@@ -1,4 +1,7 @@
-"""Writes acts: each in the transaction of the change that it describes, so that there is none without the other."""
+"""Writes acts: each in the transaction of the change that it describes, so that there is none without the other.
+
+Each has a seal (kit.base.seals): an act that someone inserts by SQL has no right one, and counts nowhere.
+"""
 
 import json
 import threading
@@ -10,20 +13,18 @@ from decimal import Decimal
 from enum import Enum
 from typing import Any, Final
 
+from sqlalchemy import RowMapping
 from sqlalchemy.orm import Session
 
 from kit.base import actors, request_id
 from kit.base.actors import Actor
 from kit.base.clock import monotonic_seconds
 from kit.base.ids import new_id
+from kit.base.seals import Seals, canonical
 from kit.db import prepared
-from kit.db.database import Database
+from kit.db.database import Database, seals_of
 from kit.db.prepared import Prepared
-from kit.db.schema import NewTable
 from kit.observe import metrics
-from kit.observe.log import get_logger
-
-_log = get_logger()
 
 REFUSALS_PER_SECOND: Final = 10
 """Refusals that one process writes down in a second: a stranger with a false token must not fill the disk."""
@@ -43,9 +44,8 @@ NOT_WRITTEN = metrics.counter(
 )
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_ACTS: Final = NewTable("acts")
 
-_COLUMNS: Final = {
+_TYPES: Final = {
     "id": "uuid",
     "at": "timestamptz",
     "actor_kind": "text",
@@ -61,11 +61,15 @@ _COLUMNS: Final = {
     "note": "text",
     "request_id": "text",
     "refused": "text",
+    "seal": "bytea",
 }
+COLUMNS: Final = tuple(each for each in _TYPES if each != "seal")
+"""The columns of an act, all of which are sealed and chained."""
+_SEALED: Final = "act"
 _INSERT: Final = Prepared(
     "insert_act",
-    f"INSERT INTO acts ({', '.join(_COLUMNS)}) VALUES ({', '.join(f':{each}' for each in _COLUMNS)})",  # noqa: S608
-    _COLUMNS,
+    f"INSERT INTO acts ({', '.join(_TYPES)}) VALUES ({', '.join(f':{each}' for each in _TYPES)})",  # noqa: S608
+    _TYPES,
     lambda: None,
 )
 
@@ -92,12 +96,7 @@ def record(
     changes = _changes(before or {}, after or {})
     if before is not None and after is not None and not changes:
         return
-    row = _row(actors.current(), act, object, merchant_id=merchant_id, changes=changes, note=note)
-    if _ACTS.is_usable(tx):
-        prepared.later(tx, _INSERT, row)
-    else:
-        # The schema of the version before (docs/decisions/0025): the log is all that there is until `migrate` has run.
-        _log.warning("act_not_stored", act=act, object=object, actor=str(actors.current()))
+    _insert(tx, _row(actors.current(), act, object, merchant_id=merchant_id, changes=changes, note=note))
 
 
 def values_of(row: object | None, names: Sequence[str]) -> dict[str, Any]:
@@ -157,8 +156,21 @@ def record_refusal(
     concerned = merchant_id or author.merchant_id
     row = _row(author, act, object, merchant_id=concerned, changes=[], note=note, refused=reason)
     with db.transaction() as tx:
-        if _ACTS.is_usable(tx):
-            prepared.later(tx, _INSERT, row)
+        _insert(tx, row)
+
+
+def is_sealed(seals: Seals, act: Mapping[str, Any] | RowMapping) -> bool:
+    """Returns whether a process of the service wrote this row of the table, and it is unchanged."""
+    return seals.is_right(_SEALED, _sealed_part(act), act["seal"])
+
+
+def _insert(tx: Session, row: dict[str, Any]) -> None:
+    seal = seals_of(tx).seal(_SEALED, _sealed_part(row))
+    prepared.later(tx, _INSERT, row | {"changes": json.dumps(row["changes"]), "seal": seal})
+
+
+def _sealed_part(act: Mapping[str, Any] | RowMapping) -> bytes:
+    return canonical([act[name] for name in COLUMNS])
 
 
 def _row(
@@ -184,7 +196,7 @@ def _row(
         "act": act,
         "object": _storable(object),
         "merchant_id": merchant_id,
-        "changes": json.dumps(changes),
+        "changes": changes,
         "note": _storable(note),
         "request_id": request_id.current(),
         "refused": refused,

@@ -10,6 +10,7 @@ SQL has none.
 Locks are taken in one order everywhere: first the object of the request, then the request.
 """
 
+import hashlib
 from collections.abc import Callable, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -23,19 +24,18 @@ from sqlalchemy.dialects.postgresql import JSONB, insert
 from sqlalchemy.orm import Session
 
 from kit.audit import acts
-from kit.audit.chain import digest
+from kit.audit.decisions import acts_on
 from kit.base import actors
 from kit.base.actors import Actor
 from kit.base.ids import new_id
+from kit.base.seals import canonical
 from kit.db.database import refusing
 from kit.db.rows import Rows
-from kit.db.schema import NewTable, SchemaBehind
 
 _DECISION: Final = ("state", "decided_by", "decided_person", "decided_as", "decided_at", "decision_note")
 RIGHTS: Final = f"SELECT, INSERT, UPDATE ({', '.join(_DECISION)})"
 """The rights of a service's role on the table."""
 
-TABLE: Final = NewTable("approvals")
 _INSERT_ATTEMPTS: Final = 3
 
 WAS: Final = "was"
@@ -64,6 +64,7 @@ class State(StrEnum):
     REJECTED = "rejected"
 
 
+TERMS_SHA256: Final = "terms_sha256"
 REQUESTED: Final = "approval.request"
 _DECIDING: Final = {State.APPROVED: "approval.approve", State.REJECTED: "approval.reject"}
 ACTS: Final = (REQUESTED, *_DECIDING.values())
@@ -192,12 +193,9 @@ def _person_in_charge() -> Actor:
 def request(tx: Session, terms: Terms, *, at: datetime, note: str = "") -> Approval:
     """Returns the pending request of the object: the one made here, or the earlier one, whose terms may differ.
 
-    The caller has locked the object, changes nothing, and refuses the call after the commit. Raises NoPerson, and
-    SchemaBehind while `migrate` has not made the table yet: without it nothing that needs a second person goes on.
+    The caller has locked the object, changes nothing, and refuses the call after the commit. Raises NoPerson.
     """
     actor = _person_in_charge()
-    if not TABLE.is_usable(tx):
-        raise SchemaBehind("the table approvals is missing: run migrate")
     values = {
         "id": new_id(),
         "act": terms.act,
@@ -216,7 +214,7 @@ def request(tx: Session, terms: Terms, *, at: datetime, note: str = "") -> Appro
     once = new.on_conflict_do_nothing(index_elements=[ROW.object], index_where=text("state = 'pending'"))
     for _ in range(_INSERT_ATTEMPTS):  # the pending one may be decided between the two statements
         if made := APPROVALS.one_or_none(tx.execute(once.returning(*APPROVALS.columns))):
-            _record(tx, REQUESTED, made, note, terms_sha256=_terms_sha256(made))
+            _record(tx, REQUESTED, made, note, **{TERMS_SHA256: _terms_sha256(made)})
             return made
         if pending := pending_of(tx, terms.object):
             return pending
@@ -225,8 +223,6 @@ def request(tx: Session, terms: Terms, *, at: datetime, note: str = "") -> Appro
 
 def pending_of(tx: Session, object: str) -> Approval | None:
     """Returns the pending request of the object."""
-    if not TABLE.is_usable(tx):
-        return None
     wanted = select(*APPROVALS.columns).where(ROW.object == object, ROW.state == State.PENDING)
     return APPROVALS.one_or_none(tx.execute(wanted))
 
@@ -318,31 +314,44 @@ def _repeated(decided: Approval, actor: Actor, state: State) -> Approval:
 
 # -- the proof of a request
 
-_REQUESTED_BY_CALLS: Final = text("""
-SELECT id
-FROM unnest(CAST(:ids AS uuid[]), CAST(:objects AS text[]), CAST(:hashes AS text[])) AS asked (id, object, hash)
-WHERE EXISTS (
-  SELECT FROM acts WHERE acts.act = :act AND acts.object = asked.object AND refused = ''
-    AND changes @> jsonb_build_array(jsonb_build_array('terms_sha256', '', hash))
-)
-""")
-
 
 def requested_by_calls(tx: Session, asked: Sequence[Approval]) -> Set[UUID]:
     """Returns the ids of those whose call wrote an act with them, in which a hash of the terms stands."""
-    if not asked:  # the schema of the version before has no acts
-        return set()
-    ids, objects = [each.id for each in asked], [each.object for each in asked]
-    hashes = [_terms_sha256(each) for each in asked]
-    values = {"act": REQUESTED, "ids": ids, "objects": objects, "hashes": hashes}
-    return set(tx.scalars(_REQUESTED_BY_CALLS, values))
+    hashes = {_terms_sha256(each): each.id for each in asked}
+    found = acts_on(tx, {each.object for each in asked}, (REQUESTED,))
+    return {
+        hashes[now]
+        for act in found
+        for field, _, now in act["changes"]
+        if field == TERMS_SHA256 and now in hashes
+    }
+
+
+def decided_by_calls(tx: Session, asked: Sequence[Approval]) -> dict[UUID, State]:
+    """Returns the decision about each of them that an act records."""
+    states = {act: state for state, act in _DECIDING.items()}
+    ids = {str(each.id): each.id for each in asked}
+    found = acts_on(tx, {each.object for each in asked}, states)
+    return {
+        ids[now]: states[act["act"]]
+        for act in found
+        for field, _, now in act["changes"]
+        if field == "approval" and now in ids
+    }
+
+
+def is_approved(tx: Session, approval_id: UUID, *, act: str) -> bool:
+    """Returns whether another person approved this request of the act; the decision has its act."""
+    asked = APPROVALS.one_or_none(tx.execute(select(*APPROVALS.columns).where(ROW.id == approval_id)))
+    if asked is None or (asked.act, asked.state) != (act, State.APPROVED):
+        return False
+    return decided_by_calls(tx, [asked]).get(asked.id) is State.APPROVED
 
 
 def _terms_sha256(asked: Approval) -> str:
     """Returns a hash of the request without its decision."""
-    return digest(
-        b"", [getattr(asked, each.name) for each in _approvals.columns if each.name not in _DECISION]
-    ).hex()
+    terms = [getattr(asked, each.name) for each in _approvals.columns if each.name not in _DECISION]
+    return hashlib.sha256(canonical(terms)).hexdigest()
 
 
 # -- lists
@@ -350,9 +359,7 @@ def _terms_sha256(asked: Approval) -> str:
 
 def get(tx: Session, approval_id: UUID) -> Approval:
     """Returns the request as it is committed, or changed here. Raises NotFound."""
-    found = None
-    if TABLE.is_usable(tx):
-        found = APPROVALS.one_or_none(tx.execute(select(*APPROVALS.columns).where(ROW.id == approval_id)))
+    found = APPROVALS.one_or_none(tx.execute(select(*APPROVALS.columns).where(ROW.id == approval_id)))
     if found is None:
         raise NotFound
     return found

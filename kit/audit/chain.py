@@ -1,101 +1,67 @@
-"""The chain of acts: each entry has a number and a hash of its act, its number, its time and the hash before.
+"""The chain of acts: each entry has a number and a seal over its act, its number, its time and the entry before.
 
-A change of an act or of an entry contradicts its hash. Recomputed hashes from there on contradict the heads that are
-kept elsewhere (kit.audit.heads).
+Only a process of the service can make an entry. So a changed, added or missing act contradicts the chain; one that is
+missing at its end contradicts the heads that are kept elsewhere (kit.audit.heads).
 """
 
-import hashlib
-import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, Final
-from uuid import UUID
 
 from sqlalchemy import Connection, RowMapping, text
 from sqlalchemy.orm import Session
 
-from kit.db.schema import NewTable
+from kit.audit.acts import COLUMNS
+from kit.base.seals import Seals, canonical
 
-CHAIN: Final = NewTable("act_chain")
 EMPTY: Final = bytes(32)
 """The hash before the first entry, and that of a chain without entries."""
-
-COLUMNS: Final = (
-    "id",
-    "at",
-    "actor_kind",
-    "actor_name",
-    "person_id",
-    "session_id",
-    "surface",
-    "on_behalf_of",
-    "act",
-    "object",
-    "merchant_id",
-    "changes",
-    "note",
-    "request_id",
-    "refused",
-)
-"""The columns of an act, all of which are hashed."""
+_SEALED: Final = "entry of the chain of acts"
 
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """The end of a chain: the number of its entries and the last hash."""
+    """The end of a chain: the number of its entries, the last hash, and the time of the last entry. Of a head that is
+    kept elsewhere the time is that of its keeping.
+    """
 
     count: int
     hash: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class DatedHead(Head):
-    """`at` is the time of the last entry; of a head that is kept elsewhere, that of its keeping."""
-
     at: datetime
 
 
-def hash_of(previous: bytes, number: int, chained_at: datetime, act: Mapping[str, Any] | RowMapping) -> bytes:
-    """Returns the hash of an entry: SHA-256 of the hash before and a JSON array of number, time and columns."""
-    return digest(previous, [number, chained_at, *(act[name] for name in COLUMNS)])
+def hash_of(
+    seals: Seals, previous: bytes, number: int, chained_at: datetime, act: Mapping[str, Any] | RowMapping
+) -> bytes:
+    """Returns the hash of a new entry."""
+    return seals.seal(_SEALED, _sealed_part(previous, number, chained_at, act))
 
 
-def digest(previous: bytes, values: Sequence[object]) -> bytes:
-    """Returns the SHA-256 of these bytes and a JSON array of the values."""
-    canonical = [_canonical(each) for each in values]
-    written = json.dumps(canonical, separators=(",", ":"), sort_keys=True)
-    return hashlib.sha256(previous + written.encode()).digest()
+def is_right_entry(seals: Seals, previous: bytes, row: RowMapping) -> bool:
+    """Returns whether a process made the entry, given with its act in one row, after the entry with the hash
+    `previous`.
+    """
+    sealed = _sealed_part(previous, row["number"], row["chained_at"], row)
+    return seals.is_right(_SEALED, sealed, bytes(row["hash"]))
 
 
-def _canonical(value: object) -> object:
-    match value:
-        case datetime():
-            return value.astimezone(UTC).isoformat(timespec="microseconds")
-        case UUID():
-            return str(value)
-    return value
+def _sealed_part(
+    previous: bytes, number: int, chained_at: datetime, act: Mapping[str, Any] | RowMapping
+) -> bytes:
+    return canonical([previous, number, chained_at, *(act[name] for name in COLUMNS)])
 
 
 _HEAD = text("SELECT number, hash, chained_at FROM act_chain ORDER BY number DESC LIMIT 1")
 
 
-def head(tx: Session | Connection) -> DatedHead | None:
+def head(tx: Session | Connection) -> Head | None:
     """Returns the end of this service's chain; None as long as it has no entry."""
     row = tx.execute(_HEAD).one_or_none()
-    return None if row is None else DatedHead(row.number, bytes(row.hash), row.chained_at)
+    return None if row is None else Head(row.number, bytes(row.hash), row.chained_at)
 
 
 _HASH = text("SELECT hash FROM act_chain WHERE number = :number")
-
-
-_HASHES = text("SELECT number, hash FROM act_chain WHERE number = ANY(:numbers)")
-
-
-def hashes_at(tx: Session | Connection, numbers: Collection[int]) -> dict[int, bytes]:
-    """Returns the hashes of the entries with these numbers, `EMPTY` for 0; those that there are."""
-    found = tx.execute(_HASHES, {"numbers": list(numbers)})
-    return {0: EMPTY} | {row.number: bytes(row.hash) for row in found}
 
 
 def hash_at(tx: Session | Connection, number: int) -> bytes | None:

@@ -8,10 +8,11 @@ from uuid import UUID
 from sqlalchemy import ARRAY, Uuid, bindparam, text
 from sqlalchemy.orm import Session
 
-from kit.audit.chain import CHAIN, COLUMNS, EMPTY, DatedHead, hash_of, head
+from kit.audit.acts import COLUMNS
+from kit.audit.chain import EMPTY, Head, hash_of, head
 from kit.base.clock import Clock
 from kit.db import prepared
-from kit.db.database import Database
+from kit.db.database import Database, seals_of
 from kit.db.prepared import Prepared
 from kit.observe.log import get_logger
 from kit.work.worker import Loop
@@ -81,8 +82,6 @@ class Chaining:
         """Chains the next acts; returns whether more may wait."""
         read_at = self._clock.now()
         with self._db.autocommit() as connection:
-            if not CHAIN.is_usable(connection):
-                return False
             found = connection.execute(_NEXT, {"after": self._after, "page": PAGE, "batch": BATCH}).one()
         if found.unchained:
             return self._chain(found.unchained)
@@ -105,21 +104,19 @@ class Chaining:
 
     def waiting(self) -> Waiting:
         with self._db.autocommit() as connection:
-            if not CHAIN.is_usable(connection):
-                return Waiting(0, timedelta(0))
             row = connection.execute(_WAITING, {"after": self._after}).one()
         now = self._clock.now()
         return Waiting(row.acts, max(timedelta(0), now - (row.oldest or now)))
 
 
-def _add(tx: Session, ids: list[UUID], now: datetime) -> DatedHead | None:
+def _add(tx: Session, ids: list[UUID], now: datetime) -> Head | None:
     """Adds these acts to the chain and returns its new end; None when another process has added them meanwhile."""
-    before = head(tx)
+    before, seals = head(tx), seals_of(tx)
     number, previous = (before.count, before.hash) if before else (0, EMPTY)
     numbers, act_ids, hashes = [], [], []
     for row in tx.execute(_ACTS, {"ids": ids}).mappings():
         number += 1
-        previous = hash_of(previous, number, now, row)
+        previous = hash_of(seals, previous, number, now, row)
         numbers.append(number)
         act_ids.append(row["id"])
         hashes.append(previous)
@@ -127,4 +124,4 @@ def _add(tx: Session, ids: list[UUID], now: datetime) -> DatedHead | None:
         return None
     values = {"numbers": numbers, "act_ids": act_ids, "hashes": hashes, "chained_at": now}
     prepared.later(tx, _ADD, values)
-    return DatedHead(number, previous, now)
+    return Head(number, previous, now)

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from sqlalchemy import Connection, text
 
-from kit.audit.chain import CHAIN, COLUMNS
+from kit.audit.acts import COLUMNS
 from kit.audit.chaining import earliest_id
 from kit.base.ids import parse_id
 from kit.db.database import Database
@@ -61,8 +61,6 @@ def list_acts(db: Database, wanted: Filter, *, after: UUID | None, limit: int) -
     conditions, values = _conditions(wanted, after)
     statement = f"SELECT {', '.join(COLUMNS)} FROM acts {conditions} ORDER BY id DESC LIMIT :limit"  # noqa: S608
     with db.autocommit() as connection:
-        if not CHAIN.is_usable(connection):
-            return []
         return [Act(*row) for row in connection.execute(text(statement), values | {"limit": limit})]
 
 
@@ -73,8 +71,6 @@ _ON_OBJECTS = text(
 
 def newest_acts_on(connection: Connection, objects: Sequence[str], *, limit: int) -> list[Act]:
     """Returns the newest acts on these objects, newest first."""
-    if not CHAIN.is_usable(connection):
-        return []
     rows = connection.execute(_ON_OBJECTS, {"objects": list(objects), "limit": limit})
     return [Act(*row) for row in rows]
 

@@ -2,9 +2,6 @@
 
 from typing import Final
 
-from kit.audit.approvals import TABLE
 from kit.db.queues import Queue
 
-QUEUE: Final = Queue(
-    name="approvals", table="approvals", waits="state = 'pending'", at="requested_at", since=TABLE
-)
+QUEUE: Final = Queue(name="approvals", table="approvals", waits="state = 'pending'", at="requested_at")

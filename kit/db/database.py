@@ -40,6 +40,7 @@ from sqlalchemy.orm import Session
 from sqlalchemy.pool import QueuePool
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_random_exponential
 
+from kit.base.seals import Seals
 from kit.db import connections
 from kit.db.connections import POOLED_IDLE_SECONDS, PREPARED_IDLE_SECONDS
 from kit.db.driver import PoolConnection
@@ -60,6 +61,8 @@ POOL_TIMEOUTS = metrics.counter(
 CONFLICT_ATTEMPTS = 3
 AFTER_COMMIT = "after_commit"
 """Where a session keeps the calls that are made after its commit."""
+SEALS = "seals"
+"""Where a session has the seals of its database (kit.base.seals)."""
 TYPES: dict[Any, Any] = {
     datetime: DateTime(timezone=True),  # SQLAlchemy's own default drops the zone
     Decimal: Numeric(),
@@ -129,7 +132,8 @@ class TransactionConflict(DatabaseBusy):
 class Database:
     """One service's database: a pool of `pool_size` connections, and the only place that commits.
 
-    `url` is `postgresql://user:password@host:port/name`. Timeouts are in seconds and enforced by the server.
+    `url` is `postgresql://user:password@host:port/name`. Timeouts are in seconds and enforced by the server. `seals` are
+    those of the service, for acts and sealed rows.
     Make `pool_size` at least the number of threads that use it, and `pool_timeout_seconds` shorter than the
     deadlines of the calls it serves.
     """
@@ -145,7 +149,9 @@ class Database:
         pool_timeout_seconds: float = 3,
         idle_seconds: float = POOLED_IDLE_SECONDS,
         prepared_idle_seconds: float = PREPARED_IDLE_SECONDS,
+        seals: Seals | None = None,
     ) -> None:
+        self.seals = seals
         self.idle_session_timeout = connections.server_closes_after(idle_seconds)
         self._span_attributes = {"db.system.name": "postgresql", "db.namespace": name}
         arguments = partial(
@@ -181,7 +187,7 @@ class Database:
         with (
             self._span("transaction"),
             _translated(),
-            Session(self._engine, expire_on_commit=False) as session,
+            Session(self._engine, expire_on_commit=False, info={SEALS: self.seals}) as session,
         ):
             yield session
             session.commit()
@@ -243,6 +249,14 @@ def bound_statements(tx: Session, *, seconds: int) -> None:
     driver.bound(seconds + connections.ANSWER_MARGIN_SECONDS)
 
 
+def seals_of(tx: Session) -> Seals:
+    """Returns the seals of the session's database. Raises LookupError for a database that was opened without."""
+    seals: Seals | None = tx.info.get(SEALS)
+    if seals is None:
+        raise LookupError("this database was opened without seals")
+    return seals
+
+
 def after_commit(tx: Session, callback: Callable[[*Arguments], object], *arguments: *Arguments) -> None:
     """Calls `callback(*arguments)` once the transaction is committed; never if it rolls back. Equal calls are made
     once. The callback must be quick and must not raise: the transaction's caller waits for it.
@@ -298,7 +312,7 @@ def _translated() -> Iterator[None]:
         raise DatabaseUnavailable("no free connection in the pool") from error
     except exc.DBAPIError as error:
         _hide_values(error)
-        meaning = _meaning(error.orig, lost=error.connection_invalidated)
+        meaning = outage_of(error)
         if meaning is None:
             raise
         raise meaning from error
@@ -340,6 +354,11 @@ _AWAY = (
     "25006",
     "25P03",
 )  # connection, resources, shutdown, became a standby, idle too long
+
+
+def outage_of(error: exc.DBAPIError) -> DatabaseUnavailable | None:
+    """Returns the error that callers get in place of this one; None when it is about a value or a statement."""
+    return _meaning(error.orig, lost=error.connection_invalidated)
 
 
 def _meaning(error: BaseException | None, *, lost: bool) -> DatabaseUnavailable | None:

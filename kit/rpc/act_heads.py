@@ -1,4 +1,4 @@
-"""The worker that exchanges heads of the chains of acts with accounts (kit.audit.heads)."""
+"""The worker that gives the head of a chain of acts to accounts, and keeps that of accounts (kit.audit.heads)."""
 
 from typing import Final
 
@@ -6,10 +6,9 @@ import grpc
 
 from fiatgate.accounts.v1 import accounts_pb2, accounts_pb2_grpc
 from kit.audit import heads
-from kit.audit.chain import CHAIN, Head
-from kit.audit.heads import KEEPER, Exchange, HeadRefused
-from kit.base.clock import monotonic_seconds
-from kit.base.proto import datetime_from
+from kit.audit.chain import Head, head
+from kit.audit.heads import KEEPER, HeadRefused
+from kit.base.clock import SystemClock, monotonic_seconds
 from kit.base.tls import Identity
 from kit.db.database import Database
 from kit.observe import metrics
@@ -21,11 +20,11 @@ from kit.work.worker import Loop, Stop, WorkerHealth
 EVERY_SECONDS: Final = 5.0
 AT_LEAST_SECONDS: Final = 60.0
 """Also without acts of its own a service takes the head of accounts this often."""
-EXCHANGE_SECONDS: Final = 2.0
+CALL_SECONDS: Final = 2.0
 
 REFUSED: Final = metrics.counter(
     "act_heads_refused",
-    "Exchanges of heads that failed because acts were removed or rewritten in one database",
+    "Heads that were refused because acts were removed or rewritten in one database",
 )
 
 _log = get_logger()
@@ -41,7 +40,9 @@ class ActHeads:
         self._stub = accounts_pb2_grpc.HeadsServiceStub(opened)
         self._db = db
         self._service = service
-        self._asked_at_seconds = -AT_LEAST_SECONDS
+        self._clock = SystemClock()
+        self._given_at_seconds = -AT_LEAST_SECONDS
+        self._given_count = 0
         self._loop = Loop(self.name, self.step, every_seconds=EVERY_SECONDS, required=False)
 
     def run(self, stop: Stop) -> None:
@@ -52,38 +53,34 @@ class ActHeads:
         return self._loop.health()
 
     def step(self) -> bool:
-        """Makes an exchange if this chain has grown, or none was made for a minute."""
-        with self._db.transaction() as tx:
-            if not CHAIN.is_usable(tx):
-                return False
-            own, last = heads.own_head(tx), heads.last_exchange(tx, KEEPER)
+        """Gives the head to accounts if this chain has grown, and once a minute."""
+        with self._db.autocommit() as connection:
+            own = head(connection)
         now = monotonic_seconds()
-        is_known = last is not None and last.own == own
-        if is_known and now - self._asked_at_seconds < AT_LEAST_SECONDS:
+        if own is None or (
+            own.count == self._given_count and now - self._given_at_seconds < AT_LEAST_SECONDS
+        ):
             return False
-        self._asked_at_seconds = now
-        self._exchange(own, 1 if last is None else last.number + 1)
+        self._given_at_seconds = now
+        if self._give(own):
+            self._given_count = own.count
         return False
 
-    def _exchange(self, own: Head, number: int) -> None:
-        request = accounts_pb2.ExchangeHeadsRequest(
-            service=self._service, count=own.count, hash=own.hash, number=number
-        )
+    def _give(self, own: Head) -> bool:
+        """Returns whether accounts has the head, and this service that of accounts."""
+        request = accounts_pb2.KeepHeadRequest(service=self._service, count=own.count, hash=own.hash)
         try:
-            answer = self._stub.ExchangeHeads(request, timeout=EXCHANGE_SECONDS)
-            given = Exchange(
-                KEEPER,
-                answer.number,
-                datetime_from(answer.at),
-                theirs=Head(answer.count, answer.hash),
-                own=Head(answer.kept_count, answer.kept_hash),
-            )
-            heads.take(self._db, given)
+            answer = self._stub.KeepHead(request, timeout=CALL_SECONDS)
+            if answer.count:
+                heads.keep(self._db, self._clock, service=KEEPER, count=answer.count, hash=answer.hash)
         except HeadRefused as contradiction:
             self._contradicted(str(contradiction))
         except Refused as refused:  # kit.rpc.client has logged it; the next round tries again
             if refused.code is grpc.StatusCode.INVALID_ARGUMENT:
                 self._contradicted(refused.message)
+        else:
+            return True
+        return False
 
     def _contradicted(self, error: str) -> None:
         REFUSED.inc()

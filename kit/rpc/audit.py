@@ -8,17 +8,16 @@ import grpc
 from fiatgate.audit.v1 import audit_pb2 as pb
 from fiatgate.audit.v1 import audit_pb2_grpc
 from kit.audit import approvals, checking, heads, listing
-from kit.audit.chain import CHAIN, DatedHead, head
-from kit.audit.checking import KnownExchange
-from kit.audit.heads import Exchange
+from kit.audit.chain import EMPTY, Head, head
 from kit.audit.listing import Act, Filter
 from kit.base import actors
 from kit.base.actors import THE_OPERATOR
 from kit.base.clock import Clock, SystemClock
-from kit.base.proto import datetime_from, optional_datetime, timestamp_from
+from kit.base.proto import datetime_from, most_of, optional_datetime, timestamp_from
+from kit.base.services import SERVICES
 from kit.db.database import Database
 from kit.rpc import values
-from kit.rpc.permissions import Permissions, members, staff
+from kit.rpc.permissions import Permission, Permissions, members, staff
 from kit.rpc.slots import Slots
 from kit.rpc.turns import Share
 
@@ -28,6 +27,7 @@ PERMISSIONS: Final[Permissions] = {
     "AuditService/ListActs": staff("auditor") | members(),
     "AuditService/CheckActs": staff("auditor"),
     "AuditService/GetHead": staff("auditor"),
+    "AuditService/RestartHead": Permission(changes=True),
 }
 LIST: Final = "AuditService/ListActs"
 """The method that the consoles call for people."""
@@ -70,20 +70,15 @@ class AuditServicer(audit_pb2_grpc.AuditServiceServicer):
 
     def CheckActs(self, request: pb.CheckActsRequest, context: grpc.ServicerContext) -> pb.CheckActsResponse:
         values.at_most("heads", request.heads, values.LIST_MOST_ROWS)
-        values.at_most("exchanges", request.exchanges, values.LIST_MOST_ROWS)
         report = checking.check_page(
             self._db,
             self._clock,
             after=values.whole_number("after", request.after, least=0),
             limit=values.rows(request.limit, default=values.LIST_MOST_ROWS),
             known=[
-                DatedHead(each.count, each.hash, datetime_from(each.at))
+                Head(each.count, each.hash, datetime_from(each.at))
                 for each in request.heads
                 if each.service == self._service
-            ],
-            exchanges=[
-                KnownExchange(each.service, each.number, each.digest, datetime_from(each.at))
-                for each in request.exchanges
             ],
         )
         return pb.CheckActsResponse(
@@ -92,20 +87,33 @@ class AuditServicer(audit_pb2_grpc.AuditServiceServicer):
             last=report.last,
             more=report.more,
             unchained=report.unchained,
+            unreadable=report.unreadable[: checking.MAX_PROBLEMS],
         )
 
     def GetHead(self, request: pb.GetHeadRequest, context: grpc.ServicerContext) -> pb.GetHeadResponse:
         with self._db.transaction() as tx:
-            if not CHAIN.is_usable(tx):
-                return pb.GetHeadResponse()
-            own, exchanges = head(tx), heads.last_exchanges(tx)
+            own, kept = head(tx), heads.kept(tx)
         return pb.GetHeadResponse(
-            head=None
-            if own is None
-            else pb.Head(service=self._service, count=own.count, hash=own.hash, at=timestamp_from(own.at)),
-            kept=[_head_to_message(each) for each in exchanges],
-            exchanges=[_exchange_to_message(each) for each in exchanges],
+            head=None if own is None else _head_to_message(self._service, own),
+            kept=[_head_to_message(service, each) for service, each in kept.items()],
         )
+
+    def RestartHead(
+        self, request: pb.RestartHeadRequest, context: grpc.ServicerContext
+    ) -> pb.RestartHeadResponse:
+        if request.service not in set(SERVICES) - {self._service}:
+            raise values.invalid("service", "Expected the name of another service")
+        if len(request.hash) != len(EMPTY):
+            raise values.invalid("hash", f"Expected {len(EMPTY)} bytes")
+        heads.restart(
+            self._db,
+            self._clock,
+            service=request.service,
+            count=values.whole_number("count", request.count, least=0),
+            hash=request.hash,
+            note=values.text("note", request.note, least=0, most=most_of(pb.RestartHeadRequest, "note")),
+        )
+        return pb.RestartHeadResponse()
 
 
 def filter_from_message(request: pb.ListActsRequest) -> Filter:
@@ -165,15 +173,8 @@ def act_to_message(act: Act, service: str) -> pb.Act:
     )
 
 
-def _head_to_message(exchange: Exchange) -> pb.Head:
-    theirs = exchange.theirs
-    at = timestamp_from(exchange.at)
-    return pb.Head(service=exchange.service, count=theirs.count, hash=theirs.hash, at=at)
-
-
-def _exchange_to_message(exchange: Exchange) -> pb.Exchange:
-    at = timestamp_from(exchange.at)
-    return pb.Exchange(service=exchange.service, number=exchange.number, digest=exchange.digest, at=at)
+def _head_to_message(service: str, head: Head) -> pb.Head:
+    return pb.Head(service=service, count=head.count, hash=head.hash, at=timestamp_from(head.at))
 
 
 def add_to(server: grpc.Server, db: Database, service: str, clock: Clock | None = None) -> None:

@@ -38,11 +38,11 @@ class BooksServicer(books_pb2_grpc.BooksServiceServicer):
         page = books.check_page(self._db, part, after=request.after, limit=limit)
         return pb.CheckPageResponse(
             checked=page.checked,
-            unrecorded=page.unrecorded,
             problems=[
                 pb.BookProblem(subject=each.subject, field=each.field, found=each.found, due=each.due)
                 for each in page.problems
             ],
+            unreadable=page.unreadable,
             last=page.last,
             more=page.more,
         )

@@ -99,6 +99,14 @@ def edit_conflict(field: str, now: str) -> Refused:
     return precondition("EDIT_CONFLICT", message, field=field, now=now)
 
 
+def not_decided(thing: str) -> Refused:
+    """Returns NOT_DECIDED: the values of this thing are not those that the last act about it decided."""
+    message = (
+        f"The {thing} was made or changed past the service: no act decided it. `fiatgate verify` says more"
+    )
+    return precondition("NOT_DECIDED", message)
+
+
 def database_unavailable(
     message: str = "The service is temporarily unavailable, retry in a few seconds",
 ) -> Refused:

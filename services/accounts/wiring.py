@@ -11,6 +11,7 @@ from services.accounts.credentials.actor_keys import KeptKey
 from services.accounts.credentials.passkeys import RelyingParty
 from services.accounts.credentials.passwords import Passwords
 from services.accounts.domain import Surface
+from services.accounts.store.decisions import KnownRoles
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,6 +22,7 @@ class Deps:
     passwords        hashes and compares passwords
     relying_parties  the surfaces as passkeys know them
     kept_key         the signing key, read some seconds ago
+    decided_roles    the roles that this process has compared with their acts
     """
 
     settings: AccountsSettings
@@ -30,15 +32,23 @@ class Deps:
     passwords: Passwords
     relying_parties: Mapping[Surface, RelyingParty]
     kept_key: KeptKey
+    decided_roles: KnownRoles
 
 
 def wire(settings: AccountsSettings, *, clock: Clock | None = None) -> Deps:
+    db = Database(
+        settings.database_url,
+        name=settings.service,
+        pool_size=settings.connections,
+        seals=settings.seals,
+    )
     return Deps(
         settings=settings,
-        db=Database(settings.database_url, name=settings.service, pool_size=settings.connections),
+        db=db,
         clock=clock or SystemClock(),
         vault=Vault(settings.master_keys),
         passwords=Passwords(),
         relying_parties={each: RelyingParty(settings.url_of(each)) for each in Surface},
         kept_key=KeptKey(),
+        decided_roles=KnownRoles(db),
     )

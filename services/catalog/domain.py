@@ -5,7 +5,7 @@ Rates are fiat per USDT, commissions and markups fractions 0..1, percents 0..100
 
 import statistics
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from decimal import ROUND_HALF_UP, Decimal
 from enum import StrEnum
@@ -153,12 +153,15 @@ class Quote:
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """A rate before the markup. `quotes` is null when the stored document of its sources does not parse."""
+    """A rate before the markup. `quotes` is null when the stored document of its sources does not parse; `seal` is
+    empty before the rate is stored.
+    """
 
     source_rate: Decimal
     origin: Origin
     taken_at: datetime
     quotes: tuple[Quote, ...] | None = ()
+    seal: bytes = field(default=b"", compare=False)
 
     def is_well_formed(self, now: datetime) -> bool:
         if self.quotes is None or self.taken_at > now + CLOCK_SKEW:

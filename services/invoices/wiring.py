@@ -65,7 +65,12 @@ def wire(settings: InvoicesSettings, *, clock: Clock | None = None) -> Deps:
     return Deps(
         settings=settings,
         clock=clock,
-        db=Database(settings.database_url, name=settings.service, pool_size=settings.connections),
+        db=Database(
+            settings.database_url,
+            name=settings.service,
+            pool_size=settings.connections,
+            seals=settings.seals,
+        ),
         bus=bus,
         catalog=catalog,
         merchants=merchants,

@@ -32,7 +32,12 @@ class Deps:
 
 
 def wire(settings: MerchantsSettings, *, clock: Clock | None = None) -> Deps:
-    db = Database(settings.database_url, name=settings.service, pool_size=settings.connections)
+    db = Database(
+        settings.database_url,
+        name=settings.service,
+        pool_size=settings.connections,
+        seals=settings.seals,
+    )
     vault = Vault(settings.master_keys)
 
     def sealed_lookup_key() -> bytes | None:

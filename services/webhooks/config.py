@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar
 from pydantic import Field, ValidationInfo, field_validator
 
 from kit.base.config.processes import FactSettings
-from kit.base.config.values import Address, CommaSeparated, Key
+from kit.base.config.values import Address, CommaSeparated
 from kit.rpc.limits import OUTWARD_CALL_SECONDS
 from services.webhooks.domain import RETRY_DELAYS_SECONDS
 
@@ -41,12 +41,6 @@ class WebhooksSettings(FactSettings):
         description="longest time of a call, seconds; a resend takes up to WEBHOOK_TIMEOUT_SECONDS",
     )
     merchants_address: Address = Field(description="host:port of the merchants service")
-    webhook_seal_keys: Annotated[tuple[Key, ...], CommaSeparated] = Field(
-        min_length=1,
-        repr=False,
-        description="comma-separated, 32 random bytes in base64 each: the first seals the webhook events in "
-        "the database, all check them; an event without a right seal is not sent",
-    )
     webhook_retry_delays: Annotated[tuple[Annotated[int, Field(ge=1, le=604_800)], ...], CommaSeparated] = (
         Field(
             default=RETRY_DELAYS_SECONDS,

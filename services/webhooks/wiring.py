@@ -49,7 +49,12 @@ class Deps:
 
 def wire(settings: WebhooksSettings, *, clock: Clock | None = None) -> Deps:
     clock = clock or SystemClock()
-    db = Database(settings.database_url, name=settings.service, pool_size=settings.connections)
+    db = Database(
+        settings.database_url,
+        name=settings.service,
+        pool_size=settings.connections,
+        seals=settings.seals,
+    )
     seals = Seals(settings.webhook_seal_keys, unsealed_until=settings.unsigned_facts_until, clock=clock)
     return Deps(
         settings=settings,

@@ -98,6 +98,28 @@ class AccountKind(StrEnum):
     FEES = "fees"
 
 
+FIRST_METHODS: Final = tuple(
+    {
+        "id": str(id),
+        "code": f"USDT-{network}",
+        "network": network,
+        "name": f"USDT on {name}",
+        "network_fee": fee,
+        "min_amount": least,
+        "memo_allowed": memo,
+        "enabled": "yes",
+    }
+    for id, network, name, fee, least, memo in (
+        (1, "TRC20", "Tron", "1", "5", "no"),
+        (2, "ERC20", "Ethereum", "5", "20", "no"),
+        (3, "TON", "TON", "0.5", "2", "yes"),
+        (4, "BEP20", "BNB Smart Chain", "0.5", "5", "no"),
+        (5, "POLYGON", "Polygon", "0.5", "5", "no"),
+    )
+)
+"""The withdrawal methods that the first migration makes, as acts write values: no act is older than these."""
+
+
 MERCHANT_KINDS: Final = (AccountKind.AVAILABLE, AccountKind.RESERVED)
 
 

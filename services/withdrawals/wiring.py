@@ -33,7 +33,12 @@ def wire(settings: WithdrawalsSettings, *, clock: Clock | None = None) -> Deps:
     clock = clock or SystemClock()
     return Deps(
         settings=settings,
-        db=Database(settings.database_url, name=settings.service, pool_size=settings.connections),
+        db=Database(
+            settings.database_url,
+            name=settings.service,
+            pool_size=settings.connections,
+            seals=settings.seals,
+        ),
         clock=clock,
         bus=Bus(settings.nats_url, name=settings.service, ca=settings.nats_ca),
         verifier=Verifier(

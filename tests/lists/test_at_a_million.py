@@ -355,7 +355,7 @@ WIRES: Final[Mapping[str, Callable[[str, dict[str, Any], dict[str, Any]], Any]]]
         WebhooksSettings(
             database_url=url,
             fact_public_keys=(SIGNING_KEY,),
-            webhook_seal_keys=(SIGNING_KEY,),
+            seal_keys=(SIGNING_KEY,),
             merchants_address="127.0.0.1:1",
             **common,
             **away,

@@ -79,7 +79,7 @@ def worker(
         "FIATGATE_NATS_URL": nats_url,
         "FIATGATE_WEBHOOK_ALLOW_PRIVATE": "on",
         "FIATGATE_FACT_PUBLIC_KEYS": ",".join(PUBLIC_KEYS),
-        "FIATGATE_WEBHOOK_SEAL_KEYS": SEAL_KEY,
+        "FIATGATE_WEBHOOKS_SEAL_KEYS": SEAL_KEY,
         **{f"FIATGATE_{name.upper()}": str(value) for name, value in SHORT_LEASE.items()},
     }
     worker = WorkerProcess(environment, tmp_path / "worker.log")

@@ -94,7 +94,7 @@ class House:
                     "merchants_address": merchants.address,
                     "webhook_allow_private": True,
                     "fact_public_keys": PUBLIC_KEYS,
-                    "webhook_seal_keys": (SEAL_KEY,),
+                    "seal_keys": (SEAL_KEY,),
                     **settings,
                 }
             ),

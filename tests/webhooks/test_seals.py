@@ -219,7 +219,7 @@ def test_a_seal_of_a_key_before_counts_as_long_as_it_is_listed(
     clock, new = ManualClock(), new_private_key()
     before = make_house(clock=clock)
     for keys, sent in (((new, SEAL_KEY), True), ((new,), False)):
-        house = make_house(clock=clock, webhook_seal_keys=keys)
+        house = make_house(clock=clock, seal_keys=keys)
         invoice_id = before.queue(receiver.url())
         resent = resending.resend_latest(house.deps, merchant_id="", invoice_id=str(invoice_id))
         assert resent.outcome.succeeded == sent

@@ -1833,125 +1833,50 @@ class RotateActorKeyResponse(_message.Message):
 Global___RotateActorKeyResponse: _TypeAlias = RotateActorKeyResponse  # noqa: Y015
 
 @_typing.final
-class ExchangeHeadsRequest(_message.Message):
+class KeepHeadRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     SERVICE_FIELD_NUMBER: _builtins.int
     COUNT_FIELD_NUMBER: _builtins.int
     HASH_FIELD_NUMBER: _builtins.int
-    NUMBER_FIELD_NUMBER: _builtins.int
     service: _builtins.str
     """The name of the calling service."""
     count: _builtins.int
     hash: _builtins.bytes
-    number: _builtins.int
-    """The number of the exchange: one more than the caller keeps."""
     def __init__(
         self,
         *,
         service: _builtins.str = ...,
         count: _builtins.int = ...,
         hash: _builtins.bytes = ...,
-        number: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["count", b"count", "hash", b"hash", "number", b"number", "service", b"service"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["count", b"count", "hash", b"hash", "service", b"service"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___ExchangeHeadsRequest: _TypeAlias = ExchangeHeadsRequest  # noqa: Y015
+Global___KeepHeadRequest: _TypeAlias = KeepHeadRequest  # noqa: Y015
 
 @_typing.final
-class RestartExchangesRequest(_message.Message):
-    DESCRIPTOR: _descriptor.Descriptor
-
-    SERVICE_FIELD_NUMBER: _builtins.int
-    COUNT_FIELD_NUMBER: _builtins.int
-    HASH_FIELD_NUMBER: _builtins.int
-    NOTE_FIELD_NUMBER: _builtins.int
-    service: _builtins.str
-    count: _builtins.int
-    """The head of its chain."""
-    hash: _builtins.bytes
-    note: _builtins.str
-    """For the act: the reason."""
-    def __init__(
-        self,
-        *,
-        service: _builtins.str = ...,
-        count: _builtins.int = ...,
-        hash: _builtins.bytes = ...,
-        note: _builtins.str = ...,
-    ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
-    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["count", b"count", "hash", b"hash", "note", b"note", "service", b"service"]  # noqa: Y015
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
-
-Global___RestartExchangesRequest: _TypeAlias = RestartExchangesRequest  # noqa: Y015
-
-@_typing.final
-class RestartExchangesResponse(_message.Message):
-    DESCRIPTOR: _descriptor.Descriptor
-
-    SERVICE_FIELD_NUMBER: _builtins.int
-    NUMBER_FIELD_NUMBER: _builtins.int
-    service: _builtins.str
-    number: _builtins.int
-    """That of the first exchange of the new series."""
-    def __init__(
-        self,
-        *,
-        service: _builtins.str = ...,
-        number: _builtins.int = ...,
-    ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
-    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["number", b"number", "service", b"service"]  # noqa: Y015
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
-
-Global___RestartExchangesResponse: _TypeAlias = RestartExchangesResponse  # noqa: Y015
-
-@_typing.final
-class ExchangeHeadsResponse(_message.Message):
-    """The exchange that accounts keeps, for the caller to keep as well: a new one, the one before when neither chain has grown
-    since, or an earlier one whose answer was lost.
-    """
-
+class KeepHeadResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     COUNT_FIELD_NUMBER: _builtins.int
     HASH_FIELD_NUMBER: _builtins.int
-    NUMBER_FIELD_NUMBER: _builtins.int
-    AT_FIELD_NUMBER: _builtins.int
-    KEPT_COUNT_FIELD_NUMBER: _builtins.int
-    KEPT_HASH_FIELD_NUMBER: _builtins.int
     count: _builtins.int
     """The head of accounts."""
     hash: _builtins.bytes
-    number: _builtins.int
-    kept_count: _builtins.int
-    """The caller's head of this exchange."""
-    kept_hash: _builtins.bytes
-    @_builtins.property
-    def at(self) -> _timestamp_pb2.Timestamp: ...
     def __init__(
         self,
         *,
         count: _builtins.int = ...,
         hash: _builtins.bytes = ...,
-        number: _builtins.int = ...,
-        at: _timestamp_pb2.Timestamp | None = ...,
-        kept_count: _builtins.int = ...,
-        kept_hash: _builtins.bytes = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["at", b"at"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["at", b"at", "count", b"count", "hash", b"hash", "kept_count", b"kept_count", "kept_hash", b"kept_hash", "number", b"number"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["count", b"count", "hash", b"hash"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___ExchangeHeadsResponse: _TypeAlias = ExchangeHeadsResponse  # noqa: Y015
+Global___KeepHeadResponse: _TypeAlias = KeepHeadResponse  # noqa: Y015

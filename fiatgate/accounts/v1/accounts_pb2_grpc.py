@@ -1709,15 +1709,10 @@ class HeadsServiceStub:
         Args:
             channel: A grpc.Channel.
         """
-        self.ExchangeHeads = channel.unary_unary(
-                '/fiatgate.accounts.v1.HeadsService/ExchangeHeads',
-                request_serializer=fiatgate_dot_accounts_dot_v1_dot_accounts__pb2.ExchangeHeadsRequest.SerializeToString,
-                response_deserializer=fiatgate_dot_accounts_dot_v1_dot_accounts__pb2.ExchangeHeadsResponse.FromString,
-                _registered_method=True)
-        self.RestartExchanges = channel.unary_unary(
-                '/fiatgate.accounts.v1.HeadsService/RestartExchanges',
-                request_serializer=fiatgate_dot_accounts_dot_v1_dot_accounts__pb2.RestartExchangesRequest.SerializeToString,
-                response_deserializer=fiatgate_dot_accounts_dot_v1_dot_accounts__pb2.RestartExchangesResponse.FromString,
+        self.KeepHead = channel.unary_unary(
+                '/fiatgate.accounts.v1.HeadsService/KeepHead',
+                request_serializer=fiatgate_dot_accounts_dot_v1_dot_accounts__pb2.KeepHeadRequest.SerializeToString,
+                response_deserializer=fiatgate_dot_accounts_dot_v1_dot_accounts__pb2.KeepHeadResponse.FromString,
                 _registered_method=True)
 
 
@@ -1727,19 +1722,10 @@ class HeadsServiceServicer:
     Any call may fail with DB_UNAVAILABLE or INTERNAL_ERROR.
     """
 
-    def ExchangeHeads(self, request, context):
+    def KeepHead(self, request, context):
         """Keeps the caller's head of its chain of acts, and returns that of accounts for the caller to keep: a chain that is cut
         at its end in one database contradicts the other. Reason: VALIDATION_ERROR (a service that does not exist, a head
-        shorter than the kept one).
-        """
-        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
-        context.set_details('Method not implemented!')
-        raise NotImplementedError('Method not implemented!')
-
-    def RestartExchanges(self, request, context):
-        """Begins a new series of exchanges with a service, from its present head: for an operator, after one of the two databases
-        was restored from a backup, or a certificate of the service was stolen. The exchanges before stay.
-        Reason: VALIDATION_ERROR.
+        that contradicts the kept one).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -1748,15 +1734,10 @@ class HeadsServiceServicer:
 
 def add_HeadsServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
-            'ExchangeHeads': grpc.unary_unary_rpc_method_handler(
-                    servicer.ExchangeHeads,
-                    request_deserializer=fiatgate_dot_accounts_dot_v1_dot_accounts__pb2.ExchangeHeadsRequest.FromString,
-                    response_serializer=fiatgate_dot_accounts_dot_v1_dot_accounts__pb2.ExchangeHeadsResponse.SerializeToString,
-            ),
-            'RestartExchanges': grpc.unary_unary_rpc_method_handler(
-                    servicer.RestartExchanges,
-                    request_deserializer=fiatgate_dot_accounts_dot_v1_dot_accounts__pb2.RestartExchangesRequest.FromString,
-                    response_serializer=fiatgate_dot_accounts_dot_v1_dot_accounts__pb2.RestartExchangesResponse.SerializeToString,
+            'KeepHead': grpc.unary_unary_rpc_method_handler(
+                    servicer.KeepHead,
+                    request_deserializer=fiatgate_dot_accounts_dot_v1_dot_accounts__pb2.KeepHeadRequest.FromString,
+                    response_serializer=fiatgate_dot_accounts_dot_v1_dot_accounts__pb2.KeepHeadResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -1773,7 +1754,7 @@ class HeadsService:
     """
 
     @staticmethod
-    def ExchangeHeads(request,
+    def KeepHead(request,
             target,
             options=(),
             channel_credentials=None,
@@ -1786,36 +1767,9 @@ class HeadsService:
         return grpc.experimental.unary_unary(
             request,
             target,
-            '/fiatgate.accounts.v1.HeadsService/ExchangeHeads',
-            fiatgate_dot_accounts_dot_v1_dot_accounts__pb2.ExchangeHeadsRequest.SerializeToString,
-            fiatgate_dot_accounts_dot_v1_dot_accounts__pb2.ExchangeHeadsResponse.FromString,
-            options,
-            channel_credentials,
-            insecure,
-            call_credentials,
-            compression,
-            wait_for_ready,
-            timeout,
-            metadata,
-            _registered_method=True)
-
-    @staticmethod
-    def RestartExchanges(request,
-            target,
-            options=(),
-            channel_credentials=None,
-            call_credentials=None,
-            insecure=False,
-            compression=None,
-            wait_for_ready=None,
-            timeout=None,
-            metadata=None):
-        return grpc.experimental.unary_unary(
-            request,
-            target,
-            '/fiatgate.accounts.v1.HeadsService/RestartExchanges',
-            fiatgate_dot_accounts_dot_v1_dot_accounts__pb2.RestartExchangesRequest.SerializeToString,
-            fiatgate_dot_accounts_dot_v1_dot_accounts__pb2.RestartExchangesResponse.FromString,
+            '/fiatgate.accounts.v1.HeadsService/KeepHead',
+            fiatgate_dot_accounts_dot_v1_dot_accounts__pb2.KeepHeadRequest.SerializeToString,
+            fiatgate_dot_accounts_dot_v1_dot_accounts__pb2.KeepHeadResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -634,15 +634,10 @@ class HeadsServiceStub:
     def __new__(cls, channel: _grpc.Channel) -> _Self: ...
     @_typing.overload
     def __new__(cls, channel: _aio.Channel) -> HeadsServiceAsyncStub: ...
-    ExchangeHeads: _grpc.UnaryUnaryMultiCallable[_accounts_pb2.ExchangeHeadsRequest, _accounts_pb2.ExchangeHeadsResponse]
+    KeepHead: _grpc.UnaryUnaryMultiCallable[_accounts_pb2.KeepHeadRequest, _accounts_pb2.KeepHeadResponse]
     """Keeps the caller's head of its chain of acts, and returns that of accounts for the caller to keep: a chain that is cut
     at its end in one database contradicts the other. Reason: VALIDATION_ERROR (a service that does not exist, a head
-    shorter than the kept one).
-    """
-    RestartExchanges: _grpc.UnaryUnaryMultiCallable[_accounts_pb2.RestartExchangesRequest, _accounts_pb2.RestartExchangesResponse]
-    """Begins a new series of exchanges with a service, from its present head: for an operator, after one of the two databases
-    was restored from a backup, or a certificate of the service was stolen. The exchanges before stay.
-    Reason: VALIDATION_ERROR.
+    that contradicts the kept one).
     """
 
 @_typing.type_check_only
@@ -653,15 +648,10 @@ class HeadsServiceAsyncStub(HeadsServiceStub):
     """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
-    ExchangeHeads: _aio.UnaryUnaryMultiCallable[_accounts_pb2.ExchangeHeadsRequest, _accounts_pb2.ExchangeHeadsResponse]  # type: ignore[assignment]
+    KeepHead: _aio.UnaryUnaryMultiCallable[_accounts_pb2.KeepHeadRequest, _accounts_pb2.KeepHeadResponse]  # type: ignore[assignment]
     """Keeps the caller's head of its chain of acts, and returns that of accounts for the caller to keep: a chain that is cut
     at its end in one database contradicts the other. Reason: VALIDATION_ERROR (a service that does not exist, a head
-    shorter than the kept one).
-    """
-    RestartExchanges: _aio.UnaryUnaryMultiCallable[_accounts_pb2.RestartExchangesRequest, _accounts_pb2.RestartExchangesResponse]  # type: ignore[assignment]
-    """Begins a new series of exchanges with a service, from its present head: for an operator, after one of the two databases
-    was restored from a backup, or a certificate of the service was stolen. The exchanges before stay.
-    Reason: VALIDATION_ERROR.
+    that contradicts the kept one).
     """
 
 class HeadsServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -671,25 +661,14 @@ class HeadsServiceServicer(metaclass=_abc_1.ABCMeta):
     """
 
     @_abc_1.abstractmethod
-    def ExchangeHeads(
+    def KeepHead(
         self,
-        request: _accounts_pb2.ExchangeHeadsRequest,
+        request: _accounts_pb2.KeepHeadRequest,
         context: _ServicerContext,
-    ) -> _typing.Union[_accounts_pb2.ExchangeHeadsResponse, _abc.Awaitable[_accounts_pb2.ExchangeHeadsResponse]]:
+    ) -> _typing.Union[_accounts_pb2.KeepHeadResponse, _abc.Awaitable[_accounts_pb2.KeepHeadResponse]]:
         """Keeps the caller's head of its chain of acts, and returns that of accounts for the caller to keep: a chain that is cut
         at its end in one database contradicts the other. Reason: VALIDATION_ERROR (a service that does not exist, a head
-        shorter than the kept one).
-        """
-
-    @_abc_1.abstractmethod
-    def RestartExchanges(
-        self,
-        request: _accounts_pb2.RestartExchangesRequest,
-        context: _ServicerContext,
-    ) -> _typing.Union[_accounts_pb2.RestartExchangesResponse, _abc.Awaitable[_accounts_pb2.RestartExchangesResponse]]:
-        """Begins a new series of exchanges with a service, from its present head: for an operator, after one of the two databases
-        was restored from a backup, or a certificate of the service was stolen. The exchanges before stay.
-        Reason: VALIDATION_ERROR.
+        that contradicts the kept one).
         """
 
 def add_HeadsServiceServicer_to_server(servicer: HeadsServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -225,7 +225,6 @@ class CheckActsRequest(_message.Message):
     AFTER_FIELD_NUMBER: _builtins.int
     LIMIT_FIELD_NUMBER: _builtins.int
     HEADS_FIELD_NUMBER: _builtins.int
-    EXCHANGES_FIELD_NUMBER: _builtins.int
     after: _builtins.int
     """0: from the start; else `last` of the page before."""
     limit: _builtins.int
@@ -234,21 +233,16 @@ class CheckActsRequest(_message.Message):
     def heads(self) -> _containers.RepeatedCompositeFieldContainer[Global___Head]:
         """Heads that the caller has of before: exported ones, and those that other services keep."""
 
-    @_builtins.property
-    def exchanges(self) -> _containers.RepeatedCompositeFieldContainer[Global___Exchange]:
-        """The last exchange with this service that each other service keeps; `service` names the other one."""
-
     def __init__(
         self,
         *,
         after: _builtins.int = ...,
         limit: _builtins.int = ...,
         heads: _abc.Iterable[Global___Head] | None = ...,
-        exchanges: _abc.Iterable[Global___Exchange] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["after", b"after", "exchanges", b"exchanges", "heads", b"heads", "limit", b"limit"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["after", b"after", "heads", b"heads", "limit", b"limit"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -263,6 +257,7 @@ class CheckActsResponse(_message.Message):
     LAST_FIELD_NUMBER: _builtins.int
     MORE_FIELD_NUMBER: _builtins.int
     UNCHAINED_FIELD_NUMBER: _builtins.int
+    UNREADABLE_FIELD_NUMBER: _builtins.int
     checked: _builtins.int
     last: _builtins.int
     more: _builtins.bool
@@ -272,6 +267,10 @@ class CheckActsResponse(_message.Message):
     def problems(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """At most 100."""
 
+    @_builtins.property
+    def unreadable(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """What could not be read, with the error; everything else was."""
+
     def __init__(
         self,
         *,
@@ -280,10 +279,11 @@ class CheckActsResponse(_message.Message):
         last: _builtins.int = ...,
         more: _builtins.bool = ...,
         unchained: _builtins.int = ...,
+        unreadable: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["checked", b"checked", "last", b"last", "more", b"more", "problems", b"problems", "unchained", b"unchained"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["checked", b"checked", "last", b"last", "more", b"more", "problems", b"problems", "unchained", b"unchained", "unreadable", b"unreadable"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -302,7 +302,7 @@ class Head(_message.Message):
     service: _builtins.str
     count: _builtins.int
     hash: _builtins.bytes
-    """SHA-256."""
+    """A code that only processes of the service can make."""
     @_builtins.property
     def at(self) -> _timestamp_pb2.Timestamp: ...
     def __init__(
@@ -320,40 +320,6 @@ class Head(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Head: _TypeAlias = Head  # noqa: Y015
-
-@_typing.final
-class Exchange(_message.Message):
-    """An exchange of heads between two services. Both keep the same one, so their digests are equal."""
-
-    DESCRIPTOR: _descriptor.Descriptor
-
-    SERVICE_FIELD_NUMBER: _builtins.int
-    NUMBER_FIELD_NUMBER: _builtins.int
-    DIGEST_FIELD_NUMBER: _builtins.int
-    AT_FIELD_NUMBER: _builtins.int
-    service: _builtins.str
-    """The other service."""
-    number: _builtins.int
-    """1, 2, 3 … for each pair of services."""
-    digest: _builtins.bytes
-    """SHA-256 of the exchange and the digest before."""
-    @_builtins.property
-    def at(self) -> _timestamp_pb2.Timestamp: ...
-    def __init__(
-        self,
-        *,
-        service: _builtins.str = ...,
-        number: _builtins.int = ...,
-        digest: _builtins.bytes = ...,
-        at: _timestamp_pb2.Timestamp | None = ...,
-    ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["at", b"at"]  # noqa: Y015
-    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["at", b"at", "digest", b"digest", "number", b"number", "service", b"service"]  # noqa: Y015
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
-
-Global___Exchange: _TypeAlias = Exchange  # noqa: Y015
 
 @_typing.final
 class GetHeadRequest(_message.Message):
@@ -376,7 +342,6 @@ class GetHeadResponse(_message.Message):
 
     HEAD_FIELD_NUMBER: _builtins.int
     KEPT_FIELD_NUMBER: _builtins.int
-    EXCHANGES_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def head(self) -> Global___Head:
         """Null: there is no act yet."""
@@ -385,23 +350,63 @@ class GetHeadResponse(_message.Message):
     def kept(self) -> _containers.RepeatedCompositeFieldContainer[Global___Head]:
         """The last head of each other service that this service keeps."""
 
-    @_builtins.property
-    def exchanges(self) -> _containers.RepeatedCompositeFieldContainer[Global___Exchange]:
-        """The last exchange with each of them."""
-
     def __init__(
         self,
         *,
         head: Global___Head | None = ...,
         kept: _abc.Iterable[Global___Head] | None = ...,
-        exchanges: _abc.Iterable[Global___Exchange] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_head", b"_head", "head", b"head"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_head", b"_head", "exchanges", b"exchanges", "head", b"head", "kept", b"kept"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_head", b"_head", "head", b"head", "kept", b"kept"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__head: _TypeAlias = _typing.Literal["head"]  # noqa: Y015
     _WhichOneofArgType__head: _TypeAlias = _typing.Literal["_head", b"_head"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType__head) -> _WhichOneofReturnType__head | None: ...
 
 Global___GetHeadResponse: _TypeAlias = GetHeadResponse  # noqa: Y015
+
+@_typing.final
+class RestartHeadRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SERVICE_FIELD_NUMBER: _builtins.int
+    COUNT_FIELD_NUMBER: _builtins.int
+    HASH_FIELD_NUMBER: _builtins.int
+    NOTE_FIELD_NUMBER: _builtins.int
+    service: _builtins.str
+    """Another service, and the present head of its chain."""
+    count: _builtins.int
+    hash: _builtins.bytes
+    note: _builtins.str
+    """For the act: the reason."""
+    def __init__(
+        self,
+        *,
+        service: _builtins.str = ...,
+        count: _builtins.int = ...,
+        hash: _builtins.bytes = ...,
+        note: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["count", b"count", "hash", b"hash", "note", b"note", "service", b"service"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RestartHeadRequest: _TypeAlias = RestartHeadRequest  # noqa: Y015
+
+@_typing.final
+class RestartHeadResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RestartHeadResponse: _TypeAlias = RestartHeadResponse  # noqa: Y015

@@ -53,6 +53,11 @@ class AuditServiceStub:
                 request_serializer=fiatgate_dot_audit_dot_v1_dot_audit__pb2.GetHeadRequest.SerializeToString,
                 response_deserializer=fiatgate_dot_audit_dot_v1_dot_audit__pb2.GetHeadResponse.FromString,
                 _registered_method=True)
+        self.RestartHead = channel.unary_unary(
+                '/fiatgate.audit.v1.AuditService/RestartHead',
+                request_serializer=fiatgate_dot_audit_dot_v1_dot_audit__pb2.RestartHeadRequest.SerializeToString,
+                response_deserializer=fiatgate_dot_audit_dot_v1_dot_audit__pb2.RestartHeadResponse.FromString,
+                _registered_method=True)
 
 
 class AuditServiceServicer:
@@ -71,7 +76,7 @@ class AuditServiceServicer:
 
     def CheckActs(self, request, context):
         """Checks the chain of acts, link by link: call again with `last` while `more` is true. The last page compares the end of
-        the chain with the given heads and exchanges, and checks the exchanges that this service keeps.
+        the chain with the given heads.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -79,6 +84,14 @@ class AuditServiceServicer:
 
     def GetHead(self, request, context):
         """The end of the chain, for export, and what this service keeps of the chains of other services.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def RestartHead(self, request, context):
+        """Keeps a head of another service that may be shorter than the one before: for an operator, after the database of that
+        service was restored from a backup. Reason: VALIDATION_ERROR.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -101,6 +114,11 @@ def add_AuditServiceServicer_to_server(servicer, server):
                     servicer.GetHead,
                     request_deserializer=fiatgate_dot_audit_dot_v1_dot_audit__pb2.GetHeadRequest.FromString,
                     response_serializer=fiatgate_dot_audit_dot_v1_dot_audit__pb2.GetHeadResponse.SerializeToString,
+            ),
+            'RestartHead': grpc.unary_unary_rpc_method_handler(
+                    servicer.RestartHead,
+                    request_deserializer=fiatgate_dot_audit_dot_v1_dot_audit__pb2.RestartHeadRequest.FromString,
+                    response_serializer=fiatgate_dot_audit_dot_v1_dot_audit__pb2.RestartHeadResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -188,6 +206,33 @@ class AuditService:
             '/fiatgate.audit.v1.AuditService/GetHead',
             fiatgate_dot_audit_dot_v1_dot_audit__pb2.GetHeadRequest.SerializeToString,
             fiatgate_dot_audit_dot_v1_dot_audit__pb2.GetHeadResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def RestartHead(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/fiatgate.audit.v1.AuditService/RestartHead',
+            fiatgate_dot_audit_dot_v1_dot_audit__pb2.RestartHeadRequest.SerializeToString,
+            fiatgate_dot_audit_dot_v1_dot_audit__pb2.RestartHeadResponse.FromString,
             options,
             channel_credentials,
             insecure,

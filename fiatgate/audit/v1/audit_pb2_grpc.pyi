@@ -41,10 +41,14 @@ class AuditServiceStub:
     """Newest first, page by page."""
     CheckActs: _grpc.UnaryUnaryMultiCallable[_audit_pb2.CheckActsRequest, _audit_pb2.CheckActsResponse]
     """Checks the chain of acts, link by link: call again with `last` while `more` is true. The last page compares the end of
-    the chain with the given heads and exchanges, and checks the exchanges that this service keeps.
+    the chain with the given heads.
     """
     GetHead: _grpc.UnaryUnaryMultiCallable[_audit_pb2.GetHeadRequest, _audit_pb2.GetHeadResponse]
     """The end of the chain, for export, and what this service keeps of the chains of other services."""
+    RestartHead: _grpc.UnaryUnaryMultiCallable[_audit_pb2.RestartHeadRequest, _audit_pb2.RestartHeadResponse]
+    """Keeps a head of another service that may be shorter than the one before: for an operator, after the database of that
+    service was restored from a backup. Reason: VALIDATION_ERROR.
+    """
 
 @_typing.type_check_only
 class AuditServiceAsyncStub(AuditServiceStub):
@@ -59,10 +63,14 @@ class AuditServiceAsyncStub(AuditServiceStub):
     """Newest first, page by page."""
     CheckActs: _aio.UnaryUnaryMultiCallable[_audit_pb2.CheckActsRequest, _audit_pb2.CheckActsResponse]  # type: ignore[assignment]
     """Checks the chain of acts, link by link: call again with `last` while `more` is true. The last page compares the end of
-    the chain with the given heads and exchanges, and checks the exchanges that this service keeps.
+    the chain with the given heads.
     """
     GetHead: _aio.UnaryUnaryMultiCallable[_audit_pb2.GetHeadRequest, _audit_pb2.GetHeadResponse]  # type: ignore[assignment]
     """The end of the chain, for export, and what this service keeps of the chains of other services."""
+    RestartHead: _aio.UnaryUnaryMultiCallable[_audit_pb2.RestartHeadRequest, _audit_pb2.RestartHeadResponse]  # type: ignore[assignment]
+    """Keeps a head of another service that may be shorter than the one before: for an operator, after the database of that
+    service was restored from a backup. Reason: VALIDATION_ERROR.
+    """
 
 class AuditServiceServicer(metaclass=_abc_1.ABCMeta):
     """The acts of one service: each change by a person, the command line or a merchant's program, and each refusal of a
@@ -86,7 +94,7 @@ class AuditServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_audit_pb2.CheckActsResponse, _abc.Awaitable[_audit_pb2.CheckActsResponse]]:
         """Checks the chain of acts, link by link: call again with `last` while `more` is true. The last page compares the end of
-        the chain with the given heads and exchanges, and checks the exchanges that this service keeps.
+        the chain with the given heads.
         """
 
     @_abc_1.abstractmethod
@@ -96,5 +104,15 @@ class AuditServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_audit_pb2.GetHeadResponse, _abc.Awaitable[_audit_pb2.GetHeadResponse]]:
         """The end of the chain, for export, and what this service keeps of the chains of other services."""
+
+    @_abc_1.abstractmethod
+    def RestartHead(
+        self,
+        request: _audit_pb2.RestartHeadRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_audit_pb2.RestartHeadResponse, _abc.Awaitable[_audit_pb2.RestartHeadResponse]]:
+        """Keeps a head of another service that may be shorter than the one before: for an operator, after the database of that
+        service was restored from a backup. Reason: VALIDATION_ERROR.
+        """
 
 def add_AuditServiceServicer_to_server(servicer: AuditServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -85,32 +85,34 @@ class CheckPageResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     CHECKED_FIELD_NUMBER: _builtins.int
-    UNRECORDED_FIELD_NUMBER: _builtins.int
     PROBLEMS_FIELD_NUMBER: _builtins.int
     LAST_FIELD_NUMBER: _builtins.int
     MORE_FIELD_NUMBER: _builtins.int
+    UNREADABLE_FIELD_NUMBER: _builtins.int
     checked: _builtins.int
     """Rows that were checked."""
-    unrecorded: _builtins.int
-    """The checked rows that were written before rows were recorded: only the values that follow from them were checked."""
     last: _builtins.str
     more: _builtins.bool
     @_builtins.property
     def problems(self) -> _containers.RepeatedCompositeFieldContainer[Global___BookProblem]:
         """At most 100."""
 
+    @_builtins.property
+    def unreadable(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """At most 100 rows that could not be read, with the error; all others were."""
+
     def __init__(
         self,
         *,
         checked: _builtins.int = ...,
-        unrecorded: _builtins.int = ...,
         problems: _abc.Iterable[Global___BookProblem] | None = ...,
         last: _builtins.str = ...,
         more: _builtins.bool = ...,
+        unreadable: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["checked", b"checked", "last", b"last", "more", b"more", "problems", b"problems", "unrecorded", b"unrecorded"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["checked", b"checked", "last", b"last", "more", b"more", "problems", b"problems", "unreadable", b"unreadable"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

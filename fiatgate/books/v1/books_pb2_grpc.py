@@ -26,8 +26,8 @@ if _version_not_supported:
 
 
 class BooksServiceStub:
-    """The verification of one service's own books: compares every row with the record of what was written, with the values
-    that follow from it, and with the rows that repeat its data. For operators. Every service that keeps books serves it.
+    """The verification of one service's own books: compares every row with the acts that decided it, and with the values that
+    follow. For operators. Every service serves it.
 
     Any call may fail with VALIDATION_ERROR, DB_UNAVAILABLE or INTERNAL_ERROR.
     """
@@ -51,8 +51,8 @@ class BooksServiceStub:
 
 
 class BooksServiceServicer:
-    """The verification of one service's own books: compares every row with the record of what was written, with the values
-    that follow from it, and with the rows that repeat its data. For operators. Every service that keeps books serves it.
+    """The verification of one service's own books: compares every row with the acts that decided it, and with the values that
+    follow. For operators. Every service serves it.
 
     Any call may fail with VALIDATION_ERROR, DB_UNAVAILABLE or INTERNAL_ERROR.
     """
@@ -93,8 +93,8 @@ def add_BooksServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class BooksService:
-    """The verification of one service's own books: compares every row with the record of what was written, with the values
-    that follow from it, and with the rows that repeat its data. For operators. Every service that keeps books serves it.
+    """The verification of one service's own books: compares every row with the acts that decided it, and with the values that
+    follow. For operators. Every service serves it.
 
     Any call may fail with VALIDATION_ERROR, DB_UNAVAILABLE or INTERNAL_ERROR.
     """

@@ -27,8 +27,8 @@ GRPC_GENERATED_VERSION: str
 GRPC_VERSION: str
 
 class BooksServiceStub:
-    """The verification of one service's own books: compares every row with the record of what was written, with the values
-    that follow from it, and with the rows that repeat its data. For operators. Every service that keeps books serves it.
+    """The verification of one service's own books: compares every row with the acts that decided it, and with the values that
+    follow. For operators. Every service serves it.
 
     Any call may fail with VALIDATION_ERROR, DB_UNAVAILABLE or INTERNAL_ERROR.
     """
@@ -44,8 +44,8 @@ class BooksServiceStub:
 
 @_typing.type_check_only
 class BooksServiceAsyncStub(BooksServiceStub):
-    """The verification of one service's own books: compares every row with the record of what was written, with the values
-    that follow from it, and with the rows that repeat its data. For operators. Every service that keeps books serves it.
+    """The verification of one service's own books: compares every row with the acts that decided it, and with the values that
+    follow. For operators. Every service serves it.
 
     Any call may fail with VALIDATION_ERROR, DB_UNAVAILABLE or INTERNAL_ERROR.
     """
@@ -57,8 +57,8 @@ class BooksServiceAsyncStub(BooksServiceStub):
     """Checks some rows of one part at one moment, in the order of their ids: call again with `last` while `more` is true."""
 
 class BooksServiceServicer(metaclass=_abc_1.ABCMeta):
-    """The verification of one service's own books: compares every row with the record of what was written, with the values
-    that follow from it, and with the rows that repeat its data. For operators. Every service that keeps books serves it.
+    """The verification of one service's own books: compares every row with the acts that decided it, and with the values that
+    follow. For operators. Every service serves it.
 
     Any call may fail with VALIDATION_ERROR, DB_UNAVAILABLE or INTERNAL_ERROR.
     """

@@ -187,6 +187,11 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     """-- a merchant's API keys: never seen on /api/v1
     It has as many active ones as it may. Metadata: most.
     """
+    NOT_DECIDED: _ErrorReason.ValueType  # 180
+    """-- never seen on /api/v1
+    The values that the step would use are not those that the last act about them decided: the row was made or changed by
+    SQL.
+    """
 
 class ErrorReason(_ErrorReason, metaclass=_ErrorReasonEnumTypeWrapper):
     """The reasons of refused calls. The name of the value, without a prefix, is the code that merchants get in `error.code`
@@ -360,5 +365,10 @@ WITHDRAWAL_ADDRESSES_LIMITED: ErrorReason.ValueType  # 163
 API_KEYS_LIMITED: ErrorReason.ValueType  # 170
 """-- a merchant's API keys: never seen on /api/v1
 It has as many active ones as it may. Metadata: most.
+"""
+NOT_DECIDED: ErrorReason.ValueType  # 180
+"""-- never seen on /api/v1
+The values that the step would use are not those that the last act about them decided: the row was made or changed by
+SQL.
 """
 Global___ErrorReason: _TypeAlias = ErrorReason  # noqa: Y015

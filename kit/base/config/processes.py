@@ -25,6 +25,7 @@ from kit.base.config.values import (
     Time,
 )
 from kit.base.config.variables import EnvironmentSettings
+from kit.base.seals import Seals
 
 UNSIGNED_FACTS_AT_MOST: Final = timedelta(days=31)
 
@@ -194,6 +195,12 @@ class ServiceSettings(DatabaseSettings):
         description="host:port of the accounts service, whose keys prove the people of the console; empty: no person "
         "may call this service",
     )
+    seal_keys: Annotated[tuple[Key, ...], CommaSeparated] = Field(
+        min_length=1,
+        repr=False,
+        description="comma-separated, 32 random bytes in base64 each, of this service alone: the first seals acts and "
+        "the rows that count only with a seal, all check them; keep the earlier ones",
+    )
 
     # A validator of the field, not of the model: so its error is in the same list as all others.
     @field_validator("pool_size")
@@ -210,6 +217,10 @@ class ServiceSettings(DatabaseSettings):
     def connections(self) -> int:
         """The largest number of connections in the pool of one process."""
         return self.pool_size + self.slot_connections
+
+    @cached_property
+    def seals(self) -> Seals:
+        return Seals(self.seal_keys)
 
 
 class FourEyesSettings(ServiceSettings):

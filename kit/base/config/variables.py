@@ -21,7 +21,7 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 PREFIX: Final = "FIATGATE_"
 EXIT_CODE: Final = 2
 # These are never shared between services, so they are only read from a variable with the service's name.
-_OWN_ONLY: Final = frozenset({"database_url", "migration_database_url", "bind"})
+_OWN_ONLY: Final = frozenset({"database_url", "migration_database_url", "bind", "seal_keys"})
 # Names that other programs use for these settings.
 _STANDARD: Final = {"traces_endpoint": ["OTEL_EXPORTER_OTLP_ENDPOINT"]}
 

@@ -1,6 +1,8 @@
 """The invited person: reads what the link is for, and uses it."""
 
+from collections.abc import Sequence
 from dataclasses import replace
+from uuid import UUID
 
 from sqlalchemy.orm import Session as Tx
 
@@ -19,6 +21,7 @@ from services.accounts.domain import (
 )
 from services.accounts.operations import fields, sessions
 from services.accounts.operations.fields import SESSION_TOKEN_CHARACTERS
+from services.accounts.operations.invitations import was_made_by_call
 from services.accounts.operations.people import close_pointless
 from services.accounts.operations.reach import inviter_of
 from services.accounts.operations.signing_in import SIGN_INS
@@ -30,8 +33,8 @@ def get_invitation(deps: Deps, *, token: str, surface: Surface) -> Invitation:
     """Returns an open invitation to this surface. Raises INVITATION_INVALID."""
     with deps.db.transaction() as tx:
         found = people.open_invitation(tx, _hash_of(token), now=deps.clock.now())
-    if found is None or found.surface is not surface:
-        raise errors.invitation_invalid()
+        if found is None or found.surface is not surface or not was_made_by_call(tx, found, token):
+            raise errors.invitation_invalid()
     return replace(found, invited_by=inviter_of(found))
 
 
@@ -47,7 +50,11 @@ def accept_invitation(deps: Deps, *, token: str, surface: Surface, client: Clien
             raise errors.invitation_invalid()
         people.lock_address(tx, found.email)
         invitation = people.used_up_invitation(tx, _hash_of(token), now=now)
-        if invitation is None or invitation.surface is not surface:
+        if (
+            invitation is None
+            or invitation.surface is not surface
+            or not was_made_by_call(tx, invitation, token)
+        ):
             raise errors.invitation_invalid()
         person_id = people.person_or_new(tx, email=invitation.email, name=invitation.name, at=now)
         people.lock_person(tx, person_id)
@@ -63,7 +70,8 @@ def accept_invitation(deps: Deps, *, token: str, surface: Surface, client: Clien
                 "invitation.accept",
                 f"person:{person_id}",
                 merchant_id=invitation.merchant_id,
-                after={"email": person.email, "roles": [*invitation.roles, *invitation.member_roles]},
+                before={"roles": _roles_at(before, invitation.merchant_id)},
+                after={"email": person.email, "roles": _roles_at(person, invitation.merchant_id)},
                 note=f"invitation:{invitation.id}",
             )
         close_pointless(deps, tx, person_id)
@@ -95,6 +103,10 @@ def _add_roles(deps: Deps, tx: Tx, person: Person, invitation: Invitation) -> No
         "member_roles", [*person.roles_at(invitation.merchant_id), *invitation.member_roles]
     )
     people.set_member_roles(tx, person.id, invitation.merchant_id, roles, at=deps.clock.now())
+
+
+def _roles_at(person: Person, merchant_id: UUID | None) -> Sequence[str]:
+    return person.roles if merchant_id is None else person.roles_at(merchant_id)
 
 
 def _hash_of(token: str) -> bytes:

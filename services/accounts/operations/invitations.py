@@ -9,7 +9,8 @@ from uuid import UUID
 from sqlalchemy.orm import Session as Tx
 
 from kit.audit import acts
-from kit.audit.approvals import Approval, Terms
+from kit.audit.approvals import Approval, Terms, is_approved
+from kit.audit.decisions import acts_on
 from kit.base import actors
 from kit.base.emails import parse_email
 from kit.base.ids import new_id
@@ -35,6 +36,8 @@ from services.accounts.store import mails, people
 from services.accounts.wiring import Deps
 
 INVITATIONS_LISTED = 1000
+APPROVAL: Final = "approval"
+"""The field of an act with the request that another person approved."""
 _DAY: Final = timedelta(days=1)
 
 
@@ -208,7 +211,9 @@ def invite_approved(deps: Deps, tx: Tx, asked: Approval) -> str:
         merchant_id=asked.merchant_id,
         roles=request["roles"] or request["member_roles"],
     )
-    return _made(deps, tx, replace(invitation, invited_by=asked.requested_as), INVITE).link
+    return _made(
+        deps, tx, replace(invitation, invited_by=asked.requested_as), INVITE, approval_id=asked.id
+    ).link
 
 
 def recovery_approved(deps: Deps, tx: Tx, asked: Approval) -> str:
@@ -221,10 +226,37 @@ def recovery_approved(deps: Deps, tx: Tx, asked: Approval) -> str:
     invitation = _recovery(deps, person, asked.merchant_id)
     if not asked.asks_for(_terms(person, invitation, RECOVER)):
         raise approvals.changed_since()
-    return _made(deps, tx, replace(invitation, invited_by=asked.requested_as), RECOVER).link
+    return _made(
+        deps, tx, replace(invitation, invited_by=asked.requested_as), RECOVER, approval_id=asked.id
+    ).link
 
 
-def _made(deps: Deps, tx: Tx, invitation: Invitation, act: str) -> Invited:
+def _decided(invitation: Invitation, token: str) -> dict[str, Any]:
+    """Returns what the act of an invitation decides: who gets which roles by which link."""
+    return {
+        "email": invitation.email,
+        "roles": [*invitation.roles, *invitation.member_roles],
+        "link_sha256": tokens.hash_of(token).hex(),
+    }
+
+
+def was_made_by_call(tx: Tx, invitation: Invitation, token: str) -> bool:
+    """Returns whether a call made the invitation with this link, and another person approved it where one had to: its
+    act has the link. A row that someone inserts by SQL opens nothing.
+    """
+    act = RECOVER if tokens.is_for_recovery(token) else INVITE
+    decided = {name: acts.text_of(value) for name, value in _decided(invitation, token).items()}
+    for made in acts_on(tx, [f"invitation:{invitation.id}"], (act,)):
+        values = {name: after for name, _, after in made["changes"]}
+        approval = values.pop(APPROVAL, "")
+        if values == decided and made["merchant_id"] == invitation.merchant_id:
+            return not approval or is_approved(tx, UUID(approval), act=act)
+    return False
+
+
+def _made(
+    deps: Deps, tx: Tx, invitation: Invitation, act: str, *, approval_id: UUID | None = None
+) -> Invited:
     """Stores the invitation to an address that is locked, if its author may still invite, and queues its e-mail. Raises
     NOT_PERMITTED.
     """
@@ -241,7 +273,7 @@ def _made(deps: Deps, tx: Tx, invitation: Invitation, act: str) -> Invited:
         act,
         f"invitation:{invitation.id}",
         merchant_id=invitation.merchant_id,
-        after={"email": invitation.email, "roles": [*invitation.roles, *invitation.member_roles]},
+        after=_decided(invitation, token) | ({} if approval_id is None else {APPROVAL: approval_id}),
     )
     if not deps.settings.smtp_url:
         return Invited(invitation=invitation, link=link)

@@ -104,6 +104,8 @@ def signed_in_by(deps: Deps, of: Tx | Connection, session_token: str, surface: S
     is_live = session.is_live(deps.clock.now(), deps.settings.limits_of(surface))
     if session.surface is not surface or not is_live or not person.may_use(surface):
         raise errors.session_invalid()
+    if not deps.decided_roles.are(person):
+        raise errors.session_invalid()
     return SignedIn(session=session, person=person, factors=factors)
 
 

@@ -5,7 +5,7 @@
 - `people`: people, roles and invitations
 - `actor_keys`: the public keys, which other services fetch
 - `notices`: e-mails about what other services know
-- `heads`: the heads of chains of acts, which other services exchange
+- `heads`: the heads of chains of acts, which services keep for one another
 - `converters`: values to messages, and back
 """
 
@@ -70,7 +70,7 @@ def _methods(service: str) -> frozenset[str]:
 _CONSOLE: Final = _methods("SignInService") | _methods("OwnAccountService") | _methods("PeopleService")
 _HEADS: Final = _methods("HeadsService")
 _NOTICES: Final = _methods("NoticesService")
-_SERVICES: Final = frozenset({"ActorKeysService/ListActorKeys", "HeadsService/ExchangeHeads"})
+_SERVICES: Final = frozenset({"ActorKeysService/ListActorKeys", "HeadsService/KeepHead"})
 
 _OTHERS: Final = [each for each in SERVICES if each != "accounts"]
 
@@ -211,10 +211,9 @@ PERMISSIONS: Final[Permissions] = {
     "PeopleService/EndSession": _CHANGES_PEOPLE,
     "PeopleService/EnablePerson": _CHANGES_PEOPLE,
     "ActorKeysService/ListActorKeys": machine(),
-    "HeadsService/ExchangeHeads": machine(changes=True),
+    "HeadsService/KeepHead": machine(changes=True),
     "NoticesService/TellOwners": machine(changes=True),
     "ActorKeysService/RotateActorKey": Permission(changes=True),
-    "HeadsService/RestartExchanges": Permission(changes=True),
 }
 
 

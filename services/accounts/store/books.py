@@ -1,45 +1,18 @@
-"""Invariants of people, sessions and passkeys (kit.db.books): each follows from acts, which are chained and
-whose heads other services keep. A role, session or factor that was added past the service has no act.
+"""Invariants of people, invitations, sessions and passkeys (kit.db.books): each follows from acts. One that was added
+past the service has no act.
 """
 
+from collections.abc import Iterator
 from typing import Final
+from uuid import UUID
 
-from kit.db.books import Part
+from sqlalchemy import text
+from sqlalchemy.orm import Session
 
-# The staff's roles (merchant_id NULL) and those at each merchant: what the last `person.roles` set, and what accepted
-# invitations have added since.
-_ROLES_ARE_THOSE_OF_THE_ACTS = """
-WITH page AS (
-  SELECT id, 'person:' || id AS object, roles FROM people
-  WHERE id > CAST(:first AS uuid) AND id <= CAST(:last AS uuid)
-), given AS (
-  SELECT page.id AS person_id, acts.id, acts.act, acts.merchant_id, change ->> 2 AS roles
-  FROM page JOIN acts ON acts.object = page.object CROSS JOIN jsonb_array_elements(acts.changes) AS change
-  WHERE acts.act IN ('person.roles', 'invitation.accept') AND acts.refused = '' AND change ->> 0 = 'roles'
-), found AS (
-  SELECT id AS person_id, CAST(NULL AS uuid) AS merchant_id, roles FROM page
-  UNION ALL
-  SELECT person_id, merchant_id, memberships.roles FROM memberships JOIN page ON page.id = person_id
-), places AS (
-  SELECT person_id, merchant_id FROM found UNION SELECT person_id, merchant_id FROM given
-), compared AS (
-  SELECT person_id, merchant_id,
-         (SELECT string_agg(role, ', ' ORDER BY role) FROM found CROSS JOIN unnest(found.roles) AS role
-          WHERE found.person_id = places.person_id AND found.merchant_id IS NOT DISTINCT FROM places.merchant_id
-         ) AS found,
-         (SELECT string_agg(DISTINCT role, ', ' ORDER BY role)
-          FROM given CROSS JOIN unnest(string_to_array(given.roles, ', ')) AS role
-          WHERE given.person_id = places.person_id AND given.merchant_id IS NOT DISTINCT FROM places.merchant_id
-            AND NOT EXISTS (SELECT FROM given AS later WHERE later.act = 'person.roles' AND later.id > given.id
-                              AND later.person_id = given.person_id
-                              AND later.merchant_id IS NOT DISTINCT FROM given.merchant_id)
-         ) AS due
-  FROM places
-)
-SELECT person_id, 'roles' || coalesce(' at merchant ' || merchant_id, ''),
-       coalesce(found, 'none'), coalesce(due, 'none')
-FROM compared WHERE found IS DISTINCT FROM due
-"""
+from kit.audit.decisions import acts_on
+from kit.base.ids import parse_id
+from kit.db.books import Difference, Part
+from services.accounts.store.decisions import INVITING, roles_decided
 
 _DISABLED_AS_THE_LAST_ACT_SAYS = """
 SELECT people.id, 'state', compared.found, compared.due
@@ -88,19 +61,68 @@ WHERE id > CAST(:first AS uuid) AND id <= CAST(:last AS uuid) AND ended_at IS NU
   AND EXISTS (SELECT FROM acts WHERE object = 'session:' || sessions.id AND act = 'session.end' AND refused = '')
 """
 
+_ROLES: Final = text("""
+SELECT id AS person_id, CAST(NULL AS uuid) AS merchant_id, array_to_string(roles, ', ') AS roles FROM people
+WHERE id > CAST(:first AS uuid) AND id <= CAST(:last AS uuid)
+UNION ALL
+SELECT person_id, merchant_id, array_to_string(roles, ', ') FROM memberships
+WHERE person_id > CAST(:first AS uuid) AND person_id <= CAST(:last AS uuid)
+""")
+
+
+def _roles_are_those_of_the_acts(tx: Session, first: str, last: str) -> Iterator[Difference]:
+    found: dict[UUID, dict[UUID | None, str]] = {}
+    for person_id, merchant_id, roles in tx.execute(_ROLES, {"first": first, "last": last}):
+        found.setdefault(person_id, {})[merchant_id] = roles
+    for person_id, due in roles_decided(tx, found).items():
+        for place in found[person_id].keys() | due.keys():
+            has, decided = found[person_id].get(place, ""), due.get(place, "")
+            if has != decided:
+                at = f" at merchant {place}" if place else ""
+                yield person_id, f"roles{at}", has or "none", f"{decided or 'none'}, by the last act"
+
+
+_INVITATIONS: Final = text("""
+SELECT id, encode(token_hash, 'hex') AS link, email, array_to_string(roles || member_roles, ', ') AS roles
+FROM invitations WHERE id > CAST(:first AS uuid) AND id <= CAST(:last AS uuid)
+""")
+
+
+def _invitations_have_their_acts(tx: Session, first: str, last: str) -> Iterator[Difference]:
+    found = {row.id: row for row in tx.execute(_INVITATIONS, {"first": first, "last": last})}
+    decided: dict[UUID | None, dict[str, str]] = {}
+    for act in acts_on(tx, [f"invitation:{id}" for id in found], INVITING):
+        decided[parse_id(act["object"].partition(":")[2])] = {
+            name: after for name, _, after in act["changes"]
+        }
+    for id, row in found.items():
+        due = decided.get(id)
+        if due is None:
+            yield id, "act", "none", f"{' or '.join(INVITING)}, by the call that made its link"
+            continue
+        for name, value in (("link_sha256", row.link), ("email", row.email), ("roles", row.roles)):
+            if due.get(name, "") != value:
+                yield id, name, value, due.get(name, "")
+
+
 PARTS: Final = (
     Part(
         name="people",
         one="person",
         table="people",
-        follows=(_ROLES_ARE_THOSE_OF_THE_ACTS, _DISABLED_AS_THE_LAST_ACT_SAYS, _FACTORS_WERE_ADDED),
+        follows=(_roles_are_those_of_the_acts, _DISABLED_AS_THE_LAST_ACT_SAYS, _FACTORS_WERE_ADDED),
     ),
     Part(name="passkeys", one="passkey", table="passkeys", follows=(_PASSKEYS_WERE_ADDED,)),
     Part(
         name="sessions",
         one="session",
         table="sessions",
-        made_at="started_at",
         follows=(_SESSIONS_WERE_STARTED, _SESSIONS_THAT_WERE_ENDED_ARE_OVER),
+    ),
+    Part(
+        name="invitations",
+        one="invitation",
+        table="invitations",
+        follows=(_invitations_have_their_acts,),
     ),
 )

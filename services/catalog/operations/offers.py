@@ -23,7 +23,7 @@ from services.catalog.domain import (
 )
 from services.catalog.operations.fields import is_currency_code
 from services.catalog.store import entries, rates
-from services.catalog.store.rates import RatedCurrency
+from services.catalog.store.rates import RatedCurrency, RatedMethod
 from services.catalog.wiring import Deps
 
 
@@ -185,10 +185,25 @@ def get_quote(deps: Deps, *, merchant: Merchant, method_code: str) -> MethodQuot
     basis = found.rated.rates.in_force(now, max_age)
     if basis is None:
         raise errors.rate_not_found()
+    _require_decided(deps, found, basis)
     rate = price(currency.markup, basis, now, max_age)
     if isinstance(rate, RateFault):
         raise _REFUSALS[rate](currency.code)
     return MethodQuote(MethodOffer(found.method, currency, commission), rate, basis)
+
+
+def _require_decided(deps: Deps, found: RatedMethod, basis: Rate) -> None:
+    """Raises PAYMENT_METHOD_NOT_FOUND or RATES_INVALID for a method, currency or rate that someone made or changed by
+    SQL: a deal would lock it.
+    """
+    code = found.rated.currency.code
+    if not deps.decided_methods.are(found.method.code, found.method):
+        raise errors.payment_method_not_found(found.method.code)
+    if not (
+        deps.decided_currencies.are(code, found.rated.currency)
+        and rates.is_rate_sealed(deps.seals, code, basis)
+    ):
+        raise errors.rates_invalid()
 
 
 def _require_rate(deps: Deps, code: str) -> None:

@@ -18,7 +18,7 @@ from kit.rpc.permissions import OF_NONE, READERS, Permissions, machine, members,
 from kit.rpc.slots import Slots
 from services.catalog.operations import rates
 from services.catalog.rpc.catalog import CatalogServicer
-from services.catalog.store.books import parts
+from services.catalog.store.books import PARTS
 from services.catalog.store.queues import QUEUES
 from services.catalog.wiring import Deps
 
@@ -142,7 +142,7 @@ PERMISSIONS: Final[Permissions] = {
 
 def add_to(server: grpc.Server, deps: Deps) -> None:
     catalog_pb2_grpc.add_CatalogServiceServicer_to_server(CatalogServicer(deps), server)
-    books.add_to(server, deps.db, parts(deps.settings.rates_max_jump, deps.settings.rates_max_age))
+    books.add_to(server, deps.db, PARTS)
     approvals.add_to(server, deps.settings.service, deps, APPROVABLE)
     queues.add_to(server, deps, QUEUES)
     find.add_to(server, deps.db, {}, (approval_lists.by_id,))

@@ -1,6 +1,6 @@
 """Rates: accepted, held, and the turns of the poller."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -11,7 +11,9 @@ from sqlalchemy import ColumnElement, Connection, FromClause, Select, bindparam,
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
+from kit.base.seals import Seals, canonical
 from kit.db import prepared
+from kit.db.database import seals_of
 from kit.db.prepared import Prepared, sql_of
 from kit.db.rows import Rows
 from services.catalog import models
@@ -100,7 +102,12 @@ def _newest_rate(tx: Session, code: str, *conditions: ColumnElement[bool]) -> Ra
 
 
 def add_rate(tx: Session, code: str, rate: Rate) -> None:
-    tx.execute(insert(models.Rate).values(origin=rate.origin, **_rate_columns(code, rate)))
+    """Puts the rate in force, with a seal."""
+    values = _rate_columns(code, rate) | {
+        "origin": rate.origin,
+        "seal": seal_of_rate(seals_of(tx), code, rate),
+    }
+    tx.execute(insert(models.Rate).values(values))
 
 
 def hold_rate(tx: Session, code: str, rate: Rate) -> None:
@@ -164,6 +171,16 @@ class NumberedRate:
 
     number: int
     rate: Rate
+
+
+def numbered_rates(tx: Session, *, after_number: int, up_to: int) -> Iterator[tuple[int, str, Rate]]:
+    """Yields rates of all currencies with number and code, in the order of acceptance."""
+    for row in tx.execute(
+        select(_rates).where(_rates.c.id > after_number, _rates.c.id <= up_to).order_by(_rates.c.id)
+    ):
+        rate = _rate(row._mapping, _rates)
+        assert rate is not None
+        yield row.id, row.currency_code, rate
 
 
 def rates_accepted(
@@ -262,7 +279,8 @@ def _rate(values: Columns, table: FromClause) -> Rate | None:
         quotes = _DOCUMENT.validate_python(values[table.c.document]).quotes
     except ValidationError:
         quotes = None
-    return Rate(values[table.c.source_rate], origin, values[table.c.taken_at], quotes)
+    seal = bytes(values[table.c.seal]) if "seal" in table.c else b""
+    return Rate(values[table.c.source_rate], origin, values[table.c.taken_at], quotes, seal)
 
 
 def _rate_columns(code: str, rate: Rate) -> dict[str, Any]:
@@ -278,6 +296,22 @@ def document(rate: Rate) -> dict[str, Any]:
     """Returns the record of where the rate came from, as JSON."""
     stored: dict[str, Any] = _DOCUMENT.dump_python(_Document(rate.quotes or ()), mode="json")
     return stored
+
+
+_SEALED: Final = "rate"
+
+
+def seal_of_rate(seals: Seals, code: str, rate: Rate) -> bytes:
+    return seals.seal(_SEALED, _sealed_part(code, rate))
+
+
+def is_rate_sealed(seals: Seals, code: str, rate: Rate) -> bool:
+    """Returns whether a process of the service put this rate of the currency in force."""
+    return seals.is_right(_SEALED, _sealed_part(code, rate), rate.seal)
+
+
+def _sealed_part(code: str, rate: Rate) -> bytes:
+    return canonical([code, rate.source_rate, rate.origin, rate.taken_at, document(rate)])
 
 
 def quotes_of(stored: Mapping[str, Any]) -> tuple[Quote, ...]:

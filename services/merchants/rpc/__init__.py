@@ -9,7 +9,7 @@ from typing import Final
 import grpc
 
 from fiatgate.merchants.v1 import merchants_pb2_grpc
-from kit.rpc import audit, find, status
+from kit.rpc import audit, books, find, status
 from kit.rpc.callers import ALL, Callers
 from kit.rpc.permissions import (
     OF_OBJECT,
@@ -24,6 +24,7 @@ from kit.rpc.permissions import (
 from kit.rpc.slots import Slots, of_people
 from services.merchants.rpc.servicer import MerchantsServicer
 from services.merchants.store import finding
+from services.merchants.store.books import PARTS
 from services.merchants.wiring import Deps
 
 # Each waits for the end of a lease (operations/leases.py).
@@ -101,6 +102,7 @@ SLOTS: Final = (
 PERMISSIONS: Final[Permissions] = {
     **status.PERMISSIONS,
     **find.PERMISSIONS,
+    **books.PERMISSIONS,
     "MerchantsService/Authenticate": machine(for_api=True),
     "MerchantsService/GetSigningSecrets": machine(),
     "MerchantsService/GetLogo": machine() | everyone(),  # customers see them too
@@ -129,3 +131,4 @@ PERMISSIONS: Final[Permissions] = {
 def add_to(server: grpc.Server, deps: Deps) -> None:
     merchants_pb2_grpc.add_MerchantsServiceServicer_to_server(MerchantsServicer(deps), server)
     find.add_to(server, deps.db, finding.IDS, finding.SEARCHES)
+    books.add_to(server, deps.db, PARTS)

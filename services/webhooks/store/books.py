@@ -11,25 +11,9 @@ from sqlalchemy import Connection, Select, literal_column, select, text
 from kit.db.books import Part
 from kit.db.database import table_of
 from kit.db.rows import Rows
-from services.webhooks.domain import HELD_BACK_ERROR, EventTerms, FinishedInvoice, destination_of, payload_of
+from services.webhooks.domain import EventTerms, FinishedInvoice, destination_of, payload_of
 from services.webhooks.models import Event
 from services.webhooks.store.claims import SEAL
-
-# Retention deletes the oldest attempts, and none of the last day: the attempts that are left are the newest.
-_ATTEMPTS_ARE_COUNTED = """
-SELECT events.invoice_id AS id, 'attempts' AS field,
-       coalesce('numbers ' || oldest || ' to ' || newest || ', ' || counted || ' of them', 'none') AS found,
-       'numbers up to ' || events.made || ' without a gap' AS due
-FROM (SELECT *, auto_attempts::bigint + manual_attempts AS made FROM events) AS events LEFT JOIN LATERAL (
-  SELECT min(try_number) AS oldest, max(try_number) AS newest, count(*) AS counted
-  FROM attempts WHERE event_id = events.id
-) AS tried ON true
-WHERE events.invoice_id > CAST(:first AS uuid) AND events.invoice_id <= CAST(:last AS uuid)
-  AND CASE WHEN counted > 0
-           THEN newest <> events.made OR counted <> newest - oldest + 1
-           ELSE events.made > 0
-                AND greatest(created_at, last_manual_at) > now() - interval '1 day' END
-"""
 
 _STATUS_FOLLOWS_THE_ATTEMPTS = """
 SELECT events.invoice_id AS id, 'status' AS field, events.status AS found,
@@ -44,28 +28,6 @@ WHERE events.invoice_id > CAST(:first AS uuid) AND events.invoice_id <= CAST(:la
            THEN NOT coalesce(succeeded, greatest(auto_attempts, manual_attempts) > 0) AND coalesce(oldest, 1) = 1
            ELSE coalesce(succeeded, false) END
 """
-
-# An event that was held back starts again once it is sealed: its automatic attempts are those since then, and all
-# earlier ones count as manual (store.events).
-_COUNTS_FOLLOW_THE_ATTEMPTS = """
-SELECT events.invoice_id AS id, compared.field, compared.found, compared.due
-FROM events JOIN LATERAL (
-  SELECT count(*) FILTER (WHERE trigger = 'auto') AS auto, count(*) FILTER (WHERE trigger = 'manual') AS manual,
-         min(try_number) AS oldest
-  FROM attempts WHERE event_id = events.id
-) AS tried ON tried.oldest = 1
-CROSS JOIN LATERAL (VALUES ('auto_attempts', auto_attempts, auto), ('manual_attempts', manual_attempts, manual))
-  AS compared (field, found, due)
-WHERE events.invoice_id > CAST(:first AS uuid) AND events.invoice_id <= CAST(:last AS uuid)
-  AND compared.found <> compared.due
-  AND NOT EXISTS (
-    SELECT FROM attempts AS held_back
-    WHERE held_back.event_id = events.id AND held_back.error_message = 'held_back_error'
-      AND auto_attempts = (SELECT count(*) FROM attempts WHERE attempts.event_id = events.id
-                           AND attempts.trigger = 'auto' AND attempts.try_number > held_back.try_number)
-      AND manual_attempts = auto + manual - auto_attempts
-  )
-""".replace("held_back_error", HELD_BACK_ERROR)
 
 # No delay of a retry may be longer than 7 days (config.py); one hour more for jitter and clocks.
 _THE_NEXT_ATTEMPT_COMES = """
@@ -82,12 +44,7 @@ PARTS: Final = (
         one="webhook event of invoice",
         table="events",
         key="invoice_id",
-        follows=(
-            _ATTEMPTS_ARE_COUNTED,
-            _STATUS_FOLLOWS_THE_ATTEMPTS,
-            _COUNTS_FOLLOW_THE_ATTEMPTS,
-            _THE_NEXT_ATTEMPT_COMES,
-        ),
+        follows=(_STATUS_FOLLOWS_THE_ATTEMPTS, _THE_NEXT_ATTEMPT_COMES),
     ),
 )
 

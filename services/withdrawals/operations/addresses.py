@@ -11,6 +11,7 @@ from uuid import UUID
 from sqlalchemy.orm import Session
 
 from kit.audit import acts
+from kit.audit.decisions import is_as_decided
 from kit.base import actors
 from kit.base.actors import THE_OPERATOR
 from kit.base.ids import new_id
@@ -26,6 +27,7 @@ from services.withdrawals.domain import ADDRESS_NAME_MAX_CHARACTERS, ADDRESSES_M
 from services.withdrawals.operations import fields
 from services.withdrawals.operations.bans import refusal_of_member
 from services.withdrawals.store import addresses, notices, withdrawals
+from services.withdrawals.store.decisions import ADDRESS, METHOD
 from services.withdrawals.store.views import AddressView, MethodView
 from services.withdrawals.wiring import Deps
 
@@ -124,12 +126,15 @@ def tell_of_new_address(deps: Deps, accounts: AccountsClient) -> bool:
 
 def usable_address(tx: Session, merchant_id: UUID, address_id: str) -> AddressView:
     """Returns the merchant's address, also a removed one, which can't be removed until the transaction ends. Raises
-    WITHDRAWAL_ADDRESS_NOT_FOUND.
+    WITHDRAWAL_ADDRESS_NOT_FOUND, also for one that no act added: its waiting time would be its own word.
     """
     id = values.uuid_or(errors.address_not_found, address_id)
     require_book(tx)
     found = addresses.to_use(tx, merchant_id, id)
     if found is None:
+        raise errors.address_not_found()
+    values_now = acts.values_of(found, ADDRESS.fields)
+    if found.removed_at is None and not is_as_decided(tx, ADDRESS, found.id, values_now):
         raise errors.address_not_found()
     return found
 
@@ -153,7 +158,7 @@ def method_for(tx: Session, method_id: int, address: str, memo: str | None) -> M
     WITHDRAWAL_ADDRESS_INVALID, VALIDATION_ERROR for a memo that the network does not know.
     """
     method = withdrawals.enabled_method(tx, method_id)
-    if method is None:
+    if method is None or not is_as_decided(tx, METHOD, method.code, acts.values_of(method, METHOD.fields)):
         raise errors.method_not_found()
     if not is_address_of(method.network, address):
         raise errors.address_invalid(method.network)

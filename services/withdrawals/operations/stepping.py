@@ -15,11 +15,13 @@ from sqlalchemy.orm import Session
 
 from kit.audit import acts
 from kit.audit.approvals import Approval, Terms, close
+from kit.audit.decisions import is_as_decided
 from kit.base import actors
 from kit.base.money import usdt_text
 from kit.db.database import refusing, retry_conflicts
 from kit.rpc import approvals, values
 from kit.rpc.actors import require_merchant
+from kit.rpc.errors import not_decided
 from services.withdrawals import errors
 from services.withdrawals.domain import (
     CANCELLED_BY_ADMIN,
@@ -37,6 +39,7 @@ from services.withdrawals.domain import (
 )
 from services.withdrawals.operations import fields
 from services.withdrawals.store import ledger, withdrawals
+from services.withdrawals.store.decisions import WITHDRAWAL
 from services.withdrawals.store.views import WithdrawalView
 from services.withdrawals.transactions import is_same, normal_form, writings
 from services.withdrawals.wiring import Deps
@@ -53,7 +56,7 @@ _IN_ACTS: Final = ("status", "substatus", "external_tx_id")
 
 def process_withdrawal(deps: Deps, *, withdraw_uuid: str, expected_stage: str = "") -> WithdrawalView:
     """Marks that it is being sent. Raises WITHDRAWAL_NOT_FOUND, WITHDRAWAL_STATE_CONFLICT, as the next three do;
-    APPROVAL_REQUIRED from `FOUR_EYES_USDT` on, and APPROVAL_STATE_CONFLICT.
+    NOT_DECIDED as the next one does; APPROVAL_REQUIRED from `FOUR_EYES_USDT` on, and APPROVAL_STATE_CONFLICT.
     """
     return approvals.done(_advance(deps, withdraw_uuid, PROCESSING, expected_stage))
 
@@ -180,7 +183,13 @@ def process_terms(request: Mapping[str, Any]) -> Terms:
 def _step(
     deps: Deps, tx: Session, withdrawal: WithdrawalView, target: State, transaction: str | None = None
 ) -> WithdrawalView:
-    now = deps.clock.now()
+    now, values_now = deps.clock.now(), acts.values_of(withdrawal, WITHDRAWAL.fields)
+    pays = target in {
+        PROCESSING,
+        SUCCESS,
+    }  # one that was made by SQL can still be ended, which returns the amount
+    if pays and not is_as_decided(tx, WITHDRAWAL, withdrawal.id, values_now):
+        raise not_decided("withdrawal")
     if target.status is not withdrawal.status:
         movements = withdrawal_movements(
             withdrawal.id, target.status, amount=withdrawal.amount, network_fee=withdrawal.network_fee

@@ -1,64 +1,45 @@
-"""Invariants of withdrawals, their records and the ledger (kit.db.books). `checks` has the amounts and accounts of the
-transfers.
-"""
+"""The rows of withdrawals whose values acts decide (kit.db.books). `checks` has the amounts and accounts of the ledger."""
 
 from typing import Final
 
+from kit.audit.decisions import follow_acts
 from kit.db.books import Part
-
-# Rows and their transfers are written in one transaction, with one time.
-_TIMES_ARE_THOSE_OF_THE_TRANSFERS = """
-SELECT withdrawals.id, compared.field, compared.found, compared.due
-FROM withdrawals
-CROSS JOIN LATERAL (VALUES ('created_at', created_at, 'reserve'), ('processed_at', processed_at, 'pay'),
-                           ('processed_at', processed_at, 'release')) AS moved (field, found, step)
-JOIN transfers ON transfers.reference = 'withdrawal:' || withdrawals.id || ':' || moved.step
-CROSS JOIN LATERAL (VALUES (moved.field, moved.found, transfers.created_at)) AS compared (field, found, due)
-WHERE withdrawals.id > CAST(:first AS uuid) AND withdrawals.id <= CAST(:last AS uuid)
-  AND compared.found <> compared.due
-"""
+from services.withdrawals.store.decisions import ADDRESS, METHOD, WITHDRAWAL
 
 PARTS: Final = (
     Part(
         name="withdrawals",
         one="withdrawal",
         table="withdrawals",
-        kind="withdrawal",
-        kept=(
-            "merchant_id",
-            "request_key",
-            "method_id",
-            "network",
-            "address",
-            "address_memo",
-            "amount",
-            "network_fee",
-        ),
-        follows=(_TIMES_ARE_THOSE_OF_THE_TRANSFERS,),
+        follows=(follow_acts(WITHDRAWAL, table="withdrawals", made_by=("withdrawal.create",)),),
     ),
     Part(
         name="withdrawal addresses",
         one="withdrawal address",
         table="withdrawal_addresses",
-        kind="address",
-        kept=(
-            "merchant_id",
-            "method_id",
-            "network",
-            "address",
-            "address_memo",
-            "name",
-            "added_by",
-            "usable_at",
+        follows=(
+            follow_acts(
+                ADDRESS,
+                table="withdrawal_addresses",
+                where="removed_at IS NULL",
+                made_by=("withdrawal-address.add",),
+            ),
         ),
     ),
     Part(
         name="withdrawal methods",
         one="withdrawal method",
         table="withdrawal_methods",
-        key_type="bigint",
-        kind="method",
-        made_at="CAST('-infinity' AS timestamptz)",  # no column has the time
-        kept=("id", "code", "network"),
+        key="code",
+        key_type="text",
+        follows=(
+            follow_acts(
+                METHOD,
+                table="withdrawal_methods",
+                id="code",
+                key_type="text",
+                made_by=("withdrawal-method.set",),
+            ),
+        ),
     ),
 )

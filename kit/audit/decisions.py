@@ -1,0 +1,184 @@
+"""Decisions: a value that people decide counts only as the last act about it says.
+
+Services compare before they use such a value (`Decided.is_as_decided`), and `fiatgate verify` compares all of them
+(`follow_acts`). A row that someone inserts or changes by SQL has no act, because acts have seals.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from sqlalchemy import RowMapping, text
+from sqlalchemy.orm import Session
+
+from kit.audit.acts import COLUMNS, is_sealed, text_of
+from kit.base.clock import SystemClock
+from kit.db.books import Difference, Follows
+from kit.db.database import Database, seals_of
+from kit.observe import metrics
+from kit.observe.log import get_logger
+
+UNDECIDED: Final = metrics.counter(
+    "undecided_values",
+    "Values that were not used because no act decided them: changed past the service",
+    ["kind"],
+)
+REMEMBERED_MOST: Final = 10_000
+SETTLING: Final = timedelta(seconds=5)
+
+_log = get_logger()
+
+_ACTS_ON = text(f"""
+SELECT {", ".join(COLUMNS)}, seal FROM acts
+WHERE object = ANY(:objects) AND act = ANY(:acts) AND refused = '' ORDER BY id
+""")  # noqa: S608  made of constants
+
+
+def acts_on(
+    tx: Session, objects: Collection[str], names: Collection[str], *, until: datetime | None = None
+) -> Sequence[RowMapping]:
+    """Returns the acts with these names on these objects that were done and are rightly sealed, oldest first."""
+    seals = seals_of(tx)
+    found = tx.execute(_ACTS_ON, {"objects": list(objects), "acts": list(names)}).mappings()
+    return [row for row in found if (until is None or row["at"] < until) and is_sealed(seals, row)]
+
+
+def moments_ago() -> datetime:
+    """Returns the time before which acts are compared as well: a value may have been read just before its last act."""
+    return SystemClock().now() - SETTLING
+
+
+@dataclass(frozen=True)
+class Decided:
+    """The values of one kind of thing.
+
+    kind    the first part of the object of its acts: "requisite" for requisite:ID
+    acts    the names of the acts that decide them
+    fields  the names of the values in these acts
+    first   the values of things that a migration makes, by id
+    """
+
+    kind: str
+    acts: Sequence[str]
+    fields: Sequence[str]
+    first: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+
+    def values(
+        self, tx: Session, ids: Iterable[object], *, until: datetime | None = None
+    ) -> dict[str, dict[str, str]]:
+        """Returns the decided values by id, as `text_of` writes them. An id without an act is left out."""
+        texts = [str(id) for id in ids]
+        counts: dict[str, defaultdict[str, Counter[str]]] = {
+            id: defaultdict(Counter, {field: Counter([value]) for field, value in self.first[id].items()})
+            for id in texts
+            if id in self.first
+        }
+        for act in acts_on(tx, [f"{self.kind}:{id}" for id in texts], self.acts, until=until):
+            of_fields = counts.setdefault(act["object"].partition(":")[2], defaultdict(Counter))
+            for name, before, after in act["changes"]:
+                of_fields[name][after] += 1
+                of_fields[name][before] -= 1
+        return {id: {name: left(of) for name, of in fields.items()} for id, fields in counts.items()}
+
+    def differences(
+        self, decided: Mapping[str, str] | None, found: Mapping[str, Any]
+    ) -> Iterator[tuple[str, str, str]]:
+        """Yields each value that is not the decided one: field, found, due. A thing without values needs no act."""
+        if decided is None and any(text_of(found[name]) for name in self.fields):
+            yield "act", "none", f"one of {', '.join(self.acts)}"
+            return
+        for name in self.fields:
+            is_now, due = text_of(found[name]), (decided or {}).get(name, "")
+            if is_now != due:
+                yield name, is_now or "nothing", f"{due or 'nothing'}, by the last act about it"
+
+
+def left(counts: Counter[str]) -> str:
+    """Returns the value that acts gave and no later act took away, whatever the order of the acts: clocks of machines
+    differ. Several are left when the row was changed without an act between two acts.
+    """
+    return " or ".join(sorted(value for value, count in counts.items() if count > 0))
+
+
+def is_as_decided(tx: Session, kind: Decided, id: object, found: Mapping[str, Any]) -> bool:
+    """Returns whether the last acts gave the thing these values. If not, logs and counts it."""
+    for until in (None, moments_ago()):
+        wrong = next(kind.differences(kind.values(tx, [id], until=until).get(str(id)), found), None)
+        if wrong is None:
+            return True
+        field, is_now, due = wrong
+    UNDECIDED.labels(kind.kind).inc()
+    _log.error("value_not_decided", object=f"{kind.kind}:{id}", field=field, found=is_now, due=due)
+    return False
+
+
+class Known:
+    """The decided values that one process has compared: each is compared again only when the row has other values."""
+
+    def __init__(self, db: Database, kind: Decided) -> None:
+        self._db = db
+        self._kind = kind
+        self._values: dict[str, dict[str, str]] = {}
+
+    def are(self, id: object, thing: object) -> bool:
+        """Returns whether the last acts gave the thing the values that it has. If not, logs and counts it."""
+        values = {name: text_of(getattr(thing, name)) for name in self._kind.fields}
+        if self._values.get(str(id)) == values:
+            return True
+        with self._db.transaction() as tx:
+            if not is_as_decided(tx, self._kind, id, values):
+                return False
+        if len(self._values) >= REMEMBERED_MOST:
+            self._values.clear()
+        self._values[str(id)] = values
+        return True
+
+
+def follow_acts(
+    kind: Decided,
+    *,
+    table: str,
+    id: str = "id",
+    where: str = "true",
+    key_type: str = "uuid",
+    made_by: Collection[str] = (),
+    **columns: str,
+) -> Follows:
+    """Returns the comparison of all rows of a table with their acts.
+
+    id        the column or expression with the id in the acts' object; the table's key
+    where     the rows whose values acts decide
+    made_by   acts whose object must have a row
+    columns   the expressions of fields that are no column
+    """
+    selected = ", ".join(f"{columns.get(name, name)} AS {name}" for name in kind.fields)
+    rows = text(
+        f"SELECT {id} AS id_of_row, {selected} FROM {table}"  # noqa: S608  made of constants
+        f" WHERE {id} > CAST(:first AS {key_type}) AND {id} <= CAST(:last AS {key_type}) AND {where}"
+    )
+    there = text(
+        f"SELECT {id} FROM {table}"  # noqa: S608
+        f" WHERE {id} > CAST(:first AS {key_type}) AND {id} <= CAST(:last AS {key_type})"
+    )
+    made = text(f"""
+        SELECT DISTINCT object FROM acts
+        WHERE act = ANY(:acts) AND refused = ''
+          AND object > '{kind.kind}:' || :first AND object <= '{kind.kind}:' || :last
+    """)  # noqa: S608
+
+    def follows(tx: Session, first: str, last: str) -> Iterator[Difference]:
+        span = {"first": first, "last": last}
+        found = {str(row["id_of_row"]): row for row in tx.execute(rows, span).mappings()}
+        decided = kind.values(tx, found)
+        for each, row in found.items():
+            for name, is_now, due in kind.differences(decided.get(each), dict(row)):
+                yield each, name, is_now, due
+        if made_by:
+            ids = {str(each) for each in tx.scalars(there, span)}
+            for object in tx.scalars(made, span | {"acts": list(made_by)}):
+                if (made_id := object.partition(":")[2]) not in ids:
+                    yield made_id, "row", "deleted", f"there: it has an act {' or '.join(made_by)}"
+
+    return follows

@@ -1,0 +1,32 @@
+"""The values of this service that acts decide (kit.audit.decisions)."""
+
+from typing import Final
+
+from kit.audit.decisions import Decided
+from services.withdrawals.domain import FIRST_METHODS
+
+WITHDRAWAL: Final = Decided(
+    "withdrawal",
+    (
+        "withdrawal.create",
+        "withdrawal.process",
+        "withdrawal.complete",
+        "withdrawal.fail",
+        "withdrawal.cancel",
+    ),
+    (
+        *("method_id", "network", "address", "address_memo", "amount", "network_fee"),
+        *("status", "substatus", "external_tx_id"),
+    ),
+)
+ADDRESS: Final = Decided(
+    "withdrawal-address",
+    ("withdrawal-address.add", "withdrawal-address.remove"),
+    ("name", "method_id", "network", "address", "address_memo", "usable_at"),
+)
+METHOD: Final = Decided(
+    "withdrawal-method",
+    ("withdrawal-method.set",),
+    ("id", "code", "network", "name", "network_fee", "min_amount", "memo_allowed", "enabled"),
+    first={str(method["code"]): method for method in FIRST_METHODS},
+)
