@@ -74,5 +74,5 @@ def wire(settings: InvoicesSettings, *, clock: Clock | None = None) -> Deps:
         set_aside=SetAside(),
         uses=Recent(USES_KEPT, clock),
         signer=signer,
-        verifier=Verifier((signer.public_key, *settings.fact_public_keys), unsigned_until=None, clock=clock),
+        verifier=Verifier((signer.public_key, *settings.fact_public_keys)),
     )

@@ -50,14 +50,12 @@ class Deps:
 def wire(settings: WebhooksSettings, *, clock: Clock | None = None) -> Deps:
     clock = clock or SystemClock()
     db = Database(settings.database_url, name=settings.service, pool_size=settings.connections)
-    seals = Seals(settings.webhook_seal_keys, unsealed_until=settings.unsigned_facts_until, clock=clock)
+    seals = Seals(settings.webhook_seal_keys)
     return Deps(
         settings=settings,
         db=db,
         bus=Bus(settings.nats_url, name=settings.service, ca=settings.nats_ca),
-        verifier=Verifier(
-            settings.fact_public_keys, unsigned_until=settings.unsigned_facts_until, clock=clock
-        ),
+        verifier=Verifier(settings.fact_public_keys),
         clock=clock,
         merchants=MerchantsClient(settings.merchants_address, identity=settings.identity),
         seals=seals,

@@ -5,7 +5,7 @@ from alembic import op
 from kit.db.migrations import guards
 
 _ACTS = """
-CREATE TABLE IF NOT EXISTS acts (
+CREATE TABLE acts (
   id uuid NOT NULL,
   at timestamp with time zone NOT NULL,
   actor_kind text NOT NULL,
@@ -21,7 +21,13 @@ CREATE TABLE IF NOT EXISTS acts (
   note text NOT NULL,
   request_id text NOT NULL,
   refused text NOT NULL,
-  CONSTRAINT pk_acts PRIMARY KEY (id)
+  CONSTRAINT pk_acts PRIMARY KEY (id),
+  CONSTRAINT ck_acts_changes CHECK (
+    jsonb_typeof(changes) = 'array' AND octet_length(CAST(changes AS text)) <= 1048576
+    AND NOT jsonb_path_exists(changes, 'strict $[*] ? (
+      !(@.type() == "array" && @.size() == 3 && !exists (@[*] ? (@.type() != "string")))
+    )')
+  )
 )
 """
 _INDEXES = (
@@ -34,7 +40,7 @@ _INDEXES = (
     "ix_acts_merchant_id ON acts (merchant_id, id) WHERE merchant_id IS NOT NULL",
 )
 _CHAIN = """
-CREATE TABLE IF NOT EXISTS act_chain (
+CREATE TABLE act_chain (
   number bigint NOT NULL,
   act_id uuid NOT NULL,
   hash bytea NOT NULL,
@@ -47,7 +53,7 @@ CREATE TABLE IF NOT EXISTS act_chain (
 """
 # A later number would end the chain: it could not go on from 2^63 - 1.
 _FOLLOWS = """
-CREATE OR REPLACE FUNCTION act_chain_follows() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION act_chain_follows() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   IF NEW.number IS DISTINCT FROM (SELECT coalesce(max(number), 0) + 1 FROM public.act_chain) THEN
     RAISE EXCEPTION 'entry % does not follow the end of the chain', NEW.number USING ERRCODE = 'insufficient_privilege';
@@ -56,11 +62,11 @@ BEGIN
 END $$
 """
 _EACH_FOLLOWS = """
-CREATE OR REPLACE TRIGGER act_chain_follows BEFORE INSERT ON act_chain
+CREATE TRIGGER act_chain_follows BEFORE INSERT ON act_chain
 FOR EACH ROW EXECUTE FUNCTION act_chain_follows()
 """
 _HEADS = """
-CREATE TABLE IF NOT EXISTS act_heads (
+CREATE TABLE act_heads (
   service text NOT NULL,
   number bigint NOT NULL,
   at timestamp with time zone NOT NULL,
@@ -77,10 +83,9 @@ CREATE TABLE IF NOT EXISTS act_heads (
 def make_acts() -> None:
     """Makes the tables. Their rows are only added: UPDATE, DELETE and TRUNCATE are refused."""
     guards.make_refusal()
-    with guards.each_by_itself():
-        for statement in (_ACTS, _CHAIN, _FOLLOWS, _EACH_FOLLOWS, _HEADS):
-            op.execute(statement)
-        for index in _INDEXES:
-            op.execute(f"CREATE INDEX IF NOT EXISTS {index}")
+    for statement in (_ACTS, _CHAIN, _FOLLOWS, _EACH_FOLLOWS, _HEADS):
+        op.execute(statement)
+    for index in _INDEXES:
+        op.execute(f"CREATE INDEX {index}")
     for table in ("acts", "act_chain", "act_heads"):
         guards.append_only(table)

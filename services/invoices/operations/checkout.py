@@ -290,7 +290,7 @@ def _new_deal(invoice: Invoice, quote: Quote, now: datetime) -> NewDeal:
         expires_at=now + quote.payment_time,
         takes_reference=quote.takes_reference,
         references=[new_code() for _ in range(REFERENCE_CANDIDATES)],
-        rate_basis=rate_basis_to_json(quote.rate_basis) if quote.rate_basis else None,
+        rate_basis=rate_basis_to_json(quote.rate_basis),
     )
 
 

@@ -7,10 +7,8 @@ that the database does not have, and each attempt checks the seal first.
 
 import hmac
 from collections.abc import Sequence
-from datetime import datetime
 from typing import Final
 
-from kit.base.clock import Clock
 from kit.base.keys import decoded, encoded
 from kit.observe import metrics
 from services.webhooks.domain import EventTerms
@@ -34,16 +32,10 @@ for _seal in (NONE, WRONG):  # each series begins at 0: an alert sees the first 
 
 
 class Seals:
-    """Makes and checks seals: HMAC-SHA256 under the first key; a seal under any of the keys is right.
+    """Makes and checks seals: HMAC-SHA256 under the first key; a seal under any of the keys is right."""
 
-    `unsealed_until`  until then an event without a seal is sent, for events of the version before; never one with a
-                      wrong seal
-    """
-
-    def __init__(self, keys: Sequence[str], *, unsealed_until: datetime | None, clock: Clock) -> None:
+    def __init__(self, keys: Sequence[str]) -> None:
         self._keys = [decoded(each) for each in keys]
-        self._unsealed_until = unsealed_until
-        self._clock = clock
 
     def seal(self, terms: EventTerms) -> str:
         return encoded(hmac.digest(self._keys[0], _sealed_bytes(terms), "sha256"))
@@ -59,11 +51,8 @@ class Seals:
     def flaw(self, terms: EventTerms, seal: str | None) -> str | None:
         """Returns NONE or WRONG when the event must not be sent; None when it may."""
         if not seal:
-            return None if self._unsealed_count() else NONE
+            return NONE
         return None if self.is_right(terms, seal) else WRONG
-
-    def _unsealed_count(self) -> bool:
-        return self._unsealed_until is not None and self._clock.now() < self._unsealed_until
 
 
 def _sealed_bytes(terms: EventTerms) -> bytes:
