@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from cli import connection, names, output
-from console.words.deals import AWAITING_CONFIRMATION, state_words, to_send
+from console.words.deals import AWAITING_CONFIRMATION, state_words
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 from kit.base.codes import in_groups
 from kit.base.proto import datetime_from, timestamp_from
@@ -187,7 +187,7 @@ def _for_people(
         "state": state_words(row["sub_status"]),
         "age": output.age(row["created_at"]),
         "paid": output.age(row["mark_paid_at"]),
-        "amount": f"{row['amount_to_send'] or row['amount_fiat']} {row['currency_code']}",
+        "amount": f"{row['amount_to_send']} {row['currency_code']}",
         "reference": in_groups(row["reference"]) if row["reference"] else "",
         "merchant": merchants[row["merchant_id"]],
     }
@@ -211,7 +211,7 @@ def summary(deals: Sequence[pb.Deal], *, more: bool) -> str:
 
 def state_sentence(deal: pb.Deal) -> str:
     """Returns the sentence above a deal."""
-    amount = f"{to_send(deal)} {deal.currency_code}"
+    amount = f"{deal.amount_to_send} {deal.currency_code}"
     reference = f", reference {in_groups(deal.reference)}" if deal.reference else ""
     if deal.HasField("adjusted_amount"):
         return (

@@ -129,7 +129,7 @@ class Page:
         return req.exchange.signed_in.merchant_id if is_bound else ""
 
     async def names(self, *merchant_ids: str) -> Mapping[str, str]:
-        """Returns the names of the merchants; `NO_NAMES` while merchants is away or of the version before."""
+        """Returns the names of the merchants; `NO_NAMES` while merchants is away."""
         wanted = sorted({*merchant_ids} - {""})
         if not wanted:
             return {}

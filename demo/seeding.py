@@ -27,12 +27,8 @@ NOWHERE: Final = "https://shop.example/webhooks"
 """A name that never resolves: set the shop's own address with `fiatgate merchants set`."""
 
 
-def seed_catalog(catalog: CatalogServiceStub, *, migrated: bool = True) -> None:
-    """Makes currencies and methods, and fetches rates.
-
-    Not `migrated`: the databases have the schema of the version before, so the methods do without the options that the
-    newest migration adds. Raises kit.rpc.errors.Refused, as all functions here.
-    """
+def seed_catalog(catalog: CatalogServiceStub) -> None:
+    """Makes currencies and methods, and fetches rates. Raises kit.rpc.errors.Refused, as all functions here."""
     by_code = {currency.code: currency for currency in CURRENCIES}
     for currency in by_code.values():
         catalog.SetCurrency(catalog_pb2.SetCurrencyRequest(currency=_made(currency)))
@@ -50,8 +46,8 @@ def seed_catalog(catalog: CatalogServiceStub, *, migrated: bool = True) -> None:
                     payment_minutes=method.minutes,
                     commission=method.commission,
                     active=True,
-                    takes_reference=method.takes_reference if migrated else None,
-                    account_kind=kind if migrated else catalog_pb2.ACCOUNT_KIND_UNSPECIFIED,
+                    takes_reference=method.takes_reference,
+                    account_kind=kind,
                 ),
                 logo=(LOGOS / method.logo).read_bytes(),
             )

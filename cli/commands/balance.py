@@ -77,9 +77,8 @@ def _statement(
     else:
         output.lead(f"{of_month}: {_held(sums.opening)} before, {_held(sums.closing)} after.")
         output.records(sums.sums, ("kind", "count", "amount"), as_json=False, empty="No transfers")
-        if sums.HasField("crossing"):
-            output.console.print()
-            _print_crossing(sums)
+        output.console.print()
+        _print_crossing(sums)
         output.console.print()
         _print_transfers(page)
     if paging.is_cut(found, limit):

@@ -51,7 +51,7 @@ def set_one(
     with pending.reporting_rejected("catalog", f"currency:{code}"):
         made = connection.catalog().SetRate(request).rate
     output.record(made, as_json=as_json)
-    if not as_json and made.HasField("fresh_until"):  # a catalog of the version before sends none
+    if not as_json:
         until = f"{datetime_from(made.fresh_until):%Y-%m-%d %H:%M:%S} UTC"
         output.note(
             f"[dim]It counts until {until}. Then the sources' rate counts again. "

@@ -14,7 +14,7 @@ from console.deals.words import tone, waits
 from console.exchange import Request
 from console.page import Page, follows_own_page
 from console.words.approvals import named
-from console.words.deals import author_words, state_words, step_words, to_send
+from console.words.deals import author_words, state_words, step_words
 from fiatgate.approvals.v1 import approvals_pb2
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 from kit.base.codes import in_groups
@@ -85,7 +85,7 @@ class Evidence:
 
     @property
     def to_send(self) -> str:
-        return to_send(self.deal)
+        return self.deal.amount_to_send
 
     @property
     def reference(self) -> str:
@@ -127,7 +127,7 @@ async def notice_of(page: Page, req: Request) -> dict[str, Any]:
     return {
         "notice": Markup("{}: {} {}, order {}, {}. {}").format(
             word,
-            to_send(deal) if not deal.HasField("adjusted_amount") else deal.amount_fiat,
+            deal.amount_to_send if not deal.HasField("adjusted_amount") else deal.amount_fiat,
             deal.currency_code,
             theirs(context.external_id),
             theirs(merchant),

@@ -15,7 +15,7 @@ from console.ui.beside import following, selected_of
 from console.ui.choices import catalog_choices
 from console.ui.filters import DAYS, SINCE, UNTIL, Amount, Choice, Merchant, Tabs, Text
 from console.ui.values import iso, queried
-from console.words.deals import AWAITING_CONFIRMATION, AWAITING_PAYMENT, OVERDUE, state_words, to_send
+from console.words.deals import AWAITING_CONFIRMATION, AWAITING_PAYMENT, OVERDUE, state_words
 from fiatgate.approvals.v1 import approvals_pb2
 from fiatgate.catalog.v1 import catalog_pb2
 from fiatgate.invoices.v1 import invoices_pb2 as pb
@@ -57,7 +57,7 @@ class Listed:
 
     @property
     def to_send(self) -> str:
-        return to_send(self.deal)
+        return self.deal.amount_to_send
 
     @property
     def reference(self) -> str:
@@ -145,7 +145,7 @@ class DealsPage(ListPage):
             iso(deal.created_at),
             iso(deal.mark_paid_at),
             iso(deal.finished_at),
-            to_send(deal),
+            deal.amount_to_send,
             deal.adjusted_amount,
             deal.currency_code,
             context.account,

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 import falcon.asgi
 
 from console.exchange import Request
-from console.page import NO_NAMES, Page, leave_for, own_path
+from console.page import Page, leave_for, own_path
 from console.signin.cookie import SessionCookie
 from console.wiring import Deps
 from fiatgate.accounts.v1 import accounts_pb2 as pb
@@ -137,7 +137,4 @@ class InvitationPage(_EntryPage):
             self.show(req, resp, "invitation", invitation=found.invitation, names=names, token=token)
 
     async def _merchants_of(self, invitation: pb.Invitation) -> Mapping[str, str]:
-        try:
-            return await self.names(*(each.merchant_id for each in invitation.memberships))
-        except Refused:  # by a merchants service of the version before: the page then shows the id
-            return NO_NAMES
+        return await self.names(*(each.merchant_id for each in invitation.memberships))

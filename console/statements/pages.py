@@ -137,7 +137,7 @@ class StatementPage(ListPage):
             "before": f"{start - timedelta(days=1):%Y-%m}",
             "after": f"{end:%Y-%m}" if is_over else "",
             "is_over": is_over,
-            "crossing": sums.crossing if sums.HasField("crossing") else None,
+            "crossing": sums.crossing,
             "first_day": f"{start:%Y-%m-%d}",
             "last_day": f"{end - timedelta(days=1):%Y-%m-%d}",
             "credited": _credited(sums),
@@ -180,9 +180,7 @@ def _credited(sums: pb.GetStatementResponse) -> str:
 
 def _paid(sums: pb.GetStatementResponse) -> str:
     """Returns the sum of the credits by the time of the payment, as reports count them: USDT."""
-    return usdt_text(
-        Decimal(_credited(sums)) - Decimal(sums.crossing.credited or 0) + Decimal(sums.crossing.paid or 0)
-    )
+    return usdt_text(Decimal(_credited(sums)) - Decimal(sums.crossing.credited) + Decimal(sums.crossing.paid))
 
 
 def _place(row: pb.Transfer) -> str:

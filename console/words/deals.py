@@ -3,8 +3,6 @@
 from collections.abc import Mapping
 from typing import Final
 
-from fiatgate.invoices.v1 import invoices_pb2 as pb
-
 AWAITING_PAYMENT: Final = "awaiting_payment"
 AWAITING_CONFIRMATION: Final = "awaiting_confirmation"
 OVERDUE: Final = "confirmation_overdue"
@@ -32,11 +30,6 @@ _STEPS: Final[Mapping[str, tuple[str, str]]] = {
     "appeal_rejected": ("Appeal rejected", "bad"),
 }
 _NOT_PEOPLE: Final[Mapping[str, str]] = {"customer": "the customer", "time": "time"}
-
-
-def to_send(deal: pb.Deal) -> str:
-    """Returns the amount that the customer was told to send. A service of the version before names the present one."""
-    return deal.amount_to_send or deal.amount_fiat
 
 
 def state_words(sub_status: str) -> str:

@@ -20,9 +20,7 @@ def is_in_use(key: pb.ApiKey, now: datetime) -> bool:
 
 
 def idle_words(key: pb.ApiKey, now: datetime) -> str:
-    """Returns why an active key may be one that no program needs; empty for another one. The version before noted no
-    use, so the words are those of what was noted.
-    """
+    """Returns why an active key may be one that no program needs; empty for another one."""
     if not key.active:
         return ""
     used = optional_datetime(key, "last_used_at")

@@ -10,7 +10,7 @@ from decimal import Decimal
 from typing import Final
 
 from console.words.acts import author_of, title_of
-from console.words.deals import step_tone, step_words, to_send
+from console.words.deals import step_tone, step_words
 from console.words.moments import Moment, given, of_ledger, of_webhooks, time, usdt
 from fiatgate.audit.v1 import audit_pb2
 from fiatgate.catalog.v1 import catalog_pb2
@@ -168,7 +168,7 @@ def _step_details(story: invoices_pb2.DealStory, sub_status: str, received: str)
         case "awaiting_payment":
             return given(
                 ("method", deal.payment_method_name),
-                ("amount to send", f"{to_send(deal)} {deal.currency_code}"),
+                ("amount to send", f"{deal.amount_to_send} {deal.currency_code}"),
                 ("account", ", ".join(filter(None, (requisite.account, requisite.holder, requisite.bank)))),
                 ("reference", in_groups(deal.reference)),
                 ("rate", f"{deal.conversion_rate} {deal.currency_code} per USDT"),
@@ -180,7 +180,7 @@ def _step_details(story: invoices_pb2.DealStory, sub_status: str, received: str)
             return given(("sender", deal.sender_name))
         case "completed_with_adjustment":
             paid = f"{deal.adjusted_amount} of {deal.invoice_amount} {deal.currency_code}"
-            came = f"{received} of {to_send(deal)} {deal.currency_code}" if received else ""
+            came = f"{received} of {deal.amount_to_send} {deal.currency_code}" if received else ""
             return given(("came", came), ("counts as paid", paid), ("credit due", usdt(deal.merchant_usdt)))
         case "successfully_paid":
             return given(("credit due", usdt(deal.merchant_usdt)))

@@ -16,14 +16,13 @@ import os
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 from cryptography.fernet import Fernet
 
 from deploy.nats_rights import USERS
-from kit.base.clock import SystemClock
 from kit.base.services import SERVICES
 from kit.events.signing import new_private_key
 
@@ -97,8 +96,7 @@ class Home:
         """Returns `postgres`, `databases`, `owners` and `seal_keys` by service, `nats` by user, `master_key`,
         `accounts_master_key`, `fact_signing_key`.
 
-        Each is made on first use. The folder of an earlier version lacks some; the others stay as they are. A folder
-        without a signing key also gets `unsigned_facts_until`, until that time has passed.
+        Each is made on first use. The folder of an earlier version lacks some; the others stay as they are.
         """
         path = self.folder / "secrets.json"
         known = read_json(path) or {}
@@ -114,12 +112,6 @@ class Home:
             },
             "seal_keys": {name: new_private_key() for name in SERVICES} | known.get("seal_keys", {}),
         }
-        if known and "fact_signing_key" not in known:
-            made["unsigned_facts_until"] = (SystemClock().now() + UNSIGNED_FACTS_COUNT).isoformat()
-        elif (until := made.get("unsigned_facts_until")) and datetime.fromisoformat(
-            until
-        ) < SystemClock().now():
-            del made["unsigned_facts_until"]
         if made != known:
             write_private_json(path, made)
         return made

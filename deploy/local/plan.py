@@ -273,8 +273,6 @@ def _private(
     for consuming in ("withdrawals", "webhooks"):
         private[consuming] |= {
             "FIATGATE_FACT_PUBLIC_KEYS": public_keys,
-            "FIATGATE_UNSIGNED_FACTS_UNTIL": own.get("FIATGATE_UNSIGNED_FACTS_UNTIL")
-            or secrets.get("unsigned_facts_until", ""),
         }
     return private
 

@@ -31,11 +31,10 @@ from kit.rpc.errors import Refused
     wait=wait_fixed(0.2),
     reraise=True,
 )
-def seed(home: Home, stack: dict[str, Any], *, migrated: bool = True) -> None:
+def seed(home: Home, stack: dict[str, Any]) -> None:
     """Makes the demo world unless its merchant exists, and writes a new key and secret of the merchant to `demo.json`.
 
-    Not `migrated`: the databases have the schema of the version before, so the methods do without the options that the
-    newest migration adds. Raises kit.rpc.errors.Refused.
+    Raises kit.rpc.errors.Refused.
     """
     known = home.demo() or {}
     addresses = {service: place["address"] for service, place in stack["services"].items()}
@@ -48,7 +47,7 @@ def seed(home: Home, stack: dict[str, Any], *, migrated: bool = True) -> None:
         of_merchants = MerchantsServiceStub(merchants)
         merchant = seeding.demo_merchant(of_merchants, known.get("merchant_id"))
         if merchant is None:
-            seeding.seed_catalog(CatalogServiceStub(catalog), migrated=migrated)
+            seeding.seed_catalog(CatalogServiceStub(catalog))
             seeding.seed_requisites(DealDeskServiceStub(invoices))
             merchant = seeding.seed_merchant(of_merchants)
         key = seeding.new_key(of_merchants, merchant)

@@ -6,6 +6,7 @@ Services compare before they use such a value (`Decided.is_as_decided`), and `fi
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Final
@@ -122,13 +123,15 @@ class Known:
         self._kind = kind
         self._values: dict[str, dict[str, str]] = {}
 
-    def are(self, id: object, thing: object) -> bool:
-        """Returns whether the last acts gave the thing the values that it has. If not, logs and counts it."""
+    def are(self, id: object, thing: object, tx: Session | None = None) -> bool:
+        """Returns whether the last acts gave the thing the values that it has. If not, logs and counts it. Reads in the
+        transaction of the caller if it has one.
+        """
         values = {name: text_of(getattr(thing, name)) for name in self._kind.fields}
         if self._values.get(str(id)) == values:
             return True
-        with self._db.transaction() as tx:
-            if not is_as_decided(tx, self._kind, id, values):
+        with nullcontext(tx) if tx is not None else self._db.transaction() as reading:
+            if not is_as_decided(reading, self._kind, id, values):
                 return False
         if len(self._values) >= REMEMBERED_MOST:
             self._values.clear()

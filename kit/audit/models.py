@@ -1,13 +1,10 @@
-"""The tables of acts. A service's models.py names them: `class Act(ActColumns, Base)`, and so on.
-
-The services that had a version without acts name them from the next version on (docs/decisions/0025).
-"""
+"""The tables of acts. A service's models.py names them: `class Act(ActColumns, Base)`, and so on."""
 
 import uuid
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import BigInteger, CheckConstraint, Index, Text, text
+from sqlalchemy import BigInteger, CheckConstraint, Identity, Index, Text, text
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Mapped, declared_attr, mapped_column
 
@@ -38,11 +35,13 @@ class ActColumns:
     request_id: Mapped[str]
     # Empty: done.
     refused: Mapped[str]
+    seal: Mapped[bytes]
 
     @declared_attr.directive
     @classmethod
     def __table_args__(cls) -> Any:
         return (
+            CheckConstraint("octet_length(seal) = 32", name="seal"),
             Index("ix_acts_actor_name", "actor_name", "id"),
             Index("ix_acts_on_behalf_of", "on_behalf_of", "id", postgresql_where=text("on_behalf_of <> ''")),
             Index("ix_acts_person_id", "person_id", "id", postgresql_where=text("person_id IS NOT NULL")),
@@ -74,25 +73,23 @@ class ActChainColumns:
 
 
 class ActHeadColumns:
-    """An exchange of heads with another service, which stores the same one. Append-only.
-
-    count, hash          the head of the other service's chain
-    own_count, own_hash  the head of this service's chain at that moment
-    digest               a hash of the exchange and the digest before
-    """
+    """The head of another service's chain, at the time of its keeping. Append-only."""
 
     __tablename__ = "act_heads"
 
-    service: Mapped[str] = mapped_column(primary_key=True)
-    number: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    at: Mapped[datetime]
+    number: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    service: Mapped[str]
     count: Mapped[int] = mapped_column(BigInteger)
     hash: Mapped[bytes]
-    own_count: Mapped[int] = mapped_column(BigInteger)
-    own_hash: Mapped[bytes]
-    digest: Mapped[bytes]
+    at: Mapped[datetime]
+    seal: Mapped[bytes]
 
     @declared_attr.directive
     @classmethod
     def __table_args__(cls) -> Any:
-        return (Index("ix_act_heads_own_count", "own_count", "at"),)
+        return (
+            CheckConstraint("count >= 0", name="count"),
+            CheckConstraint("octet_length(hash) = 32", name="hash"),
+            CheckConstraint("octet_length(seal) = 32", name="seal"),
+            Index("ix_act_heads_service", "service", "number"),
+        )

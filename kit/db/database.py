@@ -18,7 +18,7 @@ from typing import Any, ParamSpec, TypeVar, TypeVarTuple, cast
 
 import psycopg2
 from sqlalchemy import (
-    ColumnElement,
+    CheckConstraint,
     Connection,
     DateTime,
     LargeBinary,
@@ -26,12 +26,10 @@ from sqlalchemy import (
     Numeric,
     Table,
     Text,
-    TextClause,
     Uuid,
     create_engine,
     exc,
     inspect,
-    literal_column,
     make_url,
     text,
 )
@@ -92,25 +90,20 @@ def table_of(entity: type[Any]) -> Table:
     return cast(Table, inspect(entity).local_table)
 
 
-def insert_known(table: str, row: Mapping[str, Any], *, then: str = "") -> TextClause:
-    """Inserts a row and leaves out values for columns that the table does not have yet. `then` ends the statement.
+def finite_condition(*columns: str) -> str:
+    """Returns the condition that the numbers of these columns are none of NaN, Infinity and -Infinity."""
+    # For PostgreSQL NaN is greater than every number, Infinity included.
+    return " AND ".join(f"{each} > '-Infinity' AND {each} < 'Infinity'" for each in columns)
 
-    For a column that the newest migration adds: the code of the same version runs without it (docs/decisions/0025).
-    """
-    # jsonb_populate_record ignores members that are no column.
-    return text(
-        f"INSERT INTO {table} SELECT * FROM jsonb_populate_record(NULL::{table}, CAST(:row AS jsonb)) {then}"  # noqa: S608
-    ).bindparams(row=as_json(row))
+
+def finite(*columns: str) -> CheckConstraint:
+    """Returns the constraint of a model whose migration calls `kit.db.migrations.guards.finite`."""
+    return CheckConstraint(finite_condition(*columns), name="finite")
 
 
 def as_json(rows: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> str:
     """Returns a row, or several, as `jsonb_populate_record` or `jsonb_populate_recordset` reads them."""
     return json.dumps(rows, default=_for_json)
-
-
-def if_known(table: str, column: str) -> ColumnElement[str | None]:
-    """Returns the text of a column that the newest migration adds; null as long as the table does not have it."""
-    return literal_column(f"to_jsonb({table}) ->> '{column}'").label(column)
 
 
 def _for_json(value: object) -> str:

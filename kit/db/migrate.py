@@ -78,8 +78,10 @@ def upgrade(service: str | Path, url: str, to: str = "head", *, role: str = "") 
             if isinstance(error.orig, psycopg2.errors.UndefinedTable):
                 raise schema.WrongDatabase(f"this is not the database of {service}: {error.orig}") from error
             raise
+        if isinstance(service, str) and to == "head":
+            schema.check_tables(service, connection)
         if role:
-            connection.commit()  # ends the transaction that Alembic's query of the version began
+            connection.commit()  # ends the transaction of the queries
             rights.grant(connection, role, schema.rights(service))
         return True
 

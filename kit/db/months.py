@@ -1,22 +1,17 @@
 """Tables of history that are divided by month (kit.db.migrations.months): the months ahead, and the old ones.
 
-A service has one `Months` for each such table. Its worker calls `add` and `drop` from time to time, unless the schema
-is that of the version before, where the table is whole (`are_there`).
+A service has one `Months` for each such table. Its worker calls `add` and `drop` from time to time.
 """
 
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Final
-from weakref import WeakSet
 
-from sqlalchemy import Connection, Engine, text
+from sqlalchemy import Connection, text
 
 AHEAD: Final = 3
 """Months after this one that have a partition before they begin."""
 
-_IS_DIVIDED: Final = text("""
-SELECT EXISTS (SELECT FROM pg_partitioned_table WHERE partrelid = to_regclass('public.' || quote_ident(:head)))
-""")
 _ADD: Final = text("SELECT add_months(:head, :ahead)")
 _END_OF_BEFORE: Final = text("SELECT until FROM months_of(:head) WHERE name = :head || '_before'")
 # The first month from this one on that has no partition ends the count. `add_months` makes no thirteenth.
@@ -38,16 +33,6 @@ class Months:
     def __init__(self, head: str) -> None:
         self._head = {"head": head}
         self._drop = text(f"SELECT name FROM drop_old_months_of_{head}(:before) AS name")  # noqa: S608  a constant
-        self._divided: WeakSet[Engine] = WeakSet()
-
-    def are_there(self, connection: Connection) -> bool:
-        """Returns whether the table is divided. Once it is, no further query is made."""
-        if connection.engine in self._divided:
-            return True
-        divided = bool(connection.scalar(_IS_DIVIDED, self._head))
-        if divided:
-            self._divided.add(connection.engine)
-        return divided
 
     def add(self, connection: Connection) -> int:
         """Makes the partitions of the next months, and of earlier ones, that have none; returns their number. 0 also

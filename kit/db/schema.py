@@ -20,13 +20,6 @@ from sqlalchemy.orm import Session
 from kit.db.database import Database
 from kit.work.worker import Outage
 
-_HAS_COLUMN = text("""
-SELECT EXISTS (
-  SELECT FROM pg_attribute WHERE attrelid = to_regclass('public.' || :table) AND attname = :name
-    AND has_column_privilege(attrelid, attnum, :right)
-)
-""")
-
 _IS_USABLE = text("SELECT coalesce(has_table_privilege(to_regclass('public.' || :table), 'INSERT'), false)")
 
 _LACKING = text("""
@@ -41,37 +34,6 @@ class SchemaBehind(Outage):
 
 class WrongDatabase(Exception):
     """The database has a schema, but not that of the service."""
-
-
-class NewColumn:
-    """A column that the newest migration adds: the code of the same version runs without it.
-
-    right  what the code does with it. `migrate` grants rights after its last migration, so UPDATE comes a moment later
-    """
-
-    def __init__(self, table: str, name: str, *, right: str = "SELECT") -> None:
-        self._values = {"table": table, "name": name, "right": right}
-        self._there: WeakSet[Engine | Database] = WeakSet()
-
-    def is_there(self, connection: Connection | Session) -> bool:
-        """Returns whether the column may be used. Once it may, no further query is made."""
-        engine = (connection.get_bind() if isinstance(connection, Session) else connection).engine
-        if engine in self._there:
-            return True
-        there = bool(connection.scalar(_HAS_COLUMN, self._values))
-        if there:
-            self._there.add(engine)
-        return there
-
-    def is_in(self, db: Database) -> bool:
-        """Returns the same for the calls that run hot statements and have no connection of their own."""
-        if db in self._there:
-            return True
-        with db.autocommit() as connection:
-            there = self.is_there(connection)
-        if there:
-            self._there.add(db)
-        return there
 
 
 class NewTable:

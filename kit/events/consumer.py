@@ -28,7 +28,7 @@ from kit.events.bus.messages import Incoming, processing
 from kit.events.bus.pull import Pull
 from kit.events.inbox import InboxColumns, ParkedColumns, clear_parked, forget, take_in
 from kit.events.outcomes import Outcomes
-from kit.events.parked import Listed, Parking, Place, Retried
+from kit.events.parked import Parking, Place, Retried
 from kit.events.proof import Proven, Unproven, Verifier
 from kit.events.putoff import is_no_refusal
 from kit.observe import metrics, tracing
@@ -37,9 +37,6 @@ from kit.work.worker import Backoff, Fatal, Pulse, Stop, WorkerHealth, log_failu
 
 _log = get_logger()
 
-UNSIGNED = metrics.counter(
-    "events_unsigned", "Events without a signature that counted, as FIATGATE_UNSIGNED_FACTS_UNTIL allows"
-)
 WAITING_SECONDS = metrics.gauge(
     "events_waiting_seconds", "Longest time that an event has waited for the database"
 )
@@ -123,8 +120,6 @@ class Consumer:
         self._pull: Pull | None = None
         self._outcomes = Outcomes(
             name,
-            db=db,
-            inbox=inbox,
             parking=self._parking,
             clock=clock,
             ids_in=ids_in,
@@ -136,9 +131,6 @@ class Consumer:
     def run(self, stop: Stop) -> None:
         """Pulls and handles until `stop`; replaces a subscription that ended or fell silent."""
         stop.on_set(self._interrupt)
-        self._warn_of_unsigned()
-        if since := self._verifier.unsigned_counted_until:
-            _log.warning("unsigned_facts_ended", consumer=self.name, since=since.isoformat())
         backoff = Backoff()
         while not stop.is_set():
             try:
@@ -176,7 +168,7 @@ class Consumer:
             self._handle(each)
         self._outcomes.park(unproven)
 
-    def list_parked(self, *, limit: int, after: Place | None = None) -> tuple[Sequence[Listed], int]:
+    def list_parked(self, *, limit: int, after: Place | None = None) -> tuple[Sequence[ParkedColumns], int]:
         """Returns the events parked longest ago after this place, at most `limit`, and the number of all."""
         return self._parking.oldest(after=after, limit=limit)
 
@@ -239,8 +231,7 @@ class Consumer:
         without_effect: list[Proven] = []
         others: list[Proven] = []
         for event in events:
-            # An unsigned one is noted as usual: the inbox recognizes it when it comes again.
-            (without_effect if event.signature and self._has_no_effect(event) else others).append(event)
+            (without_effect if self._has_no_effect(event) else others).append(event)
         if without_effect:
             clear_parked(self._db, self._parked, without_effect)
             for event in without_effect:
@@ -258,10 +249,6 @@ class Consumer:
                 proven.append(self._verifier.proven(event))
             except Unproven as failure:
                 unproven.append((event, failure))
-                continue
-            if not event.signature:
-                UNSIGNED.inc()
-                _log.warning("unsigned_fact_counted", **self._outcomes.fields_of(event))
         return proven, unproven
 
     def _one_by_one(self, events: list[Proven], stop: Stop) -> None:
@@ -326,15 +313,10 @@ class Consumer:
                 with request_id.bind(event.request_id or request_id.new()), processing(event, self.name):
                     self._handler(tx, event)
 
-    def _warn_of_unsigned(self) -> None:
-        if until := self._verifier.unsigned_counts_until:
-            _log.warning("unsigned_facts_allowed", consumer=self.name, until=until.isoformat())
-
     def _sweep(self) -> None:
         now = self._clock.now()
         if now - self._swept_at < SWEEP_EVERY:
             return
-        self._warn_of_unsigned()
         if forget(self._db, self._inbox, before=now - KEEP_INBOX, limit=SWEEP_ROWS) < SWEEP_ROWS:
             self._swept_at = now
 

@@ -42,6 +42,9 @@ class ParkedColumns:
     attempts: Mapped[int]
     failed_at: Mapped[datetime]
     parked_at: Mapped[datetime | None]
+    signature: Mapped[str | None]
+    # The id that an unproven event came under; null for the others, whose id is their `event_id`.
+    claimed_id: Mapped[uuid.UUID | None]
 
     @declared_attr.directive
     @classmethod
@@ -112,12 +115,6 @@ def _values_of(events: Sequence[Incoming]) -> dict[str, Any]:
         "ids": [event.event_id for event in events],
         "digests": [hashlib.sha256(event.payload).digest() for event in events],
     }
-
-
-def taken_before(db: Database, inbox: type[InboxColumns], event_ids: Sequence[uuid.UUID]) -> set[uuid.UUID]:
-    """Returns the ids of the events that have taken effect, among these."""
-    with db.autocommit() as connection:
-        return set(connection.scalars(select(inbox.event_id).where(inbox.event_id.in_(event_ids))))
 
 
 def forget(db: Database, inbox: type[InboxColumns], *, before: datetime, limit: int) -> int:

@@ -35,10 +35,8 @@ MOST_FRESH = 1000
 
 
 class OutboxColumns:
-    """One fact to announce; `id` is the event's id everywhere, `published_at` is null until JetStream has stored it.
-
-    The column `signature` (kit.events.signing) is not declared here as long as a schema without it is served
-    (docs/decisions/0025).
+    """One fact to announce; `id` is the event's id everywhere, `published_at` is null until JetStream has stored it,
+    `signature` is that of kit.events.signing.
     """
 
     __tablename__ = "outbox"
@@ -51,6 +49,7 @@ class OutboxColumns:
     traceparent: Mapped[str | None]
     created_at: Mapped[datetime]
     published_at: Mapped[datetime | None]
+    signature: Mapped[str | None]
 
     @declared_attr.directive
     @classmethod
@@ -175,7 +174,6 @@ def _signed(fact: Fact, subject: str, signer: Signer) -> Outgoing:
 
 @functools.cache
 def _insert(outbox: str) -> Prepared[None]:
-    # Leaves out members for columns that the table does not have yet, as `insert_known`.
     return Prepared(
         f"insert_into_{outbox}",
         f"INSERT INTO {outbox} SELECT * FROM jsonb_populate_recordset(NULL::{outbox}, CAST(:rows AS jsonb))",  # noqa: S608

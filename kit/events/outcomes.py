@@ -5,11 +5,9 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 
 from kit.base.clock import Clock
-from kit.db.database import Database
 from kit.events.bus.messages import Incoming
-from kit.events.inbox import InboxColumns, taken_before
 from kit.events.parked import Parking, unproven_id
-from kit.events.proof import REASONS, UNSIGNED_REASON, Unproven
+from kit.events.proof import REASONS, Unproven
 from kit.events.putoff import PutOff
 from kit.observe import metrics, tracing
 from kit.observe.log import get_logger
@@ -18,7 +16,7 @@ _log = get_logger()
 
 EVENTS = metrics.counter(
     "events",
-    "Events from the stream: handled, failed (and coming again), put off for the database, parked, dropped, repeated",
+    "Events from the stream: handled, failed (and coming again), put off for the database, parked, dropped",
     ["consumer", "outcome"],
 )
 UNPROVEN = metrics.counter(
@@ -40,8 +38,6 @@ class Outcomes:
         self,
         name: str,
         *,
-        db: Database,
-        inbox: type[InboxColumns],
         parking: Parking,
         clock: Clock,
         ids_in: Callable[[bytes], Mapping[str, str]],
@@ -50,8 +46,6 @@ class Outcomes:
     ) -> None:
         self.put_off = PutOff(forget_after=FORGET_PUT_OFF)
         self._name = name
-        self._db = db
-        self._inbox = inbox
         self._parking = parking
         self._clock = clock
         self._ids_in = ids_in
@@ -89,21 +83,9 @@ class Outcomes:
             event.retry_after(self._pause_seconds(attempts))
 
     def park(self, unproven: list[tuple[Incoming, Unproven]]) -> None:
-        """Parks and removes each event. Raises `DatabaseUnavailable` with the rest left in the list.
-
-        An unsigned event that has taken effect is only acknowledged: a version that did not sign made it, and it came
-        back because the stream was lost.
-        """
-        unsigned = [event.event_id for event, failure in unproven if failure.reason == UNSIGNED_REASON]
-        taken = taken_before(self._db, self._inbox, unsigned) if unsigned else set()
+        """Parks and removes each event. Raises `DatabaseUnavailable` with the rest left in the list."""
         while unproven:
             event, failure = unproven[0]
-            if failure.reason == UNSIGNED_REASON and event.event_id in taken:
-                EVENTS.labels(self._name, "repeated").inc()
-                _log.info("unsigned_fact_repeated", **self.fields_of(event))
-                event.acknowledge()
-                del unproven[0]
-                continue
             kept = self._parking.park_unproven(event, failure)
             EVENTS.labels(self._name, "parked" if kept else "dropped").inc()
             UNPROVEN.labels(self._name, failure.reason).inc()

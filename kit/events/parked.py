@@ -10,23 +10,20 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from sqlalchemy import delete, func, literal, select, tuple_, update
+from sqlalchemy import delete, func, literal, select, text, tuple_, update
 
 from kit.audit import acts
 from kit.base.clock import Clock
-from kit.db.database import Database, if_known, insert_known
+from kit.db.database import Database, as_json
 from kit.db.queues import Queue
 from kit.events.bus.messages import Incoming
 from kit.events.inbox import ParkedColumns
-from kit.events.proof import UNKNOWN_KEY_REASON, UNSIGNED_REASON, Unproven, Verifier
+from kit.events.proof import UNKNOWN_KEY_REASON, Unproven, Verifier
 
 QUEUE: Final = Queue(name="parked", table="parked", waits="parked_at IS NOT NULL", at="parked_at")
 ERROR_CHARACTERS = 2000
 MOST_PARKED = 10_000
 """With this many parked events no further unproven ones are kept: a forger must not fill the disk."""
-
-DOUBTFUL = (UNKNOWN_KEY_REASON, UNSIGNED_REASON)
-"""The reasons for which a true event may be unproven: a missing key, or a version that did not sign."""
 
 _ROOM = """
 WHERE (SELECT count(*) FROM (SELECT FROM {table} WHERE parked_at IS NOT NULL LIMIT {most}) kept) < {most}
@@ -44,14 +41,6 @@ class ParkedEvent:
 
     row_id: uuid.UUID
     event: Incoming
-
-
-@dataclass(frozen=True)
-class Listed:
-    """A row of the table; `claimed_id` is set for an unproven event."""
-
-    row: ParkedColumns
-    claimed_id: str | None
 
 
 @dataclass(frozen=True)
@@ -73,11 +62,7 @@ class MayBeTrue(Exception):
 
 
 class Parking:
-    """The parked events of a `table` in a service's models.py. Its columns `signature` and `claimed_id` are not
-    declared there as long as a schema without them is served (docs/decisions/0025).
-
-    claimed_id  the id that an unproven event came under; null for the others, whose id is their `event_id`
-    """
+    """The parked events of a `table` in a service's models.py."""
 
     def __init__(self, db: Database, table: type[ParkedColumns], clock: Clock) -> None:
         self._db = db
@@ -95,19 +80,15 @@ class Parking:
         row_id, claimed_id, most = unproven_id(event), event.event_id, MOST_PARKED
         return bool(self._note(event, failure, row_id=row_id, claimed_id=claimed_id, park_after=1, most=most))
 
-    def oldest(self, *, after: Place | None, limit: int) -> tuple[Sequence[Listed], int]:
+    def oldest(self, *, after: Place | None, limit: int) -> tuple[Sequence[ParkedColumns], int]:
         """Returns the events parked longest ago after this place, at most `limit`, and the number of all."""
         table = self._table
         is_parked = table.parked_at.is_not(None)
-        claimed_id = if_known(table.__tablename__, "claimed_id")
-        oldest = (
-            select(table, claimed_id).where(is_parked).order_by(table.parked_at, table.event_id).limit(limit)
-        )
+        oldest = select(table).where(is_parked).order_by(table.parked_at, table.event_id).limit(limit)
         if after is not None:
             oldest = oldest.where(tuple_(table.parked_at, table.event_id) > tuple_(*map(literal, after)))
         with self._db.transaction() as tx:
-            rows = [Listed(row, claimed) for row, claimed in tx.execute(oldest)]
-            return rows, tx.scalar(select(func.count()).where(is_parked)) or 0
+            return tx.scalars(oldest).all(), tx.scalar(select(func.count()).where(is_parked)) or 0
 
     def after(
         self, *, only: uuid.UUID | None, after: uuid.UUID | None, limit: int
@@ -116,19 +97,13 @@ class Parking:
         are more.
         """
         table = self._table
-        name = table.__tablename__
-        wanted = (
-            select(table, if_known(name, "signature"), if_known(name, "claimed_id"))
-            .where(table.parked_at.is_not(None))
-            .order_by(table.event_id)
-            .limit(limit + 1)
-        )
+        wanted = select(table).where(table.parked_at.is_not(None)).order_by(table.event_id).limit(limit + 1)
         if only is not None:
             wanted = wanted.where(table.event_id == only)
         if after is not None:
             wanted = wanted.where(table.event_id > after)
         with self._db.transaction() as tx:
-            rows = [_parked_event(*row) for row in tx.execute(wanted)]
+            rows = [_parked_event(row) for row in tx.scalars(wanted)]
         return rows[:limit], len(rows) > limit
 
     def note_again(self, row_id: uuid.UUID, failure: Exception) -> int:
@@ -146,15 +121,15 @@ class Parking:
     def discard(self, row_id: uuid.UUID, verifier: Verifier, *, even_if_true: bool) -> ParkedEvent | None:
         """Deletes an event that is not proven and returns it; None when none has this id.
 
-        Raises `MayBeTrue` for a proven event. Unless `even_if_true`, also raises it for an event with an unknown key or
-        without a signature: a process with that key, or an older version, may have made it.
+        Raises `MayBeTrue` for a proven event. Unless `even_if_true`, also raises it for an event with an unknown key: a
+        process with that key may have made it.
         """
         events, _ = self.after(only=row_id, after=None, limit=1)
         for parked in events:
             try:
                 verifier.proven(parked.event)
             except Unproven as failure:
-                if failure.reason in DOUBTFUL and not even_if_true:
+                if failure.reason == UNKNOWN_KEY_REASON and not even_if_true:
                     raise MayBeTrue(
                         f"{failure}, so it may be a true event. "
                         f"If it is forged: fiatgate parked discard {row_id} --even-if-true"
@@ -211,7 +186,8 @@ ON CONFLICT (event_id) DO UPDATE SET
 RETURNING attempts
 """
         with self._db.autocommit() as connection:
-            return int(connection.execute(insert_known(name, row, then=then)).scalar() or 0)
+            insert = f"INSERT INTO {name} SELECT * FROM jsonb_populate_record(NULL::{name}, CAST(:row AS jsonb)) {then}"  # noqa: S608
+            return int(connection.execute(text(insert), {"row": as_json(row)}).scalar() or 0)
 
 
 def unproven_id(event: Incoming) -> uuid.UUID:
@@ -225,15 +201,15 @@ def _storable(error: str) -> str:
     return error[:ERROR_CHARACTERS].replace("\x00", "").encode(errors="replace").decode()
 
 
-def _parked_event(row: ParkedColumns, signature: str | None, claimed_id: str | None) -> ParkedEvent:
+def _parked_event(row: ParkedColumns) -> ParkedEvent:
     """Returns the row as a delivery. No message on the stream waits for its settlement."""
     event = Incoming(
-        row.event_id if claimed_id is None else uuid.UUID(claimed_id),
+        row.claimed_id or row.event_id,
         row.subject,
         row.payload,
         row.request_id,
         acknowledge=lambda: None,
         retry_after=lambda _seconds: None,
-        signature=signature or "",
+        signature=row.signature or "",
     )
     return ParkedEvent(row.event_id, event)

@@ -1,23 +1,20 @@
 """The check of which events may take effect: those that their producer has signed (kit.events.signing)."""
 
 from collections.abc import Sequence
-from datetime import datetime
 from typing import Final, NewType
 from uuid import UUID
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
-from kit.base.clock import Clock
 from kit.base.keys import decoded
 from kit.events.bus.messages import Incoming
 from kit.events.signing import key_id, signed_bytes
 
 _SHOWN_CHARACTERS: Final = 20
 
-UNSIGNED_REASON: Final = "unsigned"
 UNKNOWN_KEY_REASON: Final = "unknown_key"
-REASONS: Final = (UNSIGNED_REASON, UNKNOWN_KEY_REASON, "wrong_signature")
+REASONS: Final = ("unsigned", UNKNOWN_KEY_REASON, "wrong_signature")
 
 Proven = NewType("Proven", Incoming)
 """An event that may take effect. Only `Verifier.proven` makes one."""
@@ -32,36 +29,16 @@ class Unproven(Exception):
 
 
 class Verifier:
-    """Accepts the events that one of the producer's keys has signed.
+    """Accepts the events that one of the producer's keys has signed."""
 
-    unsigned_until  until then events without a signature count too: for the upgrade from a version that did not sign. A
-                    wrong signature never counts.
-    """
-
-    def __init__(self, public_keys: Sequence[str], *, unsigned_until: datetime | None, clock: Clock) -> None:
+    def __init__(self, public_keys: Sequence[str]) -> None:
         raw = [decoded(each) for each in public_keys]
         self._keys = {key_id(each): Ed25519PublicKey.from_public_bytes(each) for each in raw}
-        self._unsigned_until = unsigned_until
-        self._clock = clock
-
-    @property
-    def unsigned_counted_until(self) -> datetime | None:
-        """The time at which unsigned events stopped counting; None while they count, or if they never did."""
-        until = self._unsigned_until
-        return until if until is not None and self._clock.now() >= until else None
-
-    @property
-    def unsigned_counts_until(self) -> datetime | None:
-        """The time at which unsigned events will stop counting; None when they do not count now."""
-        until = self._unsigned_until
-        return until if until is not None and self._clock.now() < until else None
 
     def proven(self, event: Incoming) -> Proven:
         """Returns the event as proven. Raises `Unproven`."""
         if not event.signature:
-            if self.unsigned_counts_until is None:
-                raise Unproven(UNSIGNED_REASON, "it carries no signature")
-            return Proven(event)
+            raise Unproven("unsigned", "it carries no signature")
         self.check(event.subject, event.event_id, event.payload, event.signature)
         return Proven(event)
 

@@ -19,7 +19,7 @@ from sqlalchemy.dialects.postgresql import insert
 from kit.base.clock import Clock, monotonic_seconds
 from kit.db import prepared
 from kit.db.alone import alone
-from kit.db.database import Database, if_known
+from kit.db.database import Database
 from kit.db.prepared import Prepared
 from kit.events.bus.connection import Bus
 from kit.events.bus.messages import BusUnavailable, Outgoing
@@ -144,7 +144,7 @@ class Relay:
                 table.payload,
                 table.request_id,
                 table.traceparent,
-                if_known(table.__tablename__, "signature"),
+                table.signature,
             )
             .where(table.published_at.is_(None))
             .order_by(table.id.desc())

@@ -6,7 +6,8 @@ from fiatgate.parked.v1 import parked_pb2 as pb
 from fiatgate.parked.v1 import parked_pb2_grpc
 from kit.base.proto import datetime_from, optional, timestamp_from
 from kit.events.consumer import Consumer
-from kit.events.parked import Listed, MayBeTrue, Place
+from kit.events.inbox import ParkedColumns
+from kit.events.parked import MayBeTrue, Place
 from kit.rpc import values
 from kit.rpc.permissions import READERS, Permissions, staff
 
@@ -67,8 +68,7 @@ def _place_of(request: pb.ListParkedRequest) -> Place | None:
     return datetime_from(parked_at), values.uuid("after_event_id", event_id)
 
 
-def _event_to_message(consumer: Consumer, listed: Listed) -> pb.ParkedEvent:
-    row = listed.row
+def _event_to_message(consumer: Consumer, row: ParkedColumns) -> pb.ParkedEvent:
     return pb.ParkedEvent(
         consumer=consumer.name,
         event_id=str(row.event_id),
@@ -78,7 +78,7 @@ def _event_to_message(consumer: Consumer, listed: Listed) -> pb.ParkedEvent:
         failed_at=timestamp_from(row.failed_at),
         parked_at=timestamp_from(row.parked_at),
         request_id=row.request_id,
-        claimed_event_id=listed.claimed_id,
+        claimed_event_id=None if row.claimed_id is None else str(row.claimed_id),
         invoice_id=consumer.ids_in(row.payload).get("invoice_id"),
     )
 

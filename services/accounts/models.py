@@ -7,7 +7,6 @@ from sqlalchemy import BigInteger, CheckConstraint, ForeignKey, Index, LargeBina
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
-from kit.audit.models import ActChainColumns, ActColumns, ActHeadColumns
 from kit.base.actors import MEMBER_ROLES, STAFF_ROLES
 from kit.base.emails import EMAIL_CHARACTERS
 from kit.db import database as db
@@ -241,15 +240,3 @@ class Mail(Base):
     attempts: Mapped[int]
     due_at: Mapped[datetime]
     last_error: Mapped[str]
-
-
-class Act(ActColumns, Base):
-    """An act of this service."""
-
-
-class ActChain(ActChainColumns, Base):
-    """A link of the chain of acts."""
-
-
-class ActHead(ActHeadColumns, Base):
-    """An exchange of heads with another service."""

@@ -9,11 +9,13 @@ from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 import kit.db.database
 from kit.base.money import FIAT_PLACES, FRACTION_PLACES
+from kit.db.database import finite
 from services.catalog.domain import (
     CURRENCY_CODE,
     PAYMENT_MOST_MINUTES,
     RATE_WHOLE_DIGITS,
     SOURCE_RATE_PLACES,
+    AccountKind,
     Origin,
 )
 
@@ -21,8 +23,15 @@ FIAT = Numeric(20, FIAT_PLACES)
 FRACTION = Numeric(1 + FRACTION_PLACES, FRACTION_PLACES)
 SOURCE_RATE = Numeric(RATE_WHOLE_DIGITS + SOURCE_RATE_PLACES, SOURCE_RATE_PLACES)
 
-# For PostgreSQL NaN is above every number, so `> 0` alone would accept it.
-_POSITIVE_RATE = "source_rate > 0 AND source_rate <> 'NaN'"
+_QUOTES = """
+jsonb_typeof(document) = 'object' AND octet_length(CAST(document AS text)) <= 65536
+AND jsonb_typeof(coalesce(document -> 'quotes', 'null')) = 'array'
+AND NOT jsonb_path_exists(document, 'strict $.quotes[*] ? (!exists (@ ? (
+  @.source.type() == "string"
+  && (@.rate.type() == "null" || @.rate.type() == "number" || @.rate like_regex "^[0-9]{1,40}([.][0-9]{1,40})?$")
+)))', silent => true)
+"""
+_KINDS = ", ".join(repr(str(kind)) for kind in AccountKind)
 _ORIGINS = ", ".join(repr(str(origin)) for origin in Origin)
 
 
@@ -36,10 +45,9 @@ class Currency(Base):
     __table_args__ = (
         CheckConstraint(f"code ~ '^{CURRENCY_CODE}$'", name="code"),
         CheckConstraint(f"decimals BETWEEN 0 AND {FIAT_PLACES}", name="decimals"),
-        CheckConstraint(
-            "min_amount > 0 AND min_amount <= max_amount AND max_amount <> 'NaN'", name="amounts"
-        ),
+        CheckConstraint("min_amount > 0 AND min_amount <= max_amount", name="amounts"),
         CheckConstraint("markup BETWEEN 0 AND 1", name="markup"),
+        finite("min_amount", "max_amount", "markup"),
     )
 
     code: Mapped[str] = mapped_column(primary_key=True)
@@ -55,9 +63,11 @@ class Currency(Base):
 class PaymentMethod(Base):
     __tablename__ = "payment_methods"
     __table_args__ = (
-        CheckConstraint("min_sum > 0 AND min_sum <= max_sum AND max_sum <> 'NaN'", name="sums"),
+        CheckConstraint("min_sum > 0 AND min_sum <= max_sum", name="sums"),
         CheckConstraint(f"payment_minutes BETWEEN 1 AND {PAYMENT_MOST_MINUTES}", name="payment_minutes"),
         CheckConstraint("commission BETWEEN 0 AND 1", name="commission"),
+        CheckConstraint(f"account_kind IN ({_KINDS})", name="account_kind"),
+        finite("min_sum", "max_sum", "commission"),
     )
 
     code: Mapped[str] = mapped_column(primary_key=True)
@@ -70,6 +80,8 @@ class PaymentMethod(Base):
     logo_url: Mapped[str | None]
     active: Mapped[bool]
     logo: Mapped[str | None] = mapped_column(ForeignKey("logos.digest"))
+    takes_reference: Mapped[bool] = mapped_column(server_default=text("false"))
+    account_kind: Mapped[str] = mapped_column(server_default=text("'free'"))
 
 
 class Logo(Base):
@@ -78,7 +90,6 @@ class Logo(Base):
     __tablename__ = "logos"
     __table_args__ = (
         CheckConstraint("digest ~ '^[0-9a-f]{64}$'", name="digest"),
-        # The limit of the first release; the domain has today's limit.
         CheckConstraint("octet_length(content) BETWEEN 1 AND 32768", name="content"),
     )
 
@@ -94,7 +105,10 @@ class Rate(Base):
     __tablename__ = "rates"
     __table_args__ = (
         CheckConstraint(f"origin IN ({_ORIGINS})", name="origin"),
-        CheckConstraint(_POSITIVE_RATE, name="source_rate"),
+        CheckConstraint("source_rate > 0", name="source_rate"),
+        CheckConstraint("octet_length(seal) = 32", name="seal"),
+        CheckConstraint(_QUOTES, name="document"),
+        finite("source_rate"),
         # The newest, and the newest that an operator decided: domain.in_force chooses between the two.
         Index("ix_rates_newest", "currency_code", "id"),
         Index("ix_rates_decided", "currency_code", "id", postgresql_where=text("origin <> 'sources'")),
@@ -110,13 +124,18 @@ class Rate(Base):
     taken_at: Mapped[datetime]
     # {"quotes": [{"source", "rate", "error"}, ...]}: the origin of the number, failed sources included.
     document: Mapped[dict[str, Any]]
+    seal: Mapped[bytes]
 
 
 class HeldRate(Base):
     """The rate that moved too far and waits for an operator: one per currency, replaced by newer polls."""
 
     __tablename__ = "held_rates"
-    __table_args__ = (CheckConstraint(_POSITIVE_RATE, name="source_rate"),)
+    __table_args__ = (
+        CheckConstraint("source_rate > 0", name="source_rate"),
+        CheckConstraint(_QUOTES, name="document"),
+        finite("source_rate"),
+    )
 
     currency_code: Mapped[str] = mapped_column(ForeignKey("currencies.code"), primary_key=True)
     source_rate: Mapped[Decimal] = mapped_column(SOURCE_RATE)

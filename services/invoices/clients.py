@@ -95,7 +95,7 @@ class Quote:
     merchant_percent: Decimal
     rate: Decimal
     takes_reference: bool
-    rate_basis: RateBasis | None
+    rate_basis: RateBasis
 
 
 class CatalogClient:
@@ -164,8 +164,7 @@ class CatalogClient:
             merchant_percent=Decimal(answer.offer.merchant_percent),
             rate=Decimal(answer.rate),
             takes_reference=method.takes_reference,
-            # A catalog of the version before sends none.
-            rate_basis=rate_basis_from_message(answer.basis) if answer.HasField("basis") else None,
+            rate_basis=rate_basis_from_message(answer.basis),
         )
 
     def offers(
@@ -251,7 +250,7 @@ def catalog_from_message(answer: catalog_pb2.GetCatalogResponse) -> CatalogSnaps
     )
 
 
-# A catalog of the version before sends no kind.
+# A later catalog may send a kind that is not among these.
 _ACCOUNT_KINDS: Mapping[int, AccountKind] = {
     catalog_pb2.AccountKind.Value(f"ACCOUNT_KIND_{kind.name}"): kind for kind in AccountKind
 }

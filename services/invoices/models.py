@@ -2,6 +2,7 @@
 
 from datetime import datetime
 from decimal import Decimal
+from typing import Any
 from uuid import UUID
 
 from sqlalchemy import (
@@ -18,7 +19,9 @@ from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 import kit.db.database
 from fiatgate.invoices.v1 import invoices_pb2 as pb
+from kit.base.money import FIAT_PLACES
 from kit.base.proto import most_of
+from kit.db.database import finite
 from kit.events.outbox import BusStateColumns, OutboxColumns
 from services.invoices.domain.late import PictureKind
 from services.invoices.domain.states import OPEN_DEAL_STATUSES, DealStatus, InvoiceStatus
@@ -86,6 +89,7 @@ class Invoice(Base):
         Index("ix_invoices_finished", "id", postgresql_where=text("status <> 'pending'")),
         CheckConstraint(_one_of("status", InvoiceStatus), name="status"),
         CheckConstraint("amount > 0", name="amount"),
+        finite("amount"),
         CheckConstraint("(status = 'pending') = (finished_at IS NULL)", name="finished_at"),
         CheckConstraint("(finished_at IS NULL) = (event_id IS NULL)", name="event_id"),
     )
@@ -138,18 +142,40 @@ FIRST_AMOUNT = f"(ceil(invoice_amount * (100 + client_percent) * 0.01 * {_UNIT})
 with it.
 """
 
+_RATE_BASIS = """
+jsonb_typeof(rate_basis) = 'object' AND octet_length(CAST(rate_basis AS text)) <= 131072
+AND jsonb_path_exists(rate_basis, 'strict $ ? (
+  @.origin.type() == "string" && @.source_rate.type() == "string" && @.markup.type() == "string"
+  && @.taken_at.type() == "string" && @.sources.type() == "array"
+)')
+AND NOT jsonb_path_exists(rate_basis, 'strict $.sources[*] ? (!exists (@ ? (
+  @.source.type() == "string" && @.error.type() == "string"
+  && (@.rate.type() == "string" || @.rate.type() == "null")
+)))', silent => true)
+"""
+
 
 class Deal(Base):
     __tablename__ = "deals"
     __table_args__ = (
         Index("uq_deals_open_invoice", "invoice_id", unique=True, postgresql_where=text(DEAL_IS_OPEN)),
         # Two equal amounts on one requisite could not be told apart (bitcart#605).
+        # Those that take a reference may share a requisite.
         Index(
             "uq_deals_open_amount",
             "requisite_id",
             "amount_fiat",
             unique=True,
-            postgresql_where=text(DEAL_IS_OPEN),
+            postgresql_where=text(f"{DEAL_IS_OPEN} AND NOT takes_reference"),
+        ),
+        Index("ix_deals_open_amount", "requisite_id", "amount_fiat", postgresql_where=text(DEAL_IS_OPEN)),
+        Index("ix_deals_reference", "reference"),
+        Index("uq_deals_open_reference", "reference", unique=True, postgresql_where=text(DEAL_IS_OPEN)),
+        Index(
+            "ix_deals_sender",
+            text("to_tsvector('simple'::regconfig, sender_words)"),
+            postgresql_using="gin",
+            postgresql_where=text("sender_words IS NOT NULL"),
         ),
         # For counting the places of a method that one merchant holds.
         Index("ix_deals_open_merchant", "merchant_id", "method_code", postgresql_where=text(DEAL_IS_OPEN)),
@@ -174,6 +200,18 @@ class Deal(Base):
         ),
         CheckConstraint("conversion_rate > 0", name="conversion_rate"),
         CheckConstraint("amount_fiat > 0", name="amount_fiat"),
+        CheckConstraint("octet_length(seal) = 32", name="seal"),
+        CheckConstraint(f"currency_decimals BETWEEN 0 AND {FIAT_PLACES}", name="currency_decimals"),
+        CheckConstraint("reference ~ '^[0-9A-HJKMNP-TV-Z]{8}$'", name="reference"),
+        CheckConstraint(
+            "char_length(sender_name) BETWEEN 1 AND 128 AND (sender_name IS NULL) = (sender_words IS NULL)",
+            name="sender_name",
+        ),
+        CheckConstraint(_RATE_BASIS, name="rate_basis"),
+        finite(
+            *("invoice_amount", "amount_fiat", "conversion_rate", "client_percent", "merchant_percent"),
+            *("merchant_usdt", "adjusted_amount"),
+        ),
     )
 
     id: Mapped[UUID] = mapped_column(primary_key=True)
@@ -200,6 +238,14 @@ class Deal(Base):
     # The time at which a deal marked paid becomes an appeal.
     confirm_before: Mapped[datetime | None]
     finished_at: Mapped[datetime | None]
+    reference: Mapped[str | None]
+    takes_reference: Mapped[bool] = mapped_column(server_default=text("false"))
+    sender_name: Mapped[str | None]
+    sender_words: Mapped[str | None]
+    # JSON of domain.rates.
+    rate_basis: Mapped[dict[str, Any] | None] = mapped_column(deferred=True)
+    # Of the terms that its credit follows from (store.decisions).
+    seal: Mapped[bytes]
 
 
 class DealTransition(Base):

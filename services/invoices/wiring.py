@@ -4,7 +4,9 @@ from dataclasses import dataclass
 from datetime import timedelta
 from uuid import UUID
 
+from kit.audit.decisions import Known
 from kit.base.clock import Clock, SystemClock
+from kit.base.seals import Seals
 from kit.db.database import Database
 from kit.events.bus.connection import Bus
 from kit.events.bus.stream import OwnStream
@@ -16,6 +18,7 @@ from kit.work.set_aside import SetAside
 from services.invoices.clients import CATALOG_CHANGED, CatalogClient, MerchantsClient, Storefronts
 from services.invoices.config import InvoicesSettings
 from services.invoices.events import CONSUMERS
+from services.invoices.store.decisions import REQUISITE
 from services.invoices.store.requisites import Use
 
 USES_KEPT = timedelta(seconds=3)
@@ -32,6 +35,8 @@ class Deps:
     set_aside  the invoices that the timers failed at
     uses       the use of all requisites today, which calls share
     verifier   knows the facts that this service has signed, also with its earlier keys
+    seals      proves the terms of a deal before it is credited
+    decided_requisites  the accounts that this process has compared with their acts
     """
 
     settings: InvoicesSettings
@@ -46,6 +51,8 @@ class Deps:
     uses: Recent[Use]
     signer: Signer
     verifier: Verifier
+    seals: Seals
+    decided_requisites: Known
 
 
 def wire(settings: InvoicesSettings, *, clock: Clock | None = None) -> Deps:
@@ -62,15 +69,16 @@ def wire(settings: InvoicesSettings, *, clock: Clock | None = None) -> Deps:
 
     bus.on_hint(CATALOG_CHANGED, catalog_changed, every_seconds=HINT_SECONDS)
     clock, signer = clock or SystemClock(), Signer(settings.fact_signing_key)
+    db = Database(
+        settings.database_url,
+        name=settings.service,
+        pool_size=settings.connections,
+        seals=settings.seals,
+    )
     return Deps(
         settings=settings,
         clock=clock,
-        db=Database(
-            settings.database_url,
-            name=settings.service,
-            pool_size=settings.connections,
-            seals=settings.seals,
-        ),
+        db=db,
         bus=bus,
         catalog=catalog,
         merchants=merchants,
@@ -79,5 +87,7 @@ def wire(settings: InvoicesSettings, *, clock: Clock | None = None) -> Deps:
         set_aside=SetAside(),
         uses=Recent(USES_KEPT, clock),
         signer=signer,
-        verifier=Verifier((signer.public_key, *settings.fact_public_keys), unsigned_until=None, clock=clock),
+        verifier=Verifier((signer.public_key, *settings.fact_public_keys)),
+        seals=settings.seals,
+        decided_requisites=Known(db, REQUISITE),
     )

@@ -9,6 +9,7 @@ from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from kit.base.emails import EMAIL_CHARACTERS
 from kit.db import database as db
+from kit.db.database import finite
 from kit.egress.address import URL_MAX_CHARACTERS
 from services.merchants.domain import CATEGORY_CODE, KEY_NAME_CHARACTERS, NAME_CHARACTERS
 
@@ -62,7 +63,7 @@ class Merchant(Base):
         Index("ix_merchants_category_code", "category_code", "id"),
         Index("ix_merchants_created_at", "created_at"),
         CheckConstraint("colour ~ '^#[0-9a-f]{6}$'", name="colour"),
-        CheckConstraint(f"char_length(logo_url) <= {URL_MAX_CHARACTERS}", name="logo_url"),
+        finite("client_share"),
     )
 
     id: Mapped[uuid.UUID] = mapped_column(primary_key=True)
@@ -80,7 +81,6 @@ class Merchant(Base):
     allowed_currencies: Mapped[list[str]] = mapped_column(ARRAY(Text), server_default=NO_CODES)  # empty: all
     allowed_methods: Mapped[list[str]] = mapped_column(ARRAY(Text), server_default=NO_CODES)
     colour: Mapped[str | None]
-    logo_url: Mapped[str | None]  # of the version before, which showed pictures from other servers
     logo: Mapped[str | None] = mapped_column(ForeignKey("logos.digest"))
     frame_origins: Mapped[list[str]] = mapped_column(ARRAY(Text), server_default=NO_CODES)  # empty: none
     created_at: Mapped[datetime]
@@ -92,14 +92,16 @@ class Logo(Base):
     __tablename__ = "logos"
     __table_args__ = (
         CheckConstraint("digest ~ '^[0-9a-f]{64}$'", name="digest"),
-        # The limit of the first release; the domain has today's limit.
         CheckConstraint("octet_length(content) BETWEEN 1 AND 32768", name="content"),
+        Index("ix_logos_kept_for", "kept_for", "created_at", postgresql_where=text("kept_for IS NOT NULL")),
     )
 
     digest: Mapped[str] = mapped_column(primary_key=True)
     content_type: Mapped[str]
     content: Mapped[bytes]
     created_at: Mapped[datetime]
+    # The merchant whose member chose it first. NULL: an operator did.
+    kept_for: Mapped[uuid.UUID | None]
 
 
 class Category(Base):
@@ -109,6 +111,7 @@ class Category(Base):
     __table_args__ = (
         CheckConstraint(f"code ~ '^{CATEGORY_CODE}$'", name="code"),
         CheckConstraint("commission BETWEEN 0 AND 1", name="commission"),
+        finite("commission"),
     )
 
     code: Mapped[str] = mapped_column(primary_key=True)
@@ -134,6 +137,8 @@ class ApiKey(Base):
     sealed_secret: Mapped[bytes]
     created_at: Mapped[datetime]
     deactivated_at: Mapped[datetime | None]
+    replaced_by: Mapped[uuid.UUID | None]
+    last_used_at: Mapped[datetime | None]
 
 
 class LookupKey(Base):

@@ -91,6 +91,8 @@ class Event(Base):
     # The request that led to the event is named in the log and the trace (kit.observe.tracing) of each attempt.
     request_id: Mapped[str | None]
     traceparent: Mapped[str | None]
+    # Made from the terms (delivery/seals.py).
+    seal: Mapped[str | None]
 
 
 class Attempt(Base):
@@ -104,6 +106,11 @@ class Attempt(Base):
         CheckConstraint("status IN ('success', 'failure')", name="status"),
         CheckConstraint("status = 'failure' OR http_status BETWEEN 200 AND 299", name="http_status"),
         CheckConstraint("duration_ms >= 0", name="duration_ms"),
+        CheckConstraint(
+            "jsonb_typeof(response_headers) = 'object' AND octet_length(CAST(response_headers AS text)) <= 131072"
+            """ AND NOT jsonb_path_exists(response_headers, 'strict $.* ? (@.type() != "string")')""",
+            name="response_headers",
+        ),
     )
 
     id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)

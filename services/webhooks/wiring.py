@@ -13,7 +13,7 @@ from services.webhooks.config import WebhooksSettings
 from services.webhooks.delivery.courier import Courier
 from services.webhooks.delivery.fresh import Fresh
 from services.webhooks.delivery.record import Recorder
-from services.webhooks.delivery.seals import Seals
+from services.webhooks.delivery.seals import EventSeals
 from services.webhooks.delivery.wake import Wake
 
 RESENDS: Final = Share(working=2, waiting=6, wait_seconds=2)
@@ -39,7 +39,7 @@ class Deps:
     verifier: Verifier
     clock: Clock
     merchants: MerchantsClient
-    seals: Seals
+    seals: EventSeals
     courier: Courier
     recorder: Recorder
     wake: Wake
@@ -55,14 +55,12 @@ def wire(settings: WebhooksSettings, *, clock: Clock | None = None) -> Deps:
         pool_size=settings.connections,
         seals=settings.seals,
     )
-    seals = Seals(settings.webhook_seal_keys, unsealed_until=settings.unsigned_facts_until, clock=clock)
+    seals = EventSeals(settings.seals)
     return Deps(
         settings=settings,
         db=db,
         bus=Bus(settings.nats_url, name=settings.service, ca=settings.nats_ca),
-        verifier=Verifier(
-            settings.fact_public_keys, unsigned_until=settings.unsigned_facts_until, clock=clock
-        ),
+        verifier=Verifier(settings.fact_public_keys),
         clock=clock,
         merchants=MerchantsClient(settings.merchants_address, identity=settings.identity),
         seals=seals,

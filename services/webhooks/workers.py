@@ -114,11 +114,6 @@ def workers(deps: Deps) -> Sequence[Worker]:
 def gauges(deps: Deps) -> Sequence[Gauge]:
     """Returns the numbers that `fiatgate status` shows of the queue and of the months of attempts."""
     backlog, months = desk.backlog(deps), pruning.months_ahead(deps)
-    ahead = (
-        []
-        if months is None
-        else [Gauge("attempt_months_ahead", months, "Coming months that have a partition for their attempts")]
-    )
     return [
         Gauge("webhooks_due", backlog.due, "Webhooks with a due attempt"),
         Gauge(
@@ -136,5 +131,5 @@ def gauges(deps: Deps) -> Sequence[Gauge]:
             "webhooks_dead", backlog.dead, "Webhooks of the last 7 days that no further attempt is made for"
         ),
         Gauge("parked", backlog.parked, "Events that could not take effect and were parked"),
-        *ahead,
+        Gauge("attempt_months_ahead", months, "Coming months that have a partition for their attempts"),
     ]

@@ -35,8 +35,7 @@ def normal_form(network: str, text: str) -> str:
 def writings(network: str, text: str) -> list[str]:
     """Returns every lower-case form in which the transaction may be stored; each form gives the same list.
 
-    Marks that differ only in case or in 0x count as one: a second one would be a mistake. The version before stored
-    hashes as they were typed.
+    Marks that differ only in case or in 0x count as one: a second one would be a mistake.
     """
     digits = _digits(network, text)
     if digits is None:

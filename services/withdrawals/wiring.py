@@ -41,9 +41,7 @@ def wire(settings: WithdrawalsSettings, *, clock: Clock | None = None) -> Deps:
         ),
         clock=clock,
         bus=Bus(settings.nats_url, name=settings.service, ca=settings.nats_ca),
-        verifier=Verifier(
-            settings.fact_public_keys, unsigned_until=settings.unsigned_facts_until, clock=clock
-        ),
+        verifier=Verifier(settings.fact_public_keys),
         accounts=AccountsClient(settings.accounts_address, identity=settings.identity)
         if settings.accounts_address
         else None,

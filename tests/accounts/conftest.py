@@ -20,6 +20,7 @@ from services.accounts.credentials.passwords import Passwords
 from services.accounts.wiring import Deps, wire
 from tests.support.clock import ManualClock
 from tests.support.serving import connected, serving
+from tests.support.signing import SEAL_KEY
 
 DESK_URL = "http://localhost:8081"
 DASHBOARD_URL = "http://localhost:8082"
@@ -40,6 +41,7 @@ def make_settings(database_url: Callable[[str], str]) -> Callable[..., AccountsS
 
     def make(*master_keys: str, smtp_url: str = "") -> AccountsSettings:
         return AccountsSettings(
+            seal_keys=(SEAL_KEY,),
             database_url=database_url("accounts"),
             bind="127.0.0.1:0",
             master_keys=master_keys or (master_key,),

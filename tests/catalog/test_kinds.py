@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from fiatgate.catalog.v1 import catalog_pb2 as pb
-from kit.db import migrate, schema
 from kit.rpc.errors import Refused
 from tests.catalog.running import Catalog, merchant
-from tests.support.databases import Databases, owner_url
 
 
 def _set(catalog: Catalog, code: str, **options: Any) -> pb.PaymentMethod:
-    """Sets the method as an operator of the version before would, with these options besides."""
+    """Sets the method with these options besides."""
     catalog.method(code, f"method-of-{code}", **options)
     methods = catalog.stub.GetCatalog(pb.GetCatalogRequest()).methods
     return next(each for each in methods if each.method_code == f"method-of-{code}")
@@ -44,19 +41,3 @@ def test_a_kind_of_accounts_from_a_newer_proto_is_refused(catalog: Catalog) -> N
         "VALIDATION_ERROR",
         "method.account_kind",
     )
-
-
-def test_on_the_schema_of_the_version_before_methods_are_as_they_were(
-    make_catalog: Callable[..., Catalog], _databases: Databases
-) -> None:
-    url = _databases.fresh("catalog", schema.needs("catalog"))
-    old = make_catalog(database_url=url)
-    code = old.currency()
-    method = _set(old, code)
-    assert (method.takes_reference, method.account_kind) == (False, pb.ACCOUNT_KIND_FREE)
-    with pytest.raises(Refused) as refused:
-        _set(old, code, name="Not stored", takes_reference=True)
-    assert refused.value.reason == "DB_UNAVAILABLE"
-    assert _set(old, code) == method
-    migrate.upgrade("catalog", owner_url(url), role="catalog")
-    assert _set(old, code, takes_reference=True).takes_reference

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import stat
-import threading
 from pathlib import Path
 from typing import Any
 
@@ -214,34 +213,6 @@ def test_with_their_rights_hints_reach_those_that_use_them(nats_server: NatsServ
     asyncio.run(gateway())
     for bus in (invoices_bus, catalog):
         bus.close()
-
-
-def test_a_gateway_of_the_version_before_keeps_its_hints_when_its_counts_are_refused(
-    nats_server: NatsServer,
-) -> None:
-    """Until an upgrade is over it publishes its counts of requests, which no user may any more."""
-    changed, received = f"{page.HINT}.0198", threading.Event()
-    invoices_bus = Bus(nats_server.url_of("invoices"), name="invoices")
-    invoices_bus.start()
-    assert invoices_bus.wait_ready(10)
-    before = REFUSED.labels("right")._value.get()
-
-    async def gateway() -> None:
-        async with (
-            Hints(nats_server.url_of("gateway"), name="gateway") as hints,
-            hints.listening(changed, lambda *_: received.set()),
-            asyncio.timeout(10),
-        ):
-            while not hints.connected or REFUSED.labels("right")._value.get() < before + 3:
-                if hints.connected:
-                    await hints._client.publish("fiatgate-hint.requests-counted", b"{}")
-                await asyncio.sleep(0.05)
-            while not received.is_set():
-                invoices_bus.hint(changed)
-                await asyncio.sleep(0.05)
-
-    asyncio.run(gateway())
-    invoices_bus.close()
 
 
 def test_the_passwords_are_in_a_file_for_us_alone(nats_server: NatsServer) -> None:

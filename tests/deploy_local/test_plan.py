@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import socket
 from collections.abc import Mapping
-from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -19,7 +17,6 @@ from deploy.local.plan import GATEWAY, HTTP, Plan, make_plan
 from deploy.local.ports import free_ports, free_range, next_free
 from deploy.nats_rights import PROCESSES
 from gateway.config import GatewaySettings
-from kit.base.clock import SystemClock
 from kit.base.config.variables import variables_of
 from kit.base.services import SERVICES
 from kit.events.signing import Signer
@@ -102,28 +99,6 @@ def test_consumers_of_facts_know_the_key_that_invoices_signs_with(tmp_path: Path
 def test_a_signing_key_that_is_none_is_told(tmp_path: Path) -> None:
     with pytest.raises(CannotStart, match="FIATGATE_FACT_SIGNING_KEY"):
         plan_for(tmp_path, {"FIATGATE_FACT_SIGNING_KEY": "mine"})
-
-
-def test_a_folder_of_a_version_that_did_not_sign_gets_a_key_and_a_day_for_unsigned_facts(
-    tmp_path: Path,
-) -> None:
-    first = plan_for(tmp_path, {})
-    file = first.home.folder / "secrets.json"
-    kept = json.loads(file.read_text())
-    del kept["fact_signing_key"]
-    file.write_text(json.dumps(kept))
-
-    of = environments(plan_for(tmp_path, {}))
-    until = datetime.fromisoformat(of["withdrawals"]["FIATGATE_UNSIGNED_FACTS_UNTIL"])
-    assert timedelta(hours=23) < until - SystemClock().now() < timedelta(hours=25)
-    again = environments(plan_for(tmp_path, {}))
-    assert again["invoices"]["FIATGATE_FACT_SIGNING_KEY"] == of["invoices"]["FIATGATE_FACT_SIGNING_KEY"]
-    assert first.home.secrets()["master_key"] == kept["master_key"]
-
-    file.write_text(
-        json.dumps(json.loads(file.read_text()) | {"unsigned_facts_until": "2026-03-01T12:00:00Z"})
-    )
-    assert environments(plan_for(tmp_path, {}))["withdrawals"]["FIATGATE_UNSIGNED_FACTS_UNTIL"] == ""
 
 
 def test_a_process_that_uses_nats_gets_its_own_user_and_no_other_password(plan: Plan) -> None:

@@ -65,7 +65,6 @@ def test_an_answer_that_took_as_long_as_its_lease_is_used_once(held: KeyLeases, 
 
 
 def test_a_service_that_gives_no_lease_is_called_for_each_request(held: KeyLeases) -> None:
-    """As one of the version before."""
     fetch(held, "key", lease_milliseconds=0)
     assert held.find("key") is None
 

@@ -39,7 +39,7 @@ from tests.support.acting import ANN, BEN, Approvals, requested
 from tests.support.clock import ManualClock
 from tests.support.databases import past_all_rules
 from tests.support.serving import TEST_MASTER_KEY, connected, serving
-from tests.support.signing import SIGNING_KEY
+from tests.support.signing import SEAL_KEY, SIGNING_KEY
 
 ACCOUNTS = 3  # requisites of each method
 PAYMENT_MINUTES = 15
@@ -117,6 +117,7 @@ def module_world(database_url: Callable[[str], str], nats_url: str) -> Iterator[
     with ExitStack() as stack:
         merchants_deps = wire_merchants(
             MerchantsSettings(
+                seal_keys=(SEAL_KEY,),
                 database_url=database_url("merchants"),
                 bind="127.0.0.1:0",
                 master_keys=(TEST_MASTER_KEY,),
@@ -125,11 +126,17 @@ def module_world(database_url: Callable[[str], str], nats_url: str) -> Iterator[
         )
         merchants_address = stack.enter_context(serving(merchants_rpc.add_to, merchants_deps))
         catalog_deps = wire_catalog(
-            CatalogSettings(database_url=database_url("catalog"), bind="127.0.0.1:0", nats_url=nats_url)
+            CatalogSettings(
+                seal_keys=(SEAL_KEY,),
+                database_url=database_url("catalog"),
+                bind="127.0.0.1:0",
+                nats_url=nats_url,
+            )
         )
         catalog_address = stack.enter_context(serving(catalog_rpc.add_to, catalog_deps))
         clock = ManualClock()
         settings = InvoicesSettings(
+            seal_keys=(SEAL_KEY,),
             database_url=database_url("invoices"),
             bind="127.0.0.1:0",
             fact_signing_key=SIGNING_KEY,

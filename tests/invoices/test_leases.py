@@ -12,6 +12,7 @@ from services.merchants.config import MerchantsSettings
 from services.merchants.wiring import wire
 from tests.invoices.conftest import World
 from tests.support.serving import TEST_MASTER_KEY, serving
+from tests.support.signing import SEAL_KEY
 
 
 def test_a_merchant_is_used_for_its_lease_and_a_banned_one_has_none(
@@ -19,6 +20,7 @@ def test_a_merchant_is_used_for_its_lease_and_a_banned_one_has_none(
 ) -> None:
     """The acts of `world` do not wait, so that the test sees an answer of before."""
     settings = MerchantsSettings(
+        seal_keys=(SEAL_KEY,),
         database_url=database_url("merchants"),
         bind="127.0.0.1:0",
         master_keys=(TEST_MASTER_KEY,),

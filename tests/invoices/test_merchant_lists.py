@@ -270,21 +270,6 @@ def test_lists_are_exact_while_invoices_are_created_end_and_are_counted(world: W
     assert differences(world) == []
 
 
-def test_a_list_is_exact_on_the_schema_of_the_version_before(world: World, cursor: Any) -> None:
-    shop(world, cursor)
-    for table in ("segment_place", "segment_pending", "invoice_segments"):
-        cursor.execute(f"ALTER TABLE {table} RENAME TO {table}_later")
-    before = world_like(world)
-    try:
-        assert_exact(before, cursor, per_page=10)
-        assert not counting.count_invoices(before.deps)
-        assert segments_behind(before) == 0
-    finally:
-        before.deps.db.dispose()
-        for table in ("segment_place", "segment_pending", "invoice_segments"):
-            cursor.execute(f"ALTER TABLE {table}_later RENAME TO {table}")
-
-
 def world_like(world: World) -> World:
     """The world with a process of its own, which knows nothing of the schema yet."""
     return replace(world, deps=wire(world.deps.settings, clock=world.clock))

@@ -6,8 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import asdict, replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 from uuid import UUID
@@ -21,22 +20,21 @@ from sqlalchemy import exc, text
 from fiatgate.catalog.v1 import catalog_pb2
 from kit.base.codes import new_code, parse_code
 from kit.base.ids import new_id
-from kit.db import migrate, schema
 from kit.db.books import check_page
 from kit.db.database import TransactionConflict
 from kit.rpc.errors import Refused
 from services.invoices.domain.names import is_name, words_of_name
 from services.invoices.domain.places import REFERENCE_RESTS, NewDeal
+from services.invoices.domain.rates import RateBasis, rate_basis_to_json
 from services.invoices.operations import checkout, desk, reading, requisites
 from services.invoices.store import opening
 from services.invoices.store.books import PARTS
 from services.invoices.store.deal_lists import ids_of_sender
 from services.invoices.store.finding import SEARCHES
 from services.invoices.store.views import DealView
-from services.invoices.wiring import wire
 from tests.invoices.conftest import PAYMENT_MINUTES, World, with_settings
 from tests.invoices.test_creating import refusal
-from tests.support.databases import Databases, owner_url, past_all_rules
+from tests.support.databases import owner_url, past_all_rules
 
 PRICE = "49.90"
 
@@ -182,6 +180,11 @@ def test_the_database_refuses_another_reference(world: World, column: str) -> No
             owner.cursor().execute(f"UPDATE deals SET {column} = {value} WHERE id = '{deal.id}'")
 
 
+RATE_BASIS = rate_basis_to_json(
+    RateBasis(origin="operator", source_rate="0.92", markup="0", taken_at=datetime.now(UTC), sources=[])
+)
+
+
 def open_with(world: World, references: list[str], method: str = "card_eur") -> DealView | None:
     """Opens a deal with these candidates; None when none is fresh."""
     invoice = world.create()
@@ -203,6 +206,7 @@ def open_with(world: World, references: list[str], method: str = "card_eur") -> 
         expires_at=now + timedelta(minutes=PAYMENT_MINUTES),
         takes_reference=False,
         references=references,
+        rate_basis=RATE_BASIS,
     )
     with world.deps.db.transaction() as tx:
         opening.queue_for_requisites(tx, [method])
@@ -350,51 +354,6 @@ def test_the_words_of_any_name_can_be_stored(name: str) -> None:
     words = words_of_name(name)
     assert "\n" not in words or not is_name(name)
     assert not is_name(name) or words.strip()
-
-
-# -- the schema and the code of the version before
-
-
-def test_all_steps_work_on_the_schema_of_the_version_before(world: World, _databases: Databases) -> None:
-    url = _databases.fresh("invoices", schema.needs("invoices"))
-    settings = world.deps.settings.model_copy(update={"database_url": url})
-    old = replace(world, deps=wire(settings, clock=world.clock))
-    try:
-        requisites.add_requisite(
-            old.deps, method_code="card_eur", holder="H", account="1", bank=None, max_deals=10
-        )
-        deal = paid_by(old, "Zoë Müller")
-        assert (deal.reference, deal.takes_reference, deal.sender_name) == ("", False, None)
-        assert listed(old, reference=new_code()) == listed(old, sender_name="Zoë") == []
-        assert [each.id for each in listed(old)] == [deal.id]
-        assert [
-            each.taken for each in checkout.get_checkout(old.deps, invoice_id=str(old.create().id)).offers
-        ] == [
-            False,
-            True,
-        ]
-        migrate.upgrade("invoices", owner_url(url), role="invoices")
-        new = paid_by(old, "Zoë Müller")
-        assert parse_code(new.reference)
-        assert new.sender_name == "Zoë Müller"
-        assert desk.get_deal(old.deps, deal_id=str(deal.id)).deal == deal
-        checkout.get_checkout(old.deps, invoice_id=str(old.create().id))
-        stories = [
-            reading.get_invoice_story(old.deps, invoice_id=str(each.invoice_id)) for each in (deal, new)
-        ]
-        assert [story.deals[0].rate_basis is None for story in stories] == [True, False]
-    finally:
-        old.deps.db.dispose()
-        _databases.drop(url)
-
-
-def test_the_version_before_opens_deals_on_the_new_schema(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(opening._OPEN_DEAL, (True, True), opening._OPEN_DEAL[False, False])
-    deal = chosen(world)
-    assert (deal.reference, deal.takes_reference) == ("", False)
-    assert {field for field, value in asdict(deal).items() if value == ""} == {"reference"}
 
 
 # -- which methods are taken

@@ -172,47 +172,11 @@ def test_an_invoice_that_was_changed_after_it_finished_is_not_what_its_fact_says
     assert verification.reannounce_invoices(world.deps, invoice_ids=[str(new.id)]).refused == [new.id]
 
 
-def test_what_finished_before_facts_were_kept_is_announced_as_it_is(world: World) -> None:
-    deal = world.with_deal()
-    desk.confirm_deal(world.deps, deal_id=str(deal.id))
-    forged = completed_by_sql(world)
-    url = past_all_rules(world.deps.settings.database_url)
-    with psycopg2.connect(url) as connection, connection.cursor() as cursor:
-        cursor.execute("DELETE FROM facts")
-        cursor.execute(
-            "UPDATE records SET at = at - interval '1 year' WHERE kind = 'invoice' AND subject = %s",
-            (str(deal.invoice_id),),
-        )
-        cursor.execute("UPDATE records SET at = now() - interval '1 day' WHERE subject = 'fact'")
-    try:
-        assert unproven(world) == {deal.invoice_id: "", forged.invoice_id: verification.NO_FACT}
-    finally:
-        with connection, connection.cursor() as cursor:
-            cursor.execute("UPDATE records SET at = '-infinity' WHERE subject = 'fact'")
-        connection.close()
-
-
-def test_the_services_role_can_not_say_that_a_row_is_from_before(world: World) -> None:
-    statement = "UPDATE records SET at = 'infinity' WHERE subject = 'fact'"
-    with pytest.raises(Exception, match="permission denied"):
-        by_sql(world, statement)
-    new = world.create()
-    columns = "merchant_id, key_id, amount, currency_code, callback_url, success_url, fail_url, purpose"
-    by_sql(
-        world,
-        "INSERT INTO invoices (id, external_id, customer_id, status, created_at, expires_at, finished_at, event_id,"
-        f" made_as, {columns}) SELECT gen_random_uuid(), 'old', 'old', 'canceled', '2020-01-01', '2020-01-01',"
-        f" '2020-01-01', gen_random_uuid(), NULL, {columns} FROM invoices WHERE id = :id",
-        id=new.id,
-    )
-    assert list(unproven(world).values()) == [verification.NO_FACT]
-
-
 def test_a_fact_of_a_key_before_counts_as_long_as_its_public_key_is_listed(world: World) -> None:
     new = world.create()
     checkout.cancel_checkout(world.deps, invoice_id=str(new.id))
     newer = Signer(new_private_key()).public_key
     for keys, why in (((newer, SIGNER.public_key), ""), ((newer,), verification.NO_FACT)):
-        rotated = replace(world.deps, verifier=Verifier(keys, unsigned_until=None, clock=world.clock))
+        rotated = replace(world.deps, verifier=Verifier(keys))
         (finished,) = verification.list_finished_invoices(rotated, after_invoice_id="", limit=10)
         assert finished.unproven == why

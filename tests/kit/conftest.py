@@ -1,21 +1,24 @@
 """A database with the tables of `tests.kit.tables`, and buses that are closed again."""
 
 import itertools
+import shutil
 import uuid
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from sqlalchemy import create_engine, make_url, text
 
 from deploy.local import databases
+from kit.db import schema
 from kit.db.database import Database
 from kit.events.bus.connection import Bus
 from kit.events.bus.stream import OwnStream
 from kit.events.consumer import Consumer, Handler
 from tests.kit.consuming import Make, note
 from tests.kit.observers import watching
-from tests.kit.tables import NEWEST, Base, Inbox, Parked
+from tests.kit.tables import Base, Inbox, Parked
 from tests.support.clock import ManualClock
 from tests.support.consumers import make_consumer
 from tests.support.servers import PostgresServer
@@ -34,14 +37,30 @@ def empty_url(postgres: PostgresServer) -> Iterator[str]:
     databases.drop_database(postgres.admin_url, name)
 
 
+@pytest.fixture
+def second(tmp_path: Path) -> Callable[[str], Path]:
+    """`second("op.execute('…')")` -> the folder of the migrations of webhooks and of a made-up second one."""
+
+    def made(step: str) -> Path:
+        first = schema.versions("webhooks")
+        assert first is not None
+        folder = Path(shutil.copytree(first, tmp_path / "versions", ignore=shutil.ignore_patterns("__*")))
+        (folder / "0002_made_up.py").write_text(
+            "import sqlalchemy as sa\nfrom alembic import op\n"
+            "from kit.db.migrations.steps import index_beside_traffic\n"
+            "revision, down_revision, branch_labels, depends_on = '0002', '0001', None, None\n"
+            f"def upgrade():\n    {step}\n"
+        )
+        return folder
+
+    return made
+
+
 @pytest.fixture(scope="module")
 def url(empty_url: str) -> str:
     """A database with the tables of `tests.kit.tables`."""
     engine = create_engine(make_url(empty_url).set(drivername="postgresql+psycopg2"))
     Base.metadata.create_all(engine)
-    with engine.begin() as connection:
-        for statement in NEWEST:
-            connection.execute(text(statement))
     engine.dispose()
     return empty_url
 

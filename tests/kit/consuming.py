@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from sqlalchemy import Uuid, literal_column, select
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from deploy.local.waiting import wait_until
@@ -45,9 +45,8 @@ def notes(db: Database) -> list[str]:
 
 
 def parked(db: Database) -> Sequence[Any]:
-    claimed_id = literal_column("claimed_id", Uuid())
     with db.transaction() as tx:
-        return tx.execute(select(*table_of(Parked).c, claimed_id).order_by(Parked.event_id)).all()
+        return tx.execute(select(*table_of(Parked).c).order_by(Parked.event_id)).all()
 
 
 def wait_parked(db: Database, count: int) -> Sequence[Any]:

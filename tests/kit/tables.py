@@ -44,13 +44,6 @@ class ActHead(ActHeadColumns, Base):
     pass
 
 
-NEWEST = (
-    "ALTER TABLE outbox ADD COLUMN IF NOT EXISTS signature text",
-    "ALTER TABLE parked ADD COLUMN IF NOT EXISTS signature text, ADD COLUMN IF NOT EXISTS claimed_id uuid",
-)
-"""What the newest migrations of services add to these tables; their models do not name it yet."""
-
-
 class Note(Base):
     """What a test writes: one effect, one line."""
 

@@ -29,7 +29,7 @@ from services.webhooks.workers import CONSUMER
 from tests.kit.consuming import notes, running
 from tests.kit.tables import BusState, Inbox, Note, Outbox, Parked
 from tests.support.nats_cluster import SERVERS, NatsCluster
-from tests.support.signing import SIGNER, SIGNING_KEY, verifier
+from tests.support.signing import SEAL_KEY, SIGNER, SIGNING_KEY, verifier
 
 SECONDS = 30
 BETWEEN_SECONDS = 0.02
@@ -51,6 +51,7 @@ def cluster(tmp_path: Path) -> Iterator[NatsCluster]:
 def invoices(cluster: NatsCluster, url: str) -> Iterator[Bus]:
     """The bus of the invoices service, by its settings."""
     settings = InvoicesSettings(
+        seal_keys=(SEAL_KEY,),
         database_url=url,
         bind="127.0.0.1:0",
         merchants_address="127.0.0.1:1",

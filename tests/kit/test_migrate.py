@@ -1,6 +1,6 @@
 """kit.db.migrate: parallel starts, quick warm starts, and models that are what the migrations make."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
@@ -43,8 +43,11 @@ def test_processes_that_start_at_once_migrate_once(versions: Path, empty_url: st
     assert migrate.is_current(versions, empty_url)
 
 
-def test_an_index_is_made_while_others_write_and_what_an_attempt_left_is_no_obstacle(fresh_url: str) -> None:
-    migrate.upgrade("webhooks", fresh_url, "0002")
+def test_an_index_is_made_while_others_write_and_what_an_attempt_left_is_no_obstacle(
+    fresh_url: str, second: Callable[[str], Path]
+) -> None:
+    folder = second("index_beside_traffic('ix_made_up', 'inbox', ['received_at'])")
+    migrate.upgrade("webhooks", fresh_url, "0001")
     with (
         ThreadPoolExecutor(2) as pool,
         closing(psycopg2.connect(fresh_url)) as writer,
@@ -52,32 +55,33 @@ def test_an_index_is_made_while_others_write_and_what_an_attempt_left_is_no_obst
         writer.cursor() as writing,
         other.cursor() as writing_too,
     ):
-        writing_too.execute("CREATE INDEX ix_events_lanes ON events (id)")  # another one by its name
+        writing_too.execute("CREATE INDEX ix_made_up ON inbox (event_id)")  # another one by its name
         other.commit()
-        writing.execute("DELETE FROM events")
-        upgrades = [pool.submit(migrate.upgrade, "webhooks", fresh_url) for _ in range(2)]
+        writing.execute("DELETE FROM inbox")
+        upgrades = [pool.submit(migrate.upgrade, folder, fresh_url) for _ in range(2)]
         wait_until(lambda: _waits_for_a_writer(other), "the index to be in the making", timeout_seconds=30)
-        writing_too.execute("DELETE FROM events")  # a plain one would make it wait
+        writing_too.execute("DELETE FROM inbox")  # a plain one would make it wait
         other.commit()
         writer.commit()
         for each in upgrades:
             each.result()
-        writing.execute("SELECT indexdef FROM pg_indexes WHERE indexname = 'ix_events_lanes'")
-        assert "destination" in str(writing.fetchone())
-    assert migrate.is_current("webhooks", fresh_url)
+        writing.execute("SELECT indexdef FROM pg_indexes WHERE indexname = 'ix_made_up'")
+        assert "received_at" in str(writing.fetchone())
+    assert migrate.is_current(folder, fresh_url)
 
 
 def test_a_table_that_somebody_holds_is_told_of_and_the_next_try_goes_on(
-    fresh_url: str, monkeypatch: pytest.MonkeyPatch
+    fresh_url: str, monkeypatch: pytest.MonkeyPatch, second: Callable[[str], Path]
 ) -> None:
+    folder = second("op.add_column('events', sa.Column('made_up', sa.Text()))")
     monkeypatch.setattr(migrate, "LOCK_TIMEOUT_SECONDS", 0.2)
     migrate.upgrade("webhooks", fresh_url, "0001")
     with closing(psycopg2.connect(fresh_url)) as holder, holder.cursor() as holding:
         holding.execute("LOCK TABLE events")
         with pytest.raises(migrate.TableInUse, match="lock timeout"):
-            migrate.upgrade("webhooks", fresh_url, "0002")
-    migrate.upgrade("webhooks", fresh_url)
-    assert migrate.is_current("webhooks", fresh_url)
+            migrate.upgrade(folder, fresh_url)
+    migrate.upgrade(folder, fresh_url)
+    assert migrate.is_current(folder, fresh_url)
 
 
 def _waits_for_a_writer(connection: psycopg2.extensions.connection) -> bool:

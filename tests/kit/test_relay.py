@@ -10,7 +10,7 @@ from datetime import timedelta
 
 import pytest
 from google.protobuf.wrappers_pb2 import StringValue
-from sqlalchemy import select, text, update
+from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 from structlog.testing import capture_logs
 
@@ -26,7 +26,7 @@ from kit.events.bus.pull import Pull
 from kit.events.outbox import MAX_PAYLOAD_BYTES, Announced, announce
 from kit.events.relay import BATCH_ROWS, Relay, relay
 from kit.work.worker import Stop, Worker
-from tests.kit.tables import NEWEST, BusState, Outbox
+from tests.kit.tables import BusState, Outbox
 from tests.support.clock import ManualClock
 from tests.support.consumers import open_pull
 from tests.support.servers import NatsServer
@@ -384,25 +384,3 @@ def test_published_facts_are_deleted_after_a_week_and_waiting_ones_never(
     step.step()
     with db.transaction() as tx:
         assert set(tx.scalars(select(Outbox.id))) == {young}
-
-
-def test_before_its_column_is_there_a_signature_is_only_known_to_the_process_that_committed(
-    db: Database, bus: Bus, clock: ManualClock, subject: str, step: Relay
-) -> None:
-    announced = Announced()
-    with db.autocommit() as connection:
-        connection.execute(text("ALTER TABLE outbox DROP COLUMN signature"))
-    try:
-        before = _announce(db, clock, subject, "before", announced)
-        assert [(fact.event_id, bool(fact.signature)) for fact in announced.take(9)] == [(before, True)]
-        assert [(fact.event_id, fact.signature) for fact in step._waiting()] == [(before, "")]
-        assert step.bus.publish(step._waiting()) == [before]
-    finally:
-        with db.autocommit() as connection:
-            for statement in NEWEST:
-                connection.execute(text(statement))
-    after = _announce(db, clock, subject, "after")
-    assert [(fact.event_id, bool(fact.signature)) for fact in step._waiting()] == [
-        (after, True),
-        (before, False),
-    ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -13,6 +13,7 @@ import psycopg2
 import pytest
 from sqlalchemy import text
 
+import services.webhooks.migrations
 from deploy.local import databases
 from deploy.local.ports import free_ports
 from kit.db import migrate, schema
@@ -34,27 +35,26 @@ def db(empty_url: str) -> Iterator[Database]:
     made.dispose()
 
 
-def test_a_database_must_have_what_this_version_needs_and_may_have_more(empty_url: str, db: Database) -> None:
+def test_a_version_runs_on_the_schema_of_the_one_before_and_on_newer_ones(
+    empty_url: str, db: Database, second: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = second("op.add_column('events', sa.Column('made_up', sa.Text()))")
+    monkeypatch.setattr(schema, "versions", lambda _: folder)
     with pytest.raises(schema.SchemaBehind, match="at nothing"):
         schema.waits_for("webhooks", db)
 
-    newest = str(migrate.head("webhooks"))
-    for revision in ("0001", "0002", newest):
-        migrate.upgrade("webhooks", empty_url, revision)
-        if revision < schema.needs("webhooks"):
-            with pytest.raises(
-                schema.SchemaBehind, match=f"at {revision}, this version needs 0002: run migrate"
-            ):
-                schema.waits_for("webhooks", db)
-        else:
-            head = migrate.head("webhooks")
-            assert schema.waits_for("webhooks", db) == ("" if revision == head else head)
+    migrate.upgrade("webhooks", empty_url, "0001")
+    assert schema.waits_for("webhooks", db) == "0002"
+    with monkeypatch.context() as next_version:
+        next_version.setattr(services.webhooks.migrations, "NEEDS", "0002")
+        with pytest.raises(schema.SchemaBehind, match="at 0001, this version needs 0002: run migrate"):
+            schema.waits_for("webhooks", db)
 
     migrate.upgrade("webhooks", empty_url)
     assert schema.waits_for("webhooks", db) == ""
-    with db.transaction() as tx:
-        tx.execute(text("UPDATE alembic_version SET version_num = '9999'"))
-    assert schema.waits_for("webhooks", db) == ""
+    monkeypatch.undo()
+    assert schema.waits_for("webhooks", db) == "", "the version before"
+    assert not migrate.upgrade("webhooks", empty_url), "it changes nothing"
 
 
 def test_a_process_waits_for_the_rights_that_come_after_the_last_migration(postgres: PostgresServer) -> None:
@@ -120,9 +120,8 @@ def test_a_process_does_not_start_on_the_database_of_another_service(empty_url: 
         "this is not the database of withdrawals: it lacks accounts, transfers, withdrawal_methods, withdrawals"
     ) in result.stderr
     assert "FIATGATE_WITHDRAWALS_DATABASE_URL" in result.stderr
-    with pytest.raises(schema.WrongDatabase):  # webhooks has more migrations
-        migrate.upgrade("merchants", empty_url)
-    with db.transaction() as tx:
-        tx.execute(text("UPDATE alembic_version SET version_num = '0002'"))
-    with pytest.raises(schema.WrongDatabase):
-        migrate.upgrade("invoices", empty_url)
+    for revision in ("0001", "9999"):
+        with db.transaction() as tx:
+            tx.execute(text("UPDATE alembic_version SET version_num = :revision"), {"revision": revision})
+        with pytest.raises(schema.WrongDatabase):
+            migrate.upgrade("merchants", empty_url)

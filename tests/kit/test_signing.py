@@ -6,7 +6,6 @@ import io
 import re
 import sys
 from dataclasses import replace
-from datetime import timedelta
 
 import pytest
 from hypothesis import given
@@ -17,7 +16,6 @@ from kit.events import fact_keys
 from kit.events.bus.messages import Outgoing
 from kit.events.proof import Unproven, Verifier
 from kit.events.signing import Signer, new_private_key
-from tests.support.clock import START, ManualClock
 from tests.support.signing import PUBLIC_KEYS, SIGNER, delivered, signed, verifier
 
 FACT = Outgoing(new_id(), "fiatgate.invoices.finished", b"paid", "req-7")
@@ -72,20 +70,9 @@ def test_no_header_makes_a_verifier_fail_otherwise(signature: str) -> None:
 
 
 def test_every_public_key_counts_so_that_keys_can_be_replaced() -> None:
-    both = Verifier((*PUBLIC_KEYS, OTHER.public_key), unsigned_until=None, clock=ManualClock())
+    both = Verifier((*PUBLIC_KEYS, OTHER.public_key))
     for signer in (SIGNER, OTHER):
         both.proven(delivered(signed(FACT, signer)))
-
-
-def test_unsigned_facts_count_until_the_set_time_and_wrong_signatures_never() -> None:
-    clock = ManualClock()
-    judge = verifier(clock, unsigned_until=START + timedelta(hours=1))
-    judge.proven(delivered(FACT))
-    assert judge.unsigned_counts_until == START + timedelta(hours=1)
-    assert reason(signed(FACT, OTHER), judge) == "unknown_key"
-    clock.advance(hours=1)
-    assert reason(FACT, judge) == "unsigned"
-    assert judge.unsigned_counts_until is None
 
 
 def run(monkeypatch: pytest.MonkeyPatch, verb: str, text: str = "") -> None:
@@ -112,9 +99,7 @@ def test_the_command_makes_a_pair_and_reads_it_as_it_was_printed(
     ):
         run(monkeypatch, "public", text)
         assert capsys.readouterr().out == f"{made['public']}\n"
-    Verifier([made["public"]], unsigned_until=None, clock=ManualClock()).proven(
-        delivered(signed(FACT, Signer(made["private"])))
-    )
+    Verifier([made["public"]]).proven(delivered(signed(FACT, Signer(made["private"]))))
 
 
 def test_the_id_of_a_key_is_the_one_that_signatures_name(

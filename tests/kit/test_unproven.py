@@ -12,7 +12,6 @@ from sqlalchemy.orm import Session
 from structlog.testing import capture_logs
 
 import kit.events.parked
-from deploy.local.waiting import wait_until
 from kit.base.ids import new_id
 from kit.db.database import Database
 from kit.events.bus.connection import Bus
@@ -23,9 +22,9 @@ from kit.events.parked import MayBeTrue, Retried, unproven_id
 from kit.events.proof import Verifier
 from kit.events.signing import Signer, new_private_key
 from tests.kit.consuming import Make, counted, fact, note, notes, parked, running, wait_notes, wait_parked
-from tests.kit.tables import NEWEST, Parked
-from tests.support.clock import START, ManualClock
-from tests.support.signing import PUBLIC_KEYS, delivered, signed, verifier
+from tests.kit.tables import Parked
+from tests.support.clock import START
+from tests.support.signing import PUBLIC_KEYS, delivered, signed
 
 
 @pytest.fixture
@@ -113,7 +112,7 @@ def test_an_event_of_a_key_that_is_added_later_takes_effect_once(
         bus.publish([true])
         (row,) = wait_parked(db, 1)
     assert "no key of FIATGATE_FACT_PUBLIC_KEYS" in row.error
-    both = Verifier((*PUBLIC_KEYS, new.public_key), unsigned_until=None, clock=ManualClock())
+    both = Verifier((*PUBLIC_KEYS, new.public_key))
     mended = make(verifier=both)
     assert mended.retry_parked() == Retried(1, 1, row.event_id, more=False)
     mended.handle(delivered(true))
@@ -138,8 +137,8 @@ def test_the_same_forgery_again_and_again_is_one_row(db: Database, subject: str,
         consumer.handle(delivered(forged))
     (row,) = parked(db)
     assert row.attempts == 3
-    assert [(each.row.event_id, each.claimed_id) for each in consumer.list_parked(limit=9)[0]] == [
-        (row.event_id, str(forged.event_id))
+    assert [(each.event_id, each.claimed_id) for each in consumer.list_parked(limit=9)[0]] == [
+        (row.event_id, forged.event_id)
     ]
 
 
@@ -198,20 +197,18 @@ def test_a_true_event_is_never_discarded_and_what_may_be_true_only_on_demand(
     assert [(line["parked_id"], line["event_id"]) for line in lines] == [
         (str(unproven_id(event)), str(event.event_id)) for event in unproven
     ]
-    for event, reason in (
-        (unproven[0], "it carries no signature, so it may be a true event"),
-        (unproven[1], "no key of FIATGATE_FACT_PUBLIC_KEYS has the id .*, so it may be a true event"),
-    ):
-        with pytest.raises(MayBeTrue, match=reason):
-            consumer.discard_parked(unproven_id(event))
+    no_key = "no key of FIATGATE_FACT_PUBLIC_KEYS has the id .*, so it may be a true event"
+    with pytest.raises(MayBeTrue, match=no_key):
+        consumer.discard_parked(unproven_id(unproven[1]))
     with pytest.raises(MayBeTrue, match="retried"):
         consumer.discard_parked(true.event_id, even_if_true=True)
-    assert [consumer.discard_parked(unproven_id(unproven[2])) for _ in range(2)] == [True, False]
+    for forgery in (unproven[0], unproven[2]):
+        assert [consumer.discard_parked(unproven_id(forgery)) for _ in range(2)] == [True, False]
     with capture_logs() as lines:
         assert consumer.discard_parked(unproven_id(unproven[1]), even_if_true=True)
     assert lines[0]["parked_id"] == str(unproven_id(unproven[1]))
     assert lines[0]["event_id"] == str(new_key.event_id)
-    assert {row.payload for row in parked(db)} == {b"true", b"unsigned"}
+    assert {row.payload for row in parked(db)} == {b"true"}
 
 
 def test_headers_that_no_table_takes_stop_no_event_behind_them(
@@ -225,49 +222,6 @@ def test_headers_that_no_table_takes_stop_no_event_behind_them(
     assert row.request_id == "ab"
 
 
-def test_unsigned_events_count_and_are_counted_while_the_setting_says_so(
-    db: Database, bus: Bus, subject: str, make: Make
-) -> None:
-    clock = ManualClock()
-    lenient = verifier(clock, unsigned_until=START.replace(year=START.year + 1))
-    before = counted("events_unsigned_total")
-    consumer = make(verifier=lenient, clock=clock)
-    with capture_logs() as lines, running(consumer):
-        wait_until(lambda: bool(lines), "the warning at the start", timeout_seconds=10)
-        assert (lines[0]["event"], lines[0]["until"]) == (
-            "unsigned_facts_allowed",
-            "2027-01-15T12:00:00+00:00",
-        )
-        bus.publish([fact(subject, "of the version before")])
-        wait_notes(db, "of the version before")
-        assert counted("events_unsigned_total") == before + 1
-        clock.advance(days=366)
-        bus.publish([fact(subject, "too late")])
-        wait_parked(db, 1)
-    assert notes(db) == ["of the version before"]
-    with capture_logs() as lines, running(consumer):
-        wait_until(lambda: bool(lines), "the warning at the next start", timeout_seconds=10)
-        assert lines[0]["event"] == "unsigned_facts_ended"
-        assert lines[0]["since"] == "2027-01-15T12:00:00+00:00"
-
-
-def test_an_unsigned_event_that_has_taken_effect_is_acknowledged_and_others_are_parked(
-    db: Database, subject: str, make: Make
-) -> None:
-    """A lost stream brings facts of a version that did not sign back, when they count no more."""
-    clock = ManualClock()
-    consumer = make(verifier=verifier(clock, unsigned_until=START.replace(year=START.year + 1)), clock=clock)
-    old, missed = fact(subject, "old"), fact(subject, "missed")
-    consumer.handle(delivered(old))
-    clock.advance(days=366)
-    acknowledged: list[int] = []
-    for each in (old, missed):
-        consumer.handle(delivered(each, acknowledge=lambda: acknowledged.append(1)))
-    assert len(acknowledged) == 2
-    assert notes(db) == ["old"]
-    assert [row.payload for row in parked(db)] == [b"missed"]
-
-
 def test_a_parked_event_that_is_proven_later_and_fails_stays_one_row(
     db: Database, subject: str, make: Make
 ) -> None:
@@ -277,32 +231,12 @@ def test_a_parked_event_that_is_proven_later_and_fails_stays_one_row(
     signer = Signer(new_private_key())
     event = signed(fact(subject, "of a new key"), signer)
     make(refuse).handle(delivered(event))
-    with_its_key = Verifier([signer.public_key], unsigned_until=None, clock=ManualClock())
+    with_its_key = Verifier([signer.public_key])
     retried = make(refuse, verifier=with_its_key).retry_parked()
     assert (retried.retried, retried.mended) == (1, 0)
     (row,) = parked(db)
     assert (row.error, row.attempts) == ("ValueError: a bug", 2)
     assert row.parked_at is not None
-
-
-def test_before_its_columns_are_there_a_forgery_is_parked_all_the_same(
-    db: Database, subject: str, make: Make
-) -> None:
-    consumer, forged = make(), fact(subject, "forged")
-    with db.autocommit() as connection:
-        connection.execute(text("ALTER TABLE parked DROP COLUMN signature, DROP COLUMN claimed_id"))
-    try:
-        consumer.handle(delivered(forged))
-        assert consumer.list_parked(limit=9)[1] == 1
-        retried = consumer.retry_parked()
-    finally:
-        with db.autocommit() as connection:
-            for statement in NEWEST:
-                connection.execute(text(statement))
-    assert (retried.retried, retried.mended) == (1, 0)
-    consumer.handle(delivered(signed(fact(subject, "forged"))))
-    assert notes(db) == ["forged"]
-    assert parked(db) == []
 
 
 # -- much that is parked

@@ -18,6 +18,7 @@ from services.merchants.operations.api_keys import NewApiKey
 from services.merchants.operations.merchants import MerchantOptions
 from services.merchants.wiring import Deps, wire
 from tests.support.clock import ManualClock
+from tests.support.signing import SEAL_KEY
 
 _numbers = count(1)
 
@@ -45,6 +46,7 @@ def make_settings(database_url: Callable[[str], str]) -> Callable[..., Merchants
         *master_keys: str, webhook_allow_private: bool = False, key_lease_milliseconds: int = 0
     ) -> MerchantsSettings:
         return MerchantsSettings(
+            seal_keys=(SEAL_KEY,),
             database_url=database_url("merchants"),
             bind="127.0.0.1:0",
             master_keys=master_keys or (master_key,),

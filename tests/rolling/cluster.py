@@ -75,7 +75,7 @@ class Cluster:
             self._start_pods()
             self._home = Home(self.folder / "home")
             self._home.prepare()
-            seed.seed(self._home, self._addresses_of_services(), migrated=False)
+            seed.seed(self._home, self._addresses_of_services())
             self._opened = opened.pop_all()
         return self
 

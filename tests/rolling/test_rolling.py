@@ -8,6 +8,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from kit.base.services import SERVICES
+from kit.db import migrate, schema
 from tests.k8s.manifests import DEPLOYMENTS, container, name
 from tests.rolling.cluster import Cluster
 from tests.rolling.pods import Pace
@@ -34,7 +36,8 @@ def test_every_process_can_be_replaced_under_load_and_no_request_is_lost_or_done
 
 
 def test_pods_served_before_their_migration_and_on_after_it(figures: Figures) -> None:
-    assert figures.early > 0
+    has_migration = any(schema.needs(each) != migrate.head(each) for each in SERVICES)
+    assert (figures.early > 0) == has_migration
 
 
 def test_there_was_a_load_and_hardly_a_request_had_to_be_tried_again(figures: Figures) -> None:

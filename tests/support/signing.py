@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import datetime
 from typing import Final
 
-from kit.base.clock import Clock
 from kit.events.bus.messages import Incoming, Outgoing
 from kit.events.proof import Verifier
 from kit.events.signing import Signer
-from tests.support.clock import ManualClock
 
 SIGNING_KEY: Final = "c2lnbnMtdGhlLWZhY3RzLW9mLWFsbC10aGUtdGVzdHM="  # of "signs-the-facts-of-all-the-tests"
 SEAL_KEY: Final = "c2VhbHMtdGhlLWV2ZW50cy1vZi1hbGwtdGhlLXRlc3Q="  # of "seals-the-events-of-all-the-test"
@@ -19,8 +16,8 @@ SIGNER: Final = Signer(SIGNING_KEY)
 PUBLIC_KEYS: Final = (SIGNER.public_key,)
 
 
-def verifier(clock: Clock | None = None, *, unsigned_until: datetime | None = None) -> Verifier:
-    return Verifier(PUBLIC_KEYS, unsigned_until=unsigned_until, clock=clock or ManualClock())
+def verifier() -> Verifier:
+    return Verifier(PUBLIC_KEYS)
 
 
 def signed(fact: Outgoing, signer: Signer = SIGNER) -> Outgoing:

@@ -45,6 +45,7 @@ class MerchantsHouse:
 
     def __init__(self, database_url: str) -> None:
         settings = MerchantsSettings(
+            seal_keys=(SEAL_KEY,),
             database_url=database_url,
             bind="127.0.0.1:0",
             master_keys=("A" * 43 + "=",),

@@ -1,10 +1,7 @@
 """Settings as the environment gives them."""
 
-from datetime import timedelta
-
 import pytest
 
-from kit.base.clock import SystemClock
 from kit.base.config.variables import load
 from kit.rpc.limits import OUTWARD_CALL_SECONDS
 from services.webhooks.config import CALL_MARGIN_SECONDS, WebhooksSettings
@@ -73,33 +70,6 @@ def test_a_value_out_of_bounds_is_told_by_name_at_the_start(
     with pytest.raises(SystemExit):
         load(WebhooksSettings)
     assert name in capsys.readouterr().err
-
-
-def test_unsigned_facts_count_for_a_month_at_most(
-    environment: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    for days, ok in ((-5, True), (30, True), (32, False)):
-        until = SystemClock().now() + timedelta(days=days)
-        environment.setenv("FIATGATE_UNSIGNED_FACTS_UNTIL", until.isoformat())
-        if ok:
-            assert load(WebhooksSettings).unsigned_facts_until == until
-        else:
-            with pytest.raises(SystemExit):
-                load(WebhooksSettings)
-            assert "at most 31 days ahead" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    "value", ["tomorrow", "2026-01-01T00:00:00", "1767225600"]
-)  # the second has no time zone
-def test_an_error_of_a_time_shows_its_form(
-    environment: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], value: str
-) -> None:
-    environment.setenv("FIATGATE_UNSIGNED_FACTS_UNTIL", value)
-    with pytest.raises(SystemExit):
-        load(WebhooksSettings)
-    expected = "FIATGATE_UNSIGNED_FACTS_UNTIL: expected a time with its zone, as 2026-03-01T12:00:00Z"
-    assert expected in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,8 @@
-"""Attempts by month: the table is divided beside its traffic, every partition has its guards, old months go at once."""
+"""Attempts by month: every partition has its guards, old months go at once."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
 from typing import Any, Final
 
@@ -10,14 +10,11 @@ import psycopg2
 import psycopg2.errors
 import psycopg2.extensions
 import pytest
-from alembic import op
 
-from kit.db import migrate, months
+from kit.db import months
 from kit.db.books import check_page
 from kit.db.database import Database
-from kit.db.migrations import months as divisions
 from services.webhooks.store import books, retention
-from tests.support.clock import ManualClock
 from tests.support.databases import Databases, owner_url, past_all_rules
 from tests.webhooks.house import House
 
@@ -86,22 +83,11 @@ class Tables:
 
 
 @pytest.fixture
-def make_tables(_databases: Databases) -> Iterator[Callable[[str], Tables]]:
-    made: list[Tables] = []
-
-    def make(revision: str) -> Tables:
-        made.append(Tables(_databases.fresh("webhooks", revision)))
-        return made[-1]
-
-    yield make
-    for each in made:
-        each.close()
-        _databases.drop(each.url)
-
-
-@pytest.fixture
-def tables(make_tables: Callable[[str], Tables]) -> Tables:
-    return make_tables("head")
+def tables(_databases: Databases) -> Iterator[Tables]:
+    made = Tables(_databases.fresh("webhooks"))
+    yield made
+    made.close()
+    _databases.drop(made.url)
 
 
 @pytest.fixture
@@ -109,76 +95,6 @@ def db(tables: Tables) -> Iterator[Database]:
     db = Database(tables.url, name="tests", pool_size=1)
     yield db
     db.dispose()
-
-
-def test_the_table_is_divided_under_processes_that_are_at_work(
-    make_tables: Callable[[str], Tables],
-) -> None:
-    tables = make_tables("0009")
-    event = tables.event()
-    first, _ = tables.attempt(event, at="-100 days")
-    tables.run(
-        "PREPARE record AS INSERT INTO attempts (event_id, try_number, trigger, status, http_status, duration_ms,"
-        " created_at) VALUES ($1, $2, 'auto', 'success', 200, 1, now()) RETURNING id"
-    )
-    ((second,),) = tables.run("EXECUTE record (%s, 2)", event)
-    migrate.upgrade("webhooks", owner_url(tables.url), "0010")  # grants nothing: the rights come over at once
-    ((third,),) = tables.run("EXECUTE record (%s, 3)", event)
-    assert first < second < third
-    assert tables.run("SELECT try_number FROM attempts ORDER BY id") == [(1,), (2,), (3,)]
-    tables.run("DELETE FROM attempts WHERE try_number = 1")
-    migrate.upgrade("webhooks", owner_url(tables.url), role="webhooks")
-    tables.attempt(event, number=4)
-
-
-def test_a_division_that_was_interrupted_goes_on(make_tables: Callable[[str], Tables]) -> None:
-    tables = make_tables("0009")
-    tables.attempt(tables.event())
-    for _ in range(2):
-        migrate.upgrade("webhooks", owner_url(tables.url), "0010", role="webhooks")
-        tables.run("UPDATE alembic_version SET version_num = '0009'", by=tables.owner)
-    assert tables.partitions()[0] == "attempts_before"
-    assert tables.run("SELECT count(*) FROM attempts") == [(1,)]
-
-
-class Interrupted:
-    """The steps of a division, of which somebody reads the table after the proof; `until_lifted`: not for long."""
-
-    def __init__(self, reader: psycopg2.extensions.connection, *, until_lifted: bool) -> None:
-        self._reader = reader
-        self._until_lifted = until_lifted
-
-    def execute(self, statement: str) -> None:
-        if self._until_lifted and "refuses rows" in statement:
-            self._reader.rollback()
-        op.execute(statement)
-        if "VALIDATE" in statement:
-            with self._reader.cursor() as reading:
-                reading.execute("SELECT FROM attempts")
-
-
-@pytest.mark.parametrize("until_lifted", [True, False])
-def test_a_division_that_fails_lets_later_attempts_in_or_says_from_when_on_it_does_not(
-    make_tables: Callable[[str], Tables], monkeypatch: pytest.MonkeyPatch, until_lifted: bool
-) -> None:
-    tables = make_tables("0009")
-    event = tables.event()
-    monkeypatch.setattr(migrate, "LOCK_TIMEOUT_SECONDS", 0.2)
-    monkeypatch.setattr(divisions, "LIFT_TRIES", 1)
-    with closing(psycopg2.connect(tables.url)) as reader:
-        monkeypatch.setattr(divisions, "op", Interrupted(reader, until_lifted=until_lifted))
-        told = "lock timeout" if until_lifted else r"refuses rows from 20\S+ \S+ on unless migrate succeeds"
-        with pytest.raises(migrate.TableInUse, match=told):
-            migrate.upgrade("webhooks", owner_url(tables.url), "0010", role="webhooks")
-        reader.rollback()
-    monkeypatch.undo()
-    if until_lifted:
-        tables.run("BEGIN")
-        tables.attempt(event, at="1 year")
-        tables.run("ROLLBACK")
-    migrate.upgrade("webhooks", owner_url(tables.url), "0010", role="webhooks")
-    tables.attempt(event, at="2 years", number=2)
-    assert tables.partitions()[0] == "attempts_before"
 
 
 def test_every_partition_has_the_guards_of_the_table(tables: Tables) -> None:
@@ -347,15 +263,6 @@ def test_months_that_are_left_are_counted(tables: Tables, db: Database) -> None:
         assert retention.months_left(connection, now=now) == 1
         assert retention.turn_months(connection, before=None).made == 2
         assert retention.months_left(connection, now=now) == THREE_AHEAD
-
-
-def test_the_schema_of_the_version_before_has_no_months(make_tables: Callable[[str], Tables]) -> None:
-    db = Database(make_tables("0009").url, name="tests", pool_size=1)
-    with db.autocommit() as connection:
-        assert retention.months_left(connection, now=ManualClock().now()) is None
-        before = ManualClock().now()
-        assert retention.turn_months(connection, before=before) == retention.Turned(0, (), before)
-    db.dispose()
 
 
 def test_the_books_show_an_attempt_that_two_months_have(house: House) -> None:

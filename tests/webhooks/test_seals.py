@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
@@ -16,7 +15,7 @@ from kit.events.signing import new_private_key
 from services.webhooks.domain import HELD_BACK_ERROR, FinishedInvoice, destination_of, payload_of
 from services.webhooks.operations import queueing, resending
 from services.webhooks.store import books
-from tests.support.clock import START, ManualClock
+from tests.support.clock import ManualClock
 from tests.support.receiver import Answer, Receiver
 from tests.support.signing import SEAL_KEY
 from tests.webhooks.house import House, finished
@@ -183,26 +182,7 @@ def test_an_event_that_waits_longer_than_any_retry_may_is_named(house: House, re
     assert (problem.subject, problem.field) == (f"webhook event of invoice {invoice_id}", "next_retry_at")
 
 
-def test_events_of_the_version_before_count_as_long_as_unsigned_facts_do(
-    make_house: Callable[..., House], receiver: Receiver
-) -> None:
-    clock = ManualClock()
-    house = make_house(clock=clock, unsigned_facts_until=START + timedelta(minutes=10))
-    old, wrong = (fact_for(house, receiver) for _ in range(2))
-    forge(house, old)
-    forge(house, wrong, seal="AAAA")
-    with house.engine():
-        assert house.wait_for_status(old.invoice_id, "success")
-        assert error_of(house, wrong.invoice_id) is not None
-        house.advance(seconds=601)
-        late = fact_for(house, receiver)
-        forge(house, late)
-        house.deps.wake.set()
-        assert error_of(house, late.invoice_id) is not None
-    assert len(receiver.received()) == 1
-
-
-def test_announcing_again_seals_an_event_of_the_version_before_and_sends_nothing(
+def test_announcing_again_seals_an_event_without_a_seal_and_sends_nothing(
     house: House, receiver: Receiver
 ) -> None:
     old = fact_for(house, receiver)

@@ -26,7 +26,7 @@ from services.withdrawals.wiring import Deps, wire
 from tests.support.clock import ManualClock
 from tests.support.servers import PostgresServer
 from tests.support.serving import connected, serving
-from tests.support.signing import PUBLIC_KEYS
+from tests.support.signing import PUBLIC_KEYS, SEAL_KEY
 
 R = TypeVar("R")
 
@@ -136,6 +136,7 @@ def house(database_url: Callable[[str], str], postgres: PostgresServer) -> Itera
     """One service per module: tests make merchants of their own."""
     url = database_url("withdrawals")
     settings = WithdrawalsSettings(
+        seal_keys=(SEAL_KEY,),
         database_url=url,
         bind="127.0.0.1:0",
         threads=POOL_SIZE,

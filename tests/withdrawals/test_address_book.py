@@ -32,6 +32,7 @@ from services.withdrawals.store import addresses as store
 from services.withdrawals.wiring import Deps
 from tests.support.acting import ANN, acting
 from tests.support.serving import TEST_MASTER_KEY, connected, serving
+from tests.support.signing import SEAL_KEY
 from tests.withdrawals.conftest import TON, TON_ADDRESS, TRC20, TRON_ADDRESS, House, all_at_once
 
 OTHER_TRON_ADDRESS = "T9yED5xMV5ARV98BexN97aLZ1UUq7eKSxm"
@@ -109,6 +110,7 @@ class Members:
 @pytest.fixture(scope="module")
 def members(house: House, database_url: Callable[[str], str]) -> Iterator[Members]:
     settings = MerchantsSettings(
+        seal_keys=(SEAL_KEY,),
         database_url=database_url("merchants"),
         bind="127.0.0.1:0",
         master_keys=(TEST_MASTER_KEY,),

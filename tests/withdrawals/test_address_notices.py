@@ -17,6 +17,7 @@ from services.withdrawals.clients import AccountsClient
 from services.withdrawals.operations import addresses
 from services.withdrawals.workers import workers
 from tests.support.serving import TEST_MASTER_KEY, serving
+from tests.support.signing import SEAL_KEY
 from tests.withdrawals.conftest import TRC20, TRON_ADDRESS, House
 
 OWNER = """
@@ -31,6 +32,7 @@ SELECT id, :merchant_id, '{owner}', now() FROM made
 def accounts(database_url: Callable[[str], str]) -> Iterator[accounts_wiring.Deps]:
     """A real accounts service with a mail server that is away."""
     settings = AccountsSettings(
+        seal_keys=(SEAL_KEY,),
         database_url=database_url("accounts"),
         bind="127.0.0.1:0",
         master_keys=(TEST_MASTER_KEY,),

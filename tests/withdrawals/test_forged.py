@@ -20,7 +20,7 @@ from services.withdrawals.operations import ledger
 from services.withdrawals.wiring import Deps
 from services.withdrawals.workers import consumer, gauges
 from tests.support.servers import PostgresServer
-from tests.support.signing import PUBLIC_KEYS, delivered, signed
+from tests.support.signing import PUBLIC_KEYS, SEAL_KEY, delivered, signed
 from tests.withdrawals.test_workers import credited, finished, wait_handled, working
 
 
@@ -28,6 +28,7 @@ from tests.withdrawals.test_workers import credited, finished, wait_handled, wor
 def deps(database_url: Callable[[str], str], nats_url: str, invoices_bus: Bus) -> Iterator[Deps]:
     """On NATS it may do everything. `invoices_bus` has made the stream."""
     settings = WithdrawalsSettings(
+        seal_keys=(SEAL_KEY,),
         database_url=database_url("withdrawals"),
         nats_url=nats_url,
         bind="127.0.0.1:0",

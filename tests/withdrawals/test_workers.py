@@ -28,7 +28,7 @@ from services.withdrawals.operations import ledger
 from services.withdrawals.wiring import Deps, wire
 from services.withdrawals.workers import CONSUMER, consumer, gauges, workers
 from tests.support.clock import ManualClock
-from tests.support.signing import PUBLIC_KEYS, delivered, signed
+from tests.support.signing import PUBLIC_KEYS, SEAL_KEY, delivered, signed
 from tests.withdrawals.conftest import all_at_once
 
 
@@ -36,6 +36,7 @@ from tests.withdrawals.conftest import all_at_once
 def settings(database_url: Callable[[str], str], nats_url: str, invoices_bus: Bus) -> WithdrawalsSettings:
     """`invoices_bus` has made the stream."""
     return WithdrawalsSettings(
+        seal_keys=(SEAL_KEY,),
         database_url=database_url("withdrawals"),
         nats_url=nats_url,
         bind="127.0.0.1:0",

@@ -1375,9 +1375,7 @@ class GetStatementResponse(_message.Message):
     @_builtins.property
     def closing(self) -> Global___MerchantBalance: ...
     @_builtins.property
-    def crossing(self) -> Global___Crossing:
-        """Null on a schema of the version before."""
-
+    def crossing(self) -> Global___Crossing: ...
     def __init__(
         self,
         *,
@@ -1386,13 +1384,11 @@ class GetStatementResponse(_message.Message):
         closing: Global___MerchantBalance | None = ...,
         crossing: Global___Crossing | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_crossing", b"_crossing", "closing", b"closing", "crossing", b"crossing", "opening", b"opening"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["closing", b"closing", "crossing", b"crossing", "opening", b"opening"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_crossing", b"_crossing", "closing", b"closing", "crossing", b"crossing", "opening", b"opening", "sums", b"sums"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["closing", b"closing", "crossing", b"crossing", "opening", b"opening", "sums", b"sums"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType__crossing: _TypeAlias = _typing.Literal["crossing"]  # noqa: Y015
-    _WhichOneofArgType__crossing: _TypeAlias = _typing.Literal["_crossing", b"_crossing"]  # noqa: Y015
-    def WhichOneof(self, oneof_group: _WhichOneofArgType__crossing) -> _WhichOneofReturnType__crossing | None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___GetStatementResponse: _TypeAlias = GetStatementResponse  # noqa: Y015
 

@@ -6,12 +6,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Annotated, ClassVar, Final, Literal
 
-from pydantic import AwareDatetime, Field, ValidationInfo, field_validator
+from pydantic import Field, ValidationInfo, field_validator
 
 from kit.base import tls
-from kit.base.clock import SystemClock
 from kit.base.config.values import (
-    TIME_EXAMPLE,
     AddressOrNone,
     BaseUrlOrNone,
     CommaSeparated,
@@ -22,7 +20,6 @@ from kit.base.config.values import (
     NatsUrl,
     PostgresUrl,
     PostgresUrlOrNone,
-    Time,
 )
 from kit.base.config.variables import EnvironmentSettings
 from kit.base.seals import Seals
@@ -241,17 +238,3 @@ class FactSettings(ServiceSettings):
         repr=False,
         description="comma-separated, public keys of FACT_SIGNING_KEY: a fact that none of them proves has no effect",
     )
-    unsigned_facts_until: Time | None = Field(
-        default=None,
-        description="until then facts without a signature count, for the upgrade from a version that did not sign; as "
-        f"{TIME_EXAMPLE}, at most 31 days ahead; empty: never",
-    )
-
-    @field_validator("unsigned_facts_until")
-    @classmethod
-    def _ends_soon(cls, until: AwareDatetime | None) -> AwareDatetime | None:
-        if until is not None and until > SystemClock().now() + UNSIGNED_FACTS_AT_MOST:
-            raise ValueError(
-                f"expected a time at most 31 days ahead, as {TIME_EXAMPLE}: facts can be forged till then"
-            )
-        return until

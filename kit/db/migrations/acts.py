@@ -5,7 +5,7 @@ from alembic import op
 from kit.db.migrations import guards
 
 _ACTS = """
-CREATE TABLE IF NOT EXISTS acts (
+CREATE TABLE acts (
   id uuid NOT NULL,
   at timestamp with time zone NOT NULL,
   actor_kind text NOT NULL,
@@ -21,7 +21,15 @@ CREATE TABLE IF NOT EXISTS acts (
   note text NOT NULL,
   request_id text NOT NULL,
   refused text NOT NULL,
-  CONSTRAINT pk_acts PRIMARY KEY (id)
+  seal bytea NOT NULL,
+  CONSTRAINT pk_acts PRIMARY KEY (id),
+  CONSTRAINT ck_acts_changes CHECK (
+    jsonb_typeof(changes) = 'array' AND octet_length(CAST(changes AS text)) <= 1048576
+    AND NOT jsonb_path_exists(changes, 'strict $[*] ? (
+      !(@.type() == "array" && @.size() == 3 && !exists (@[*] ? (@.type() != "string")))
+    )')
+  ),
+  CONSTRAINT ck_acts_seal CHECK (octet_length(seal) = 32)
 )
 """
 _INDEXES = (
@@ -30,11 +38,10 @@ _INDEXES = (
     "ix_acts_person_id ON acts (person_id, id) WHERE person_id IS NOT NULL",
     "ix_acts_act ON acts (act, id)",
     "ix_acts_object ON acts (object, id)",
-    "ix_act_heads_own_count ON act_heads (own_count, at)",
     "ix_acts_merchant_id ON acts (merchant_id, id) WHERE merchant_id IS NOT NULL",
 )
 _CHAIN = """
-CREATE TABLE IF NOT EXISTS act_chain (
+CREATE TABLE act_chain (
   number bigint NOT NULL,
   act_id uuid NOT NULL,
   hash bytea NOT NULL,
@@ -47,7 +54,7 @@ CREATE TABLE IF NOT EXISTS act_chain (
 """
 # A later number would end the chain: it could not go on from 2^63 - 1.
 _FOLLOWS = """
-CREATE OR REPLACE FUNCTION act_chain_follows() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION act_chain_follows() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   IF NEW.number IS DISTINCT FROM (SELECT coalesce(max(number), 0) + 1 FROM public.act_chain) THEN
     RAISE EXCEPTION 'entry % does not follow the end of the chain', NEW.number USING ERRCODE = 'insufficient_privilege';
@@ -56,31 +63,32 @@ BEGIN
 END $$
 """
 _EACH_FOLLOWS = """
-CREATE OR REPLACE TRIGGER act_chain_follows BEFORE INSERT ON act_chain
+CREATE TRIGGER act_chain_follows BEFORE INSERT ON act_chain
 FOR EACH ROW EXECUTE FUNCTION act_chain_follows()
 """
 _HEADS = """
-CREATE TABLE IF NOT EXISTS act_heads (
+CREATE TABLE act_heads (
+  number bigint GENERATED ALWAYS AS IDENTITY,
   service text NOT NULL,
-  number bigint NOT NULL,
-  at timestamp with time zone NOT NULL,
   count bigint NOT NULL,
   hash bytea NOT NULL,
-  own_count bigint NOT NULL,
-  own_hash bytea NOT NULL,
-  digest bytea NOT NULL,
-  CONSTRAINT pk_act_heads PRIMARY KEY (service, number)
-)
+  at timestamp with time zone NOT NULL,
+  seal bytea NOT NULL,
+  CONSTRAINT pk_act_heads PRIMARY KEY (number),
+  CONSTRAINT ck_act_heads_count CHECK (count >= 0),
+  CONSTRAINT ck_act_heads_hash CHECK (octet_length(hash) = 32),
+  CONSTRAINT ck_act_heads_seal CHECK (octet_length(seal) = 32)
+);
+CREATE INDEX ix_act_heads_service ON act_heads (service, number);
 """
 
 
 def make_acts() -> None:
     """Makes the tables. Their rows are only added: UPDATE, DELETE and TRUNCATE are refused."""
     guards.make_refusal()
-    with guards.each_by_itself():
-        for statement in (_ACTS, _CHAIN, _FOLLOWS, _EACH_FOLLOWS, _HEADS):
-            op.execute(statement)
-        for index in _INDEXES:
-            op.execute(f"CREATE INDEX IF NOT EXISTS {index}")
+    for statement in (_ACTS, _CHAIN, _FOLLOWS, _EACH_FOLLOWS, _HEADS):
+        op.execute(statement)
+    for index in _INDEXES:
+        op.execute(f"CREATE INDEX {index}")
     for table in ("acts", "act_chain", "act_heads"):
         guards.append_only(table)

@@ -23,7 +23,7 @@ TERMS = (
 )
 
 _TABLE = """
-CREATE TABLE IF NOT EXISTS approvals (
+CREATE TABLE approvals (
   id uuid NOT NULL,
   act text NOT NULL,
   object text NOT NULL,
@@ -42,6 +42,9 @@ CREATE TABLE IF NOT EXISTS approvals (
   decided_at timestamp with time zone,
   decision_note text NOT NULL DEFAULT '',
   CONSTRAINT pk_approvals PRIMARY KEY (id),
+  CONSTRAINT ck_approvals_request CHECK (
+    jsonb_typeof(request) = 'object' AND octet_length(CAST(request AS text)) <= 1048576
+  ),
   CONSTRAINT ck_approvals_state CHECK (state IN ('pending', 'approved', 'rejected')),
   CONSTRAINT ck_approvals_decided CHECK (
     (state = 'pending') = (decided_by IS NULL)
@@ -56,21 +59,18 @@ CREATE TABLE IF NOT EXISTS approvals (
 """
 
 # The query of one object's pending request, and the guard against a second one.
-_ONE_PENDING = (
-    "CREATE UNIQUE INDEX IF NOT EXISTS uq_approvals_object ON approvals (object) WHERE state = 'pending'"
-)
-_BY_OBJECT = "CREATE INDEX IF NOT EXISTS ix_approvals_object ON approvals (object, id)"
+_ONE_PENDING = "CREATE UNIQUE INDEX uq_approvals_object ON approvals (object) WHERE state = 'pending'"
+_BY_OBJECT = "CREATE INDEX ix_approvals_object ON approvals (object, id)"
 _BEGIN_PENDING = """
-CREATE OR REPLACE TRIGGER approvals_begin_pending BEFORE INSERT ON approvals
+CREATE TRIGGER approvals_begin_pending BEFORE INSERT ON approvals
 FOR EACH ROW WHEN (NEW.state <> 'pending') EXECUTE FUNCTION refuse_rewriting('a request begins as a pending one')
 """
 
 
 def make_approvals() -> None:
-    """Makes the table `approvals` with its guards. It may be run again."""
+    """Makes the table `approvals` with its guards."""
     guards.make_refusal()
-    with guards.each_by_itself():
-        for statement in (_TABLE, _ONE_PENDING, _BY_OBJECT, _BEGIN_PENDING):
-            op.execute(statement)
+    for statement in (_TABLE, _ONE_PENDING, _BY_OBJECT, _BEGIN_PENDING):
+        op.execute(statement)
     guards.keep("approvals", TERMS, ended="decided_at")
     guards.stay("approvals")

@@ -1,8 +1,9 @@
 """Steps that divide a table of history by month (docs/decisions/0097).
 
-The table becomes the head of partitions: one for all rows from before (`…_before`), one for each month, and one for
-the rows of months that have none yet (`…_rest`), so that an insert never fails for want of a partition. Each has the
-keys, indexes and triggers of the table. Unique keys hold within a partition.
+The table, just made and empty, becomes the head of partitions: one for all rows until the end of this month
+(`…_before`), one for each month, and one for the rows of months that have none yet (`…_rest`), so that an insert never
+fails for want of a partition. Each has the keys, indexes and triggers of the table. Unique keys hold within a
+partition.
 
 The service's role may not change tables. It calls functions, which run with their owner's rights: `add_months` makes
 the partitions of the next months and of holes among them, `drop_old_months` drops the oldest ones. Neither waits longer
@@ -11,17 +12,10 @@ than half a second for a lock, because whoever uses the table would wait behind 
 
 from alembic import op
 
-from kit.db.migrations.guards import each_by_itself
-
-LEAST_AHEAD_DAYS = 7
-"""The first month with a partition of its own begins this late at least: until then rows go to the one from before."""
-LIFT_TRIES = 30
-"""A division that fails tries so often, every two seconds, to take away the bound that it set."""
-
 # The triggers of `template` that fire once for each row belong to the head, which gives them to each partition.
 # Those that fire once for each statement do not, so each partition gets its own.
 _COPY_TRIGGERS = """
-CREATE OR REPLACE FUNCTION copy_triggers(template regclass, to_table regclass, by_row boolean) RETURNS void
+CREATE FUNCTION copy_triggers(template regclass, to_table regclass, by_row boolean) RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   of_template record;
@@ -38,7 +32,7 @@ END $$
 # Partitions with their ends: none for the rest. Without a place in the search path pg_temp would come first, and tables
 # of the caller would stand for those of the catalog.
 _MONTHS_OF = """
-CREATE OR REPLACE FUNCTION months_of(head text) RETURNS TABLE (name text, until timestamptz) LANGUAGE sql STABLE
+CREATE FUNCTION months_of(head text) RETURNS TABLE (name text, until timestamptz) LANGUAGE sql STABLE
 SET search_path = pg_catalog, public, pg_temp SET timezone = 'UTC' AS $$
   SELECT month.relname, CAST(substring(pg_get_expr(relpartbound, oid) FROM 'TO \\(''([^'']+)''\\)') AS timestamptz)
   FROM pg_inherits JOIN pg_class AS month ON oid = inhrelid
@@ -50,7 +44,7 @@ $$
 # has detached it to archive it. Rows that came to the rest meanwhile move, past the triggers that keep them: PostgreSQL
 # refuses to attach a partition whose rows are elsewhere.
 _ADD_MONTHS = """
-CREATE OR REPLACE FUNCTION add_months(head text, ahead integer) RETURNS integer LANGUAGE plpgsql
+CREATE FUNCTION add_months(head text, ahead integer) RETURNS integer LANGUAGE plpgsql
 SECURITY DEFINER SET search_path = public, pg_temp SET timezone = 'UTC' SET lock_timeout = '500ms' AS $$
 DECLARE
   -- No caller can have a heap of tables made.
@@ -98,7 +92,7 @@ END $$
 # `in_use` finds a row of the partition %1$I, which ends at %2$L, that must stay. A month that somebody uses stays too.
 # The first month that stays keeps all later ones, so that of the rows of one thing always the newest are left.
 _DROP_OLD_MONTHS = """
-CREATE OR REPLACE FUNCTION drop_old_months_of_{head}(before timestamptz) RETURNS SETOF text LANGUAGE plpgsql
+CREATE FUNCTION drop_old_months_of_{head}(before timestamptz) RETURNS SETOF text LANGUAGE plpgsql
 SECURITY DEFINER SET search_path = public, pg_temp SET timezone = 'UTC' SET lock_timeout = '500ms' AS $$
 DECLARE
   old record;
@@ -124,89 +118,22 @@ BEGIN
 END $$
 """
 
-# The check lets PostgreSQL attach the partition without reading it. It is made without a look at the rows, then proved
-# beside the traffic.
-_BOUND = """
-DO $$
-DECLARE
-  bound CONSTANT timestamptz :=
-    date_trunc('month', now() + interval '{ahead} days', 'UTC') + interval '1 month';
-BEGIN
-  IF EXISTS (SELECT FROM pg_partitioned_table WHERE partrelid = '{table}'::regclass) THEN
-    RETURN;
-  END IF;
-  EXECUTE format('ALTER TABLE {table} DROP CONSTRAINT IF EXISTS before_months,
-                  ADD CONSTRAINT before_months CHECK ({column} < %L) NOT VALID', bound);
-END $$
-"""
-_PROVE_BOUND = """
-DO $$
-BEGIN
-  IF NOT EXISTS (SELECT FROM pg_partitioned_table WHERE partrelid = '{table}'::regclass) THEN
-    ALTER TABLE {table} VALIDATE CONSTRAINT before_months;
-  END IF;
-END $$
-"""
-# A bound that stayed would refuse every row from that time on. Each try is short, because others wait behind it.
-_LIFT_BOUND = """
-DO $$
-DECLARE
-  bound text;
-BEGIN
-  SELECT substring(pg_get_constraintdef(oid) FROM '''([^'']+)''') INTO bound FROM pg_constraint
-  WHERE conrelid = '{table}'::regclass AND conname = 'before_months';
-  IF bound IS NULL THEN
-    RETURN;
-  END IF;
-  SET LOCAL lock_timeout = '500ms';
-  FOR _ IN 1..{tries} LOOP
-    BEGIN
-      ALTER TABLE {table} DROP CONSTRAINT before_months;
-      RETURN;
-    EXCEPTION WHEN lock_not_available THEN
-      PERFORM pg_sleep(1.5);
-    END;
-  END LOOP;
-  RAISE EXCEPTION USING ERRCODE = 'lock_not_available', MESSAGE = format(
-    '{table} is in use, and refuses rows from %s on unless migrate succeeds before', bound);
-END $$
-"""
-
-# One transaction: nobody sees the table without its rows, its rights or its triggers.
 _DIVIDE = """
 DO $$
 DECLARE
-  bound text;
-  next_id bigint;
+  bound CONSTANT text := date_trunc('month', now(), 'UTC') + interval '1 month';
   each record;
 BEGIN
-  IF EXISTS (SELECT FROM pg_partitioned_table WHERE partrelid = '{table}'::regclass) THEN
-    RETURN;
-  END IF;
-  SET LOCAL timezone = 'UTC';
-  LOCK TABLE {table} IN ACCESS EXCLUSIVE MODE;
-  SELECT substring(pg_get_constraintdef(oid) FROM '''([^'']+)''') INTO STRICT bound FROM pg_constraint
-  WHERE conrelid = '{table}'::regclass AND conname = 'before_months';
-  SELECT nextval(pg_get_serial_sequence('{table}', 'id')) INTO next_id;
   ALTER TABLE {table} ALTER id DROP IDENTITY;
   ALTER TABLE {table} RENAME TO {table}_before;
   CREATE TABLE {table} (LIKE {table}_before INCLUDING DEFAULTS INCLUDING CONSTRAINTS INCLUDING STORAGE)
     PARTITION BY RANGE ({column});
-  ALTER TABLE {table} DROP CONSTRAINT before_months;
-  EXECUTE format('ALTER TABLE {table} ALTER id ADD GENERATED ALWAYS AS IDENTITY (START WITH %s)', next_id);
+  ALTER TABLE {table} ALTER id ADD GENERATED ALWAYS AS IDENTITY;
   FOR each IN
     SELECT conname, pg_get_constraintdef(oid) AS definition FROM pg_constraint
     WHERE conrelid = '{table}_before'::regclass AND contype = 'f'
   LOOP
     EXECUTE format('ALTER TABLE {table} ADD CONSTRAINT %I %s', each.conname, each.definition);
-  END LOOP;
-  -- The rights of the service's role, which `migrate` gives again at its end: inserts can't wait for that.
-  FOR each IN
-    SELECT privilege_type, grantee::regrole AS grantee, is_grantable FROM pg_class CROSS JOIN aclexplode(relacl)
-    WHERE pg_class.oid = '{table}_before'::regclass AND grantee <> relowner AND grantee <> 0
-  LOOP
-    EXECUTE format('GRANT %s ON {table} TO %s', each.privilege_type, each.grantee);
-    EXECUTE format('REVOKE %s ON {table}_before FROM %s', each.privilege_type, each.grantee);
   END LOOP;
   PERFORM copy_triggers('{table}_before', '{table}', false);
   PERFORM copy_triggers('{table}_before', '{table}', true);
@@ -216,7 +143,6 @@ BEGIN
     EXECUTE format('DROP TRIGGER %I ON {table}_before', each.tgname);
   END LOOP;
   EXECUTE format('ALTER TABLE {table} ATTACH PARTITION {table}_before FOR VALUES FROM (MINVALUE) TO (%L)', bound);
-  ALTER TABLE {table}_before DROP CONSTRAINT before_months;
   CREATE TABLE {table}_rest (LIKE {table}_before INCLUDING ALL EXCLUDING IDENTITY);
   PERFORM copy_triggers('{table}_before', '{table}_rest', false);
   ALTER TABLE {table} ATTACH PARTITION {table}_rest DEFAULT;
@@ -225,31 +151,13 @@ END $$
 
 
 def divide(table: str, column: str, *, in_use: str, youngest: str, ahead: int) -> None:
-    """Divides the table, which has an identity column `id`, by the month of `column`, however large it is.
+    """Divides the empty table, which has an identity column `id`, by the month of `column`.
 
-    It locks the table for the moments in which the catalog is changed; the one long step, in which all rows are read,
-    stops no reader and no writer. `drop_old_months_of_…` drops no partition in which `in_use` finds a row, and none
-    that ended within the interval `youngest`; `in_use` names the partition %1$I and its end %2$L.
-
-    Where it fails, the table is as it was, unless somebody uses it for a minute more: the error then names the time
-    from which it refuses rows. A new run sets a new bound.
+    `drop_old_months_of_…` drops no partition in which `in_use` finds a row, and none that ended within the interval
+    `youngest`; `in_use` names the partition %1$I and its end %2$L.
     """
-    # All rows until the bound belong to the partition from before, so it must not come during the step that reads them.
-    with each_by_itself():
-        make_functions(table, in_use=in_use, youngest=youngest)
-        try:
-            op.execute(_BOUND.format(table=table, column=column, ahead=LEAST_AHEAD_DAYS))
-            op.execute(_PROVE_BOUND.format(table=table))
-            op.execute(_DIVIDE.format(table=table, column=column))
-        except BaseException:  # also a stop by Ctrl-C
-            op.execute(_LIFT_BOUND.format(table=table, tries=LIFT_TRIES))
-            raise
-        op.execute(f"SELECT add_months('{table}', {ahead})")
-
-
-def make_functions(table: str, *, in_use: str, youngest: str) -> None:
-    """Makes the functions of the months, or replaces them; the arguments are those of `divide`."""
-    op.execute(_COPY_TRIGGERS)
-    op.execute(_MONTHS_OF)
-    op.execute(_ADD_MONTHS)
+    for statement in (_COPY_TRIGGERS, _MONTHS_OF, _ADD_MONTHS):
+        op.execute(statement)
     op.execute(_DROP_OLD_MONTHS.format(head=table, in_use=in_use, youngest=youngest))
+    op.execute(_DIVIDE.format(table=table, column=column))
+    op.execute(f"SELECT add_months('{table}', {ahead})")

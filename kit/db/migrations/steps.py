@@ -1,4 +1,4 @@
-"""Steps that migrations of several services share."""
+"""The step of later migrations: by the time they run, tables are large and written to."""
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
@@ -40,19 +40,4 @@ def index_beside_traffic(
             postgresql_with=dict(options),
             postgresql_concurrently=True,
         )
-        op.execute("RESET lock_timeout")
-
-
-def narrowed_unique_index(name: str, table: str, columns: Sequence[str], *, where: TextClause) -> None:
-    """Replaces a unique index by one of the same name for fewer rows: those that the version before writes.
-
-    It takes away a guard that the version before does not need, and nothing that it reads. The new index is there
-    before the old one goes.
-    """
-    new = f"{name}_new"
-    index_beside_traffic(new, table, columns, where=where, unique=True)
-    with op.get_context().autocommit_block():
-        op.execute(f"SET lock_timeout = '{INDEX_WAIT_SECONDS}s'")
-        op.drop_index(name, table, if_exists=True, postgresql_concurrently=True)
-        op.execute(f"ALTER INDEX {new} RENAME TO {name}")
         op.execute("RESET lock_timeout")

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from kit.audit import approvals
 from kit.audit.rights import ACT_RIGHTS
 
-NEEDS = "0002"
+NEEDS = "0001"
 """The migration that this version needs; later ones belong to the next version (docs/decisions/0025)."""
 
 RIGHTS: Mapping[str, str] = {

@@ -5,7 +5,6 @@ from typing import Final
 
 from kit.observe.log import get_logger
 from kit.rpc import values
-from kit.rpc.errors import database_unavailable
 from services.accounts.clients import MailFailed, MailServer
 from services.accounts.domain import mail_due_after
 from services.accounts.operations.mailing import FAILED, LEASE, SENT
@@ -34,7 +33,7 @@ def tell_owners(
 ) -> None:
     """Queues an e-mail to each active owner of the merchant; without a mail server it does nothing.
 
-    Raises VALIDATION_ERROR; DB_UNAVAILABLE on the schema of the version before.
+    Raises VALIDATION_ERROR.
     """
     if usable_at is None:
         raise values.invalid("usable_at", "Expected a time")
@@ -49,8 +48,6 @@ def tell_owners(
     if not deps.settings.smtp_url:
         return
     with deps.db.transaction() as tx:
-        if not notices.TABLE.is_usable(tx):
-            raise database_unavailable()
         notices.add(tx, new, at=deps.clock.now())
 
 
@@ -58,7 +55,7 @@ def send_due_notice(deps: Deps, server: MailServer) -> bool:
     """Sends the notice that is due for longest; returns whether there was one."""
     now = deps.clock.now()
     with deps.db.transaction() as tx:
-        notice = notices.take_due(tx, now=now, lease=LEASE) if notices.TABLE.is_usable(tx) else None
+        notice = notices.take_due(tx, now=now, lease=LEASE)
     if notice is None:
         return False
     if notice.created_at + GIVEN_UP_AFTER <= now:

@@ -1,4 +1,4 @@
-"""E-mails about new addresses that wait to be sent. The table is newer than the models (docs/decisions/0025)."""
+"""E-mails about new addresses that wait to be sent."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -7,10 +7,6 @@ from uuid import UUID
 
 from sqlalchemy import text
 from sqlalchemy.orm import Session as Tx
-
-from kit.db.schema import NewTable
-
-TABLE: Final = NewTable("notices")
 
 _ADD: Final = text("""
 INSERT INTO notices (id, person_id, merchant_id, network, address, added_by, usable_at, created_at, attempts, due_at,
@@ -98,7 +94,5 @@ def remove(tx: Tx, notice: DueNotice) -> None:
 
 def waiting(tx: Tx) -> tuple[int, datetime | None]:
     """Returns the number of e-mails that wait, and the time of the oldest."""
-    if not TABLE.is_usable(tx):
-        return 0, None
     count, since = tx.execute(_WAITING).one()
     return count, since

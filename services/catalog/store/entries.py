@@ -4,14 +4,13 @@ from collections.abc import Collection
 from dataclasses import asdict, dataclass
 from datetime import datetime
 
-from sqlalchemy import Connection, select, text
+from sqlalchemy import Connection, select
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
 from kit.base.pictures import Picture
-from kit.db.database import DatabaseUnavailable, table_of
+from kit.db.database import table_of
 from kit.db.rows import Rows
-from kit.db.schema import NewColumn
 from services.catalog import models
 from services.catalog.domain import Currency, Logo, Method
 from services.catalog.store.rows import METHOD, put
@@ -77,25 +76,10 @@ def put_currency(tx: Session, currency: Currency) -> None:
 def put_method(tx: Session, method: Method, *, keeps: Collection[str] = ()) -> Method:
     """Creates or replaces the method and returns it as stored; an existing one `keeps` the values of these fields.
 
-    Violates `fk_payment_methods_currency_code` when there is no such currency. Raises DatabaseUnavailable for values
-    that the schema of the version before can't store.
+    Violates `fk_payment_methods_currency_code` when there is no such currency.
     """
-    values = {name: value for name, value in asdict(method).items() if name not in keeps}
-    new = {name: values.pop(name) for name in _SET_OF_NEW if name in values}
-    put(tx, _methods, "code", values)
-    if new and not _NEW.is_there(tx):
-        raise DatabaseUnavailable(f"{', '.join(new)}: migrate has not run yet")
-    for name, value in new.items():
-        tx.execute(_SET_OF_NEW[name], {"code": method.code, "value": value})
+    put(tx, _methods, "code", asdict(method), keeps=keeps)
     return METHOD.all(tx.execute(select(*METHOD.columns).where(_methods.c.code == method.code)))[0]
-
-
-# The newest migration adds these columns, so the model does not have them yet (docs/decisions/0025).
-_NEW = NewColumn("payment_methods", "account_kind", right="UPDATE")
-_SET_OF_NEW = {
-    name: text(f"UPDATE payment_methods SET {name} = :value WHERE code = :code")  # noqa: S608  made of constants
-    for name in ("takes_reference", "account_kind")
-}
 
 
 # -- logos

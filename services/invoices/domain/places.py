@@ -99,6 +99,6 @@ class NewDeal:
     expires_at: datetime
     takes_reference: bool
     references: Sequence[str]
-    rate_basis: str | None = None  # JSON of domain.rates
+    rate_basis: str  # JSON of domain.rates
     status: DealStatus = AWAITING_PAYMENT.status
     sub_status: str = AWAITING_PAYMENT.sub_status

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from kit.audit import approvals
 from kit.audit.rights import ACT_RIGHTS
 
-NEEDS = "0003"
+NEEDS = "0001"
 """The migration that this version needs; later ones belong to the next version (docs/decisions/0025)."""
 
 RIGHTS: Mapping[str, str] = {
@@ -16,7 +16,6 @@ RIGHTS: Mapping[str, str] = {
     "requisites": "SELECT, INSERT, UPDATE (max_deals, open_deals, enabled, last_used_at)",
     "cases": "SELECT, INSERT, UPDATE (resolved_at, outcome, actor)",
     "proofs": "SELECT, INSERT",
-    "records": "SELECT",
     "switches": "SELECT, INSERT, UPDATE",
     "page_openings": "SELECT, INSERT",
     "outbox": "SELECT, INSERT, UPDATE, DELETE",

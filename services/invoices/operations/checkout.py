@@ -255,6 +255,9 @@ def _open_deal(
             if opened is None:
                 enabled = deals.deals_enabled(tx)
                 raise errors.no_available_requisites() if enabled else errors.deals_system_disabled()
+            _, requisite = opened
+            if not deps.decided_requisites.are(requisite.id, requisite, tx):
+                raise errors.no_available_requisites()
             lifecycle.send_hint(tx, deps, invoice.id)
             return opened
     raise errors.invoice_finished(InvoiceStatus.EXPIRED)
@@ -290,7 +293,7 @@ def _new_deal(invoice: Invoice, quote: Quote, now: datetime) -> NewDeal:
         expires_at=now + quote.payment_time,
         takes_reference=quote.takes_reference,
         references=[new_code() for _ in range(REFERENCE_CANDIDATES)],
-        rate_basis=rate_basis_to_json(quote.rate_basis) if quote.rate_basis else None,
+        rate_basis=rate_basis_to_json(quote.rate_basis),
     )
 
 

@@ -13,12 +13,17 @@ from sqlalchemy.orm import Session
 from kit.base.ids import new_id
 from kit.db.database import after_commit
 from kit.events.outbox import announce
+from kit.observe.log import get_logger
+from kit.rpc.errors import not_decided
 from services.invoices import errors, events
 from services.invoices.domain import money, states
 from services.invoices.domain.states import DealState, DealStatus, InvoiceStatus, Transition, Trigger
 from services.invoices.models import Deal, Invoice, Outbox
 from services.invoices.store import deals, invoices
+from services.invoices.store.decisions import has_its_terms
 from services.invoices.wiring import Deps
+
+_log = get_logger()
 
 BY_TIME = "time"
 BY_CUSTOMER = "customer"
@@ -111,9 +116,13 @@ def advance(
     """Takes the deal one step along the table of transitions, and its invoice with it. `event_id` is that of the
     announcement if the invoice has been announced before.
 
-    Raises DEAL_STATE_CONFLICT when the table has no such step.
+    Raises DEAL_STATE_CONFLICT when the table has no such step, NOT_DECIDED when it would credit by terms that no process
+    of this service locked.
     """
     step = step_of(deal, trigger)
+    if step.target.status is DealStatus.COMPLETED and not has_its_terms(deps.seals, deal):
+        _log.error("value_not_decided", object=f"deal:{deal.id}", field="terms")
+        raise not_decided("deal")
     deal.status = step.target.status
     deal.sub_status = step.target.sub_status
     if trigger is Trigger.MARK_PAID:

@@ -34,8 +34,6 @@ class Report:
 def sum_days(deps: Deps) -> bool:
     """Adds a page of events to the sums of their days; returns true when there may be more."""
     with deps.db.transaction() as tx:
-        if not daily.TABLE.is_usable(tx):
-            return False
         return daily.add_next(tx, until=deps.clock.now() - LATE, page=PAGE)
 
 
@@ -52,9 +50,9 @@ def get_report(
     after: tuple[str, str] = ("", ""),
     limit: int = 0,
 ) -> Report:
-    """Returns the sums of the events of these days. `after` is the key and currency of a row. Raises VALIDATION_ERROR.
+    """Returns the sums of the events of these days. `after` is the key and currency of a row.
 
-    On the schema of the version before there are none, and the report is not complete.
+    Raises VALIDATION_ERROR.
     """
     request = pb.GetReportRequest
     wanted = ReportFilter(
@@ -72,8 +70,7 @@ def get_report(
         raise values.invalid("after_key", "Expected none with largest_first")
     limit = values.rows(limit, default=values.LIST_MOST_ROWS)
     with deps.db.autocommit() as connection:
-        usable = daily.TABLE.is_usable(connection)
-        summed = daily.report(connection, wanted, by) if usable else daily.Summed((), complete=False)
+        summed = daily.report(connection, wanted, by)
     rows = [row for row in summed.rows if (row.key, row.currency_code) > after]
     if largest_first:
         rows.sort(key=lambda row: (-row.turnover_usdt, -row.created, row.key, row.currency_code))

@@ -26,8 +26,6 @@ from services.invoices.models import Deal, Invoice, Outbox
 from services.invoices.store import invoices
 from services.invoices.store.facts import (
     KeptFact,
-    are_kept,
-    finished_before_facts_were_kept,
     keep_fact,
     kept_facts,
 )
@@ -158,16 +156,12 @@ def _announce(deps: Deps, tx: Session, finished: Finished) -> None:
 
 
 def _judged(deps: Deps, tx: Session, finished: Sequence[tuple[Invoice, Deal | None]]) -> list[Finished]:
-    if not are_kept(tx):
-        return [Finished(invoice, deal, "") for invoice, deal in finished]
     kept = kept_facts(tx, [invoice.event_id for invoice, _ in finished if invoice.event_id])
     unproven = {}
     for invoice, deal in finished:
         facts = _signed(deps, invoice, kept.get(invoice.event_id, ()) if invoice.event_id else ())
         if events.invoice_finished(invoice, deal) not in facts:
             unproven[invoice.id] = OTHER_FACT if facts else NO_FACT
-    for old in finished_before_facts_were_kept(tx, [id for id, why in unproven.items() if why == NO_FACT]):
-        del unproven[old]
     return [Finished(invoice, deal, unproven.get(invoice.id, "")) for invoice, deal in finished]
 
 

@@ -15,10 +15,7 @@ from uuid import UUID
 from sqlalchemy import Connection, text
 from sqlalchemy.orm import Session
 
-from kit.db.schema import NewTable
 from services.invoices.domain.spans import BOUNDS
-
-TABLE: Final = NewTable("daily_place")
 
 _KEY: Final = "day, merchant_id, currency_code, method_code"
 _NUMBERS: Final = (
@@ -128,11 +125,9 @@ SELECT greatest(interval '0', :now - least(
 
 
 def time_behind(connection: Connection, now: datetime) -> timedelta:
-    """Returns the age of the oldest event among the next ones to be summed; 0 when all are summed, and on a schema
-    without sums. An event with a time in the future holds up those behind it, so it is not the age of the first one.
+    """Returns the age of the oldest event among the next ones to be summed; 0 when all are summed. An
+    event with a time in the future holds up those behind it, so it is not the age of the first one.
     """
-    if not TABLE.is_usable(connection):
-        return timedelta(0)
     return cast(timedelta, connection.scalar(_BEHIND, {"now": now}))
 
 

@@ -32,7 +32,6 @@ from kit.db.lists import in_span, stands_after
 from services.invoices.domain.states import OPEN_DEAL_STATUSES, DealStatus
 from services.invoices.models import ACCOUNT_KEY, DEAL_IS_OPEN, Deal, Invoice, Requisite
 from services.invoices.store.deals import DEALS
-from services.invoices.store.shares import REFERENCE
 from services.invoices.store.views import DealView
 
 READ_MOST: Final = 10_000
@@ -113,8 +112,6 @@ _COLUMNS: Final[Sequence[Any]] = (
 )
 
 
-_SENDER_WORDS: Final = literal_column("deals.sender_words", Text).label("sender_words")
-"""Not of the schema of the version before."""
 NEWEST_READ: Final = 2_000
 """The newest deals that a search for a sender reads before the index of words."""
 SENDERS_MOST: Final = 1_000
@@ -133,8 +130,6 @@ def deals(
     read_most: int = READ_MOST,
 ) -> DealList:
     """Returns deals, newest first unless `oldest_first`; those of the queue in its order."""
-    if (wanted.reference or wanted.sender_words) and not REFERENCE.is_there(connection):
-        return DealList([])
     at: Any = Deal.confirm_before if wanted.marked_paid else Deal.created_at
     oldest_first = oldest_first or wanted.marked_paid
     order = (at, Deal.id) if oldest_first else (at.desc(), Deal.id.desc())
@@ -147,7 +142,7 @@ def deals(
         query = _LISTED.where(*_conditions(wanted, Deal), *by_index, *after)
         rows = connection.execute(query.order_by(*order).limit(limit))
         return DealList([_listed(*row) for row in rows])
-    columns = (*_COLUMNS, _SENDER_WORDS) if wanted.sender_words else _COLUMNS
+    columns = (*_COLUMNS, Deal.sender_words) if wanted.sender_words else _COLUMNS
     first = select(*columns).where(*_of_index(wanted), *after).order_by(*order).limit(read_most)
     read = first.subquery("read")
     order_of_read = (
@@ -213,7 +208,7 @@ def _conditions_of_index(wanted: DealFilter, named: Collection[UUID] | None) -> 
     if wanted.marked_paid:
         yield _IS_MARKED
     if wanted.reference:
-        yield has_reference(wanted.reference)
+        yield Deal.reference == wanted.reference
     if named is not None:
         yield Deal.id.in_(named)
     elif wanted.sender_words:
@@ -235,14 +230,9 @@ def _listed(*columns: Any) -> ListedDeal:
     return ListedDeal(DEALS.make(*columns[:_CONTEXT_BEGINS]), *columns[_CONTEXT_BEGINS:])
 
 
-def has_reference(reference: str) -> ColumnElement[bool]:
-    """Returns the condition that a deal has this payment reference. Not for the schema of the version before."""
-    return literal_column("deals.reference", Text) == reference
-
-
 def has_sender_like(words: str, *, of: str = "deals.sender_words") -> ColumnElement[bool]:
-    """Returns the condition that the sender's name has words that begin like these, as `words_of_name` writes them. Not
-    for the schema of the version before.
+    """Returns the condition that the sender's name has words that begin like these, as `words_of_name` writes
+    them.
     """
     condition = has_words_like(literal_column(of, Text), words)
     return false() if condition is None else condition
@@ -257,13 +247,12 @@ def ids_of_sender(
     most: int = SENDERS_MOST,
 ) -> Collection[UUID]:
     """Returns deals whose sender's name has words that begin like these. `limit` of the newest deals are enough; else
-    at most `most` are added from the index of words, which has no order of time. Not for the schema of the version
-    before.
+    at most `most` are added from the index of words, which has no order of time.
 
     So a name that every tenth customer has takes no longer than another one.
     """
     newest = (
-        select(Deal.id, _SENDER_WORDS).order_by(Deal.created_at.desc(), Deal.id.desc()).limit(newest_read)
+        select(Deal.id, Deal.sender_words).order_by(Deal.created_at.desc(), Deal.id.desc()).limit(newest_read)
     )
     read = newest.subquery("newest")
     of_newest = select(read.c.id).where(has_sender_like(words, of="newest.sender_words")).limit(limit)

@@ -3,7 +3,7 @@
 `opening` has the statement that opens a deal, `deal_lists` those of lists.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -27,16 +27,15 @@ from kit.db import prepared
 from kit.db.database import Database, table_of
 from kit.db.prepared import Prepared
 from kit.db.rows import Rows
-from kit.db.schema import NewColumn
 from services.invoices.domain.places import may_hold_one_more
 from services.invoices.domain.states import DealStatus
 from services.invoices.models import DEAL_IS_OPEN, FIRST_AMOUNT, Deal, DealTransition, Requisite, Switch
-from services.invoices.store.shares import REFERENCE
 from services.invoices.store.views import DealView, RequisiteView, SwitchView, TransitionView
 
 # The statements of a purchase are built once: building one costs as much as running it.
 
-_NAMES = tuple(table_of(Deal).columns.keys())
+# Without the long text that no step needs.
+_NAMES = tuple(each.name for each in table_of(Deal).columns if each.name != "rate_basis")
 COLUMNS = ", ".join(f"deals.{name}" for name in _NAMES)
 """The columns of a deal, for `made`."""
 
@@ -77,36 +76,24 @@ def save(tx: Session, deal: Deal) -> None:
     prepared.later(tx, _SAVE, {"id": deal.id} | {each: getattr(deal, each) for each in _CHANGING})
 
 
-def _rows(column: Callable[[str], str]) -> Rows[DealView]:
-    """Returns the columns of a view. `column` returns the SQL of one that the newest migration adds, as text."""
-    return Rows(
-        DealView,
-        table_of(Deal),
-        reference=literal_column(f"coalesce({column('reference')}, '')"),
-        takes_reference=literal_column(f"coalesce(CAST({column('takes_reference')} AS boolean), false)"),
-        sender_name=literal_column(column("sender_name")),
-        amount_to_send=literal_column(
-            f"CASE WHEN adjusted_amount IS NULL THEN amount_fiat ELSE {FIRST_AMOUNT} END"
-        ),
-    )
-
-
-DEALS = _rows(lambda name: f"(to_jsonb(deals) ->> '{name}')")
-"""The columns on either schema."""
-DEALS_KNOWN = _rows(lambda name: f"deals.{name}")
-"""The same columns once they are there, for hot statements: PostgreSQL takes 15 us less for each deal."""
-
-
-def _view(name: str, rows: Rows[DealView]) -> Prepared[DealView]:
-    columns = select(*rows.columns).compile(dialect=postgresql.dialect())  # type: ignore[no-untyped-call]  # SQLAlchemy's gap
-    return Prepared(name, f"{columns} WHERE deals.id = :id", {"id": "uuid"}, rows.make)
-
-
-_VIEWS = {True: _view("deal_view", DEALS_KNOWN), False: _view("deal_view_before", DEALS)}
+DEALS = Rows(
+    DealView,
+    table_of(Deal),
+    reference=literal_column("coalesce(deals.reference, '')"),
+    amount_to_send=literal_column(
+        f"CASE WHEN adjusted_amount IS NULL THEN amount_fiat ELSE {FIRST_AMOUNT} END"
+    ),
+)
+_VIEW = Prepared(
+    "deal_view",
+    f"{select(*DEALS.columns).compile(dialect=postgresql.dialect())} WHERE deals.id = :id",  # type: ignore[no-untyped-call]  # SQLAlchemy's gap
+    {"id": "uuid"},
+    DEALS.make,
+)
 
 
 def deal_view(tx: Session, deal_id: UUID) -> DealView | None:
-    return prepared.one_or_none(tx, _VIEWS[REFERENCE.is_there(tx)], {"id": deal_id})
+    return prepared.one_or_none(tx, _VIEW, {"id": deal_id})
 
 
 _ADD_TRANSITION = Prepared(
@@ -167,16 +154,14 @@ def _age(since: ColumnElement[datetime | None], now: datetime) -> ColumnElement[
     return func.coalesce(literal(now) - since, timedelta())
 
 
-SENDER = NewColumn("deals", "sender_words", right="UPDATE")
 _SET_SENDER = text(
     "UPDATE deals SET sender_name = :name, sender_words = :words WHERE id = :id AND sender_name IS NULL"
 )
 
 
 def set_sender(tx: Session, deal_id: UUID, *, name: str, words: str) -> None:
-    """Stores the sender's name, unless the deal has one. On the schema of the version before it is not kept."""
-    if SENDER.is_there(tx):
-        tx.execute(_SET_SENDER, {"id": deal_id, "name": name, "words": words})
+    """Stores the sender's name, unless the deal has one."""
+    tx.execute(_SET_SENDER, {"id": deal_id, "name": name, "words": words})
 
 
 # -- requisites

@@ -18,27 +18,10 @@ class KeptFact:
     payload: bytes
 
 
-_THERE: Final = text("SELECT to_regclass('public.facts') IS NOT NULL")
 _OF_EVENTS: Final = text("SELECT event_id, signature, payload FROM facts WHERE event_id = ANY(:ids)")
 _KEEP: Final = text(
     "INSERT INTO facts (event_id, signature, payload) VALUES (:event_id, :signature, :payload) ON CONFLICT DO NOTHING"
 )
-# Decided by the records, which the service's role can't write. A row with `made_as` is recorded from its start.
-_FROM_BEFORE: Final = text("""
-SELECT invoices.id
-FROM invoices CROSS JOIN LATERAL (
-  SELECT min(at) AS at FROM records
-  WHERE kind = 'invoice' AND subject = invoices.id::text AND facts ->> 'finished_at' IS NOT NULL
-) AS ended
-WHERE invoices.id = ANY(:ids)
-  AND CASE WHEN ended.at IS NULL THEN invoices.made_as IS NULL
-           ELSE ended.at < (SELECT at FROM records WHERE kind = 'recorded' AND subject = 'fact') END
-""")
-
-
-def are_kept(tx: Session) -> bool:
-    """Returns false on the schema of the version before."""
-    return bool(tx.scalar(_THERE))
 
 
 def kept_facts(tx: Session, event_ids: Sequence[UUID]) -> Mapping[UUID, Sequence[KeptFact]]:
@@ -51,11 +34,6 @@ def kept_facts(tx: Session, event_ids: Sequence[UUID]) -> Mapping[UUID, Sequence
 def keep_fact(tx: Session, event_id: UUID, fact: KeptFact) -> None:
     """Keeps a fact that is announced under an id other than its event's."""
     tx.execute(_KEEP, {"event_id": event_id, "signature": fact.signature, "payload": fact.payload})
-
-
-def finished_before_facts_were_kept(tx: Session, invoice_ids: Sequence[UUID]) -> set[UUID]:
-    """Returns the invoices that may lack a signed fact, because they finished under a version that kept none."""
-    return set(tx.scalars(_FROM_BEFORE, {"ids": list(invoice_ids)}))
 
 
 def invoices_with_deals(

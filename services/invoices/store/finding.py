@@ -10,14 +10,12 @@ from sqlalchemy import ColumnElement, Connection, Select, literal_column, select
 
 from kit.base.codes import parse_code
 from kit.base.money import fiat_text, has_decimals, typed_decimal
-from kit.db.database import if_known
 from kit.db.finding import Found, Ids, OwnSearch, Part, Search, begins_like
 from services.invoices.account_forms import account_key
 from services.invoices.domain.names import words_of_name
 from services.invoices.models import ACCOUNT_KEY, DEAL_IS_OPEN, FIRST_AMOUNT, Case, Deal, Invoice, Requisite
-from services.invoices.store.deal_lists import has_reference, ids_of_sender
+from services.invoices.store.deal_lists import ids_of_sender
 from services.invoices.store.invoice_lists import InvoiceFilter, newest_invoices, of_each_merchant
-from services.invoices.store.shares import REFERENCE
 
 IDS: Final[Ids] = {"invoice": Invoice.id, "deal": Deal.id, "requisite": Requisite.id}
 
@@ -110,8 +108,8 @@ _DEALS: Final[Any] = (
         Invoice.external_id,
         Invoice.customer_id,
         Requisite.account,
-        if_known("deals", "reference"),
-        if_known("deals", "sender_name"),
+        Deal.reference,
+        Deal.sender_name,
     )
     .join(Invoice, Invoice.id == Deal.invoice_id)
     .join(Requisite, Requisite.id == Deal.requisite_id)
@@ -170,13 +168,13 @@ def _adjusted_deals_by_amount(connection: Connection, text: str, limit: int) -> 
 
 def _deals_by_reference(connection: Connection, text: str, limit: int) -> Sequence[Found]:
     reference = parse_code(text)
-    if reference is None or not REFERENCE.is_there(connection):
+    if reference is None:
         return ()
-    return _deals(connection, has_reference(reference), limit, "reference", "reference")
+    return _deals(connection, Deal.reference == reference, limit, "reference", "reference")
 
 
 def _deals_by_sender(connection: Connection, text: str, limit: int) -> Sequence[Found]:
-    if not any(each.isalpha() for each in text) or not REFERENCE.is_there(connection):
+    if not any(each.isalpha() for each in text):
         return ()
     ids = ids_of_sender(connection, words_of_name(text), limit)
     return _deals(connection, Deal.id.in_(ids), limit, "sender", "sender_name")
@@ -298,9 +296,9 @@ def _own_by_amount(connection: Connection, merchant_id: UUID, text: str, limit: 
 
 def _own_by_reference(connection: Connection, merchant_id: UUID, text: str, limit: int) -> Part:
     reference = parse_code(text)
-    if reference is None or not REFERENCE.is_there(connection):
+    if reference is None:
         return Part()
-    of_deals = select(Deal.invoice_id).where(has_reference(reference), Deal.merchant_id == merchant_id)
+    of_deals = select(Deal.invoice_id).where(Deal.reference == reference, Deal.merchant_id == merchant_id)
     rows = connection.execute(select(Invoice).where(Invoice.id.in_(of_deals)).limit(limit))
     return Part([_invoice(row, "reference", reference) for row in rows])
 

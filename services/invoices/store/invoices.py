@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ARRAY, ColumnElement, Connection, Select, Uuid, all_, bindparam, func, select
+from sqlalchemy import ARRAY, ColumnElement, Connection, Uuid, all_, bindparam, func, select
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
@@ -18,16 +18,13 @@ from services.invoices.domain.places import Wanted
 from services.invoices.domain.states import InvoiceStatus
 from services.invoices.models import Deal, Invoice, Outbox, Requisite
 from services.invoices.store import deals
-from services.invoices.store.deals import DEALS, DEALS_KNOWN
-from services.invoices.store.shares import REFERENCE, accounts_of, may_have_place
+from services.invoices.store.deals import DEALS
+from services.invoices.store.shares import accounts_of, may_have_place
 from services.invoices.store.views import InvoiceView, RequisiteView
 
 _INVOICES = Rows(InvoiceView, table_of(Invoice), without=("deal",))
 VIEW = select(*_INVOICES.columns, *DEALS.columns).outerjoin_from(Invoice, Deal, Deal.id == Invoice.deal_id)
 """Invoices with their newest deal, for `view`."""
-_VIEW_KNOWN = select(*_INVOICES.columns, *DEALS_KNOWN.columns).outerjoin_from(
-    Invoice, Deal, Deal.id == Invoice.deal_id
-)
 _DEAL_BEGINS = len(_INVOICES.columns)
 
 
@@ -112,19 +109,13 @@ _CREATE_PARAMETERS = {
 }
 
 
-def _create(*, known: bool) -> Prepared[CreationFacts]:
-    """Returns the statement for the present schema, or that of the version before."""
-    takes = "wanted.takes_reference" if known else ""
-    accounts = f"({accounts_of('wanted.method_code', 'wanted.amount_fiat', takes)}) AS accounts"
-    return Prepared(
-        "create_if_allowed" if known else "create_if_allowed_before",
-        _CREATE_SQL.format(may_have_place=may_have_place(accounts, "wanted.method_code")),
-        _CREATE_PARAMETERS,
-        CreationFacts,
-    )
-
-
-_CREATE = {known: _create(known=known) for known in (True, False)}
+_ACCOUNTS = accounts_of("wanted.method_code", "wanted.amount_fiat", "wanted.takes_reference")
+_CREATE = Prepared(
+    "create_if_allowed",
+    _CREATE_SQL.format(may_have_place=may_have_place(f"({_ACCOUNTS}) AS accounts", "wanted.method_code")),
+    _CREATE_PARAMETERS,
+    CreationFacts,
+)
 
 
 def create_if_allowed(
@@ -161,10 +152,11 @@ def create_if_allowed(
         "window_start": window_start,
         "customer_limit": customer_limit,
     }
-    if isinstance(of, Session):
-        facts = prepared.one_or_none(of, _CREATE[REFERENCE.is_there(of)], values)
-    else:
-        facts = of.one_or_none(_CREATE[REFERENCE.is_in(of)], values)
+    facts = (
+        prepared.one_or_none(of, _CREATE, values)
+        if isinstance(of, Session)
+        else of.one_or_none(_CREATE, values)
+    )
     assert facts is not None
     return facts
 
@@ -177,19 +169,9 @@ def invoice_view(connection: Connection, invoice_id: UUID) -> InvoiceView | None
     return None if row is None else view(*row)
 
 
-def _hot_view(
-    name: str, condition: str, parameters: Mapping[str, str]
-) -> Mapping[bool, Prepared[InvoiceView]]:
-    """Returns the statement for the present schema, and for that of the version before."""
-    return {
-        known: Prepared(
-            name if known else f"{name}_before",
-            f"{columns.compile(dialect=postgresql.dialect())} WHERE {condition}",  # type: ignore[no-untyped-call]  # SQLAlchemy's gap
-            parameters,
-            view,
-        )
-        for known, columns in ((True, _VIEW_KNOWN), (False, VIEW))
-    }
+def _hot_view(name: str, condition: str, parameters: Mapping[str, str]) -> Prepared[InvoiceView]:
+    sql = f"{VIEW.compile(dialect=postgresql.dialect())} WHERE {condition}"  # type: ignore[no-untyped-call]  # SQLAlchemy's gap
+    return Prepared(name, sql, parameters, view)
 
 
 _VIEW_BY_ID = _hot_view("invoice_by_id", "invoices.id = :id", {"id": "uuid"})
@@ -198,36 +180,39 @@ _VIEW_BY_ID = _hot_view("invoice_by_id", "invoices.id = :id", {"id": "uuid"})
 def changed_view(tx: Session, invoice_id: UUID) -> InvoiceView | None:
     """Returns the invoice as this transaction has changed it."""
     tx.flush()
-    return prepared.one_or_none(tx, _VIEW_BY_ID[REFERENCE.is_there(tx)], {"id": invoice_id})
+    return prepared.one_or_none(tx, _VIEW_BY_ID, {"id": invoice_id})
 
 
 def invoice_view_by_id(db: Database, invoice_id: UUID) -> InvoiceView | None:
     """Returns the invoice for the payment page, which is read often: outside of any transaction."""
-    return db.one_or_none(_VIEW_BY_ID[REFERENCE.is_in(db)], {"id": invoice_id})
+    return db.one_or_none(_VIEW_BY_ID, {"id": invoice_id})
 
 
 _REQUISITE_BEGINS = _DEAL_BEGINS + len(DEALS.columns)
 
 
-def _to_pay(name: str, query: Select[Any]) -> Prepared[tuple[InvoiceView, RequisiteView]]:
-    with_requisite = query.add_columns(*deals.REQUISITES.columns).join(
-        Requisite, Requisite.id == Deal.requisite_id
-    )
-
-    def made(*columns: Any) -> tuple[InvoiceView, RequisiteView]:
-        return view(*columns[:_REQUISITE_BEGINS]), deals.REQUISITES.make(*columns[_REQUISITE_BEGINS:])
-
-    return Prepared(name, f"{prepared.sql_of(with_requisite)} WHERE invoices.id = :id", {"id": "uuid"}, made)
+_WITH_REQUISITE = VIEW.add_columns(*deals.REQUISITES.columns).join(
+    Requisite, Requisite.id == Deal.requisite_id
+)
 
 
-_TO_PAY = {True: _to_pay("invoice_to_pay", _VIEW_KNOWN), False: _to_pay("invoice_to_pay_before", VIEW)}
+def _with_requisite(*columns: Any) -> tuple[InvoiceView, RequisiteView]:
+    return view(*columns[:_REQUISITE_BEGINS]), deals.REQUISITES.make(*columns[_REQUISITE_BEGINS:])
+
+
+_TO_PAY = Prepared(
+    "invoice_to_pay",
+    f"{prepared.sql_of(_WITH_REQUISITE)} WHERE invoices.id = :id",
+    {"id": "uuid"},
+    _with_requisite,
+)
 
 
 def view_to_pay(of: Session | Database, invoice_id: UUID) -> tuple[InvoiceView, RequisiteView] | None:
     """Returns the invoice with the requisite of its newest deal; None without a deal."""
     if isinstance(of, Session):
-        return prepared.one_or_none(of, _TO_PAY[REFERENCE.is_there(of)], {"id": invoice_id})
-    return of.one_or_none(_TO_PAY[REFERENCE.is_in(of)], {"id": invoice_id})
+        return prepared.one_or_none(of, _TO_PAY, {"id": invoice_id})
+    return of.one_or_none(_TO_PAY, {"id": invoice_id})
 
 
 _MERCHANTS_VIEW_BY_ID = _hot_view(
@@ -244,13 +229,12 @@ _MERCHANTS_VIEW_BY_EXTERNAL_ID = _hot_view(
 
 def invoice_view_by_ref(db: Database, merchant_id: UUID, ref: str, ref_id: UUID | None) -> InvoiceView | None:
     """Returns the merchant's invoice of that id, else the one of that external id (docs/api.md#get-invoice)."""
-    known = REFERENCE.is_in(db)
     if ref_id is not None:
-        by_id = db.one_or_none(_MERCHANTS_VIEW_BY_ID[known], {"merchant_id": merchant_id, "id": ref_id})
+        by_id = db.one_or_none(_MERCHANTS_VIEW_BY_ID, {"merchant_id": merchant_id, "id": ref_id})
         if by_id is not None:
             return by_id
     values = {"merchant_id": merchant_id, "external_id": ref}
-    return db.one_or_none(_MERCHANTS_VIEW_BY_EXTERNAL_ID[known], values)
+    return db.one_or_none(_MERCHANTS_VIEW_BY_EXTERNAL_ID, values)
 
 
 _FINISHED = (

@@ -11,13 +11,13 @@ from uuid import UUID
 from sqlalchemy.orm import Session
 
 from kit.db import prepared
-from kit.db.database import Database, TransactionConflict, refusing
+from kit.db.database import Database, TransactionConflict, refusing, seals_of
 from kit.db.prepared import Prepared
-from kit.db.schema import NewColumn, NewTable
 from services.invoices.domain.places import REFERENCE_RESTS, NewDeal
 from services.invoices.models import DEAL_IS_OPEN
+from services.invoices.store.decisions import seal_of_terms
 from services.invoices.store.invoices import view_to_pay
-from services.invoices.store.shares import REFERENCE, accounts_of, may_have_place
+from services.invoices.store.shares import accounts_of, may_have_place
 from services.invoices.store.views import InvoiceView, RequisiteView
 
 _QUEUE = Prepared(
@@ -74,6 +74,7 @@ _PARAMETERS = {
     "references": "text[]",
     "references_rest_since": "timestamptz",
     "rate_basis": "text",
+    "seal": "bytea",
 }
 
 
@@ -81,24 +82,17 @@ def _id(id: UUID) -> UUID:
     return id
 
 
-RATE_BASIS: Final = NewColumn("deals", "rate_basis")
-
-
-def _open_deal(*, known: bool, basis: bool) -> Prepared[UUID]:
-    """Returns the statement for the present schema, or for an earlier one: without `rate_basis`, or without references
-    too.
-
-    One round trip, because other choices wait for it: finds a requisite that has a free place and no open deal that
-    stands against this amount, if the merchant may have it; inserts the deal, its place in the invoice, and the first
-    row of its history. Of several requisites it takes the one with the smallest part of its places taken, then the one
-    used longest ago: a merchant must not be able to fill one requisite after the other.
-    """
-    accounts = accounts_of(":method_code", ":amount_fiat", ":takes_reference" if known else "")
-    sql = f"""
+# One round trip, because other choices wait for it: finds a requisite that has a free place and no open deal that
+# stands against this amount, if the merchant may have it; inserts the deal, its place in the invoice, and the first row
+# of its history. Of several requisites it takes the one with the smallest part of its places taken, then the one used
+# longest ago: a merchant must not be able to fill one requisite after the other.
+_OPEN_DEAL: Final = Prepared(
+    "open_deal",
+    f"""
 WITH accounts AS (
-    {accounts}
+    {accounts_of(":method_code", ":amount_fiat", ":takes_reference")}
 ), fresh AS (
-    {_FRESH_REFERENCE if known else "SELECT"}
+    {_FRESH_REFERENCE}
 ), taken AS (
     UPDATE requisites SET open_deals = open_deals + 1, last_used_at = greatest(last_used_at, :created_at)
     WHERE id = (
@@ -113,12 +107,11 @@ WITH accounts AS (
     INSERT INTO deals (
         id, invoice_id, merchant_id, status, sub_status, method_code, method_name, currency_code, currency_decimals,
         invoice_amount, amount_fiat, conversion_rate, client_percent, merchant_percent, requisite_id, created_at,
-        expires_at{", reference, takes_reference" if known else ""}{", rate_basis" if basis else ""}
+        expires_at, reference, takes_reference, rate_basis, seal
     )
     SELECT :id, :invoice_id, :merchant_id, :status, :sub_status, :method_code, :method_name, :currency_code,
         :currency_decimals, :invoice_amount, :amount_fiat, :conversion_rate, :client_percent, :merchant_percent,
-        taken.id, :created_at, :expires_at{", fresh.reference, :takes_reference" if known else ""}
-        {", CAST(:rate_basis AS jsonb)" if basis else ""}
+        taken.id, :created_at, :expires_at, fresh.reference, :takes_reference, CAST(:rate_basis AS jsonb), :seal
     FROM taken, fresh
     RETURNING id, invoice_id, status, sub_status
 ), placed AS (
@@ -128,15 +121,10 @@ WITH accounts AS (
     SELECT id, :created_at, status, sub_status, :actor, '' FROM opened
 )
 SELECT id FROM opened
-"""  # noqa: S608  made of constants
-    name = "open_deal" if basis else "open_deal_without_basis" if known else "open_deal_before"
-    return Prepared(name, sql, _PARAMETERS, _id)
-
-
-_OPEN_DEAL = {
-    (known, basis): _open_deal(known=known, basis=basis)
-    for known, basis in ((True, True), (True, False), (False, False))
-}
+""",  # noqa: S608  made of constants
+    _PARAMETERS,
+    _id,
+)
 
 
 def open_deal(
@@ -153,11 +141,11 @@ def open_deal(
         "references": list(new.references),
         "actor": actor,
         "share_percent": share_percent,
+        "seal": seal_of_terms(seals_of(tx), new),
     }
     rest_since = new.created_at - REFERENCE_RESTS
     with refusing({"uq_deals_open_reference": lambda: TransactionConflict("the reference was just taken")}):
-        statement = _OPEN_DEAL[REFERENCE.is_there(tx), RATE_BASIS.is_there(tx)]
-        prepared.later(tx, statement, values | {"references_rest_since": rest_since})
+        prepared.later(tx, _OPEN_DEAL, values | {"references_rest_since": rest_since})
         shown = view_to_pay(tx, new.invoice_id)
     return shown if shown is not None and shown[0].deal is not None and shown[0].deal.id == new.id else None
 
@@ -183,7 +171,6 @@ def missing(db: Database, ids: Sequence[UUID]) -> Sequence[UUID]:
     return db.one_or_none(_MISSING, {"ids": list(ids)}) or ()
 
 
-PAGE_OPENINGS: Final = NewTable("page_openings")
 # The page doesn't wait for the disk: a crash may lose the openings of its last moments, and a later view notes its own.
 _NOTE_OPENING: Final = Prepared(
     "note_opening",
@@ -196,8 +183,5 @@ _NOTE_OPENING: Final = Prepared(
 
 
 def note_opening(db: Database, invoice_id: UUID, at: datetime) -> None:
-    """Stores the time of the first opening of the page; a later one changes nothing. The schema of the version before
-    stores none.
-    """
-    if PAGE_OPENINGS.is_in(db):
-        db.one_or_none(_NOTE_OPENING, {"invoice_id": invoice_id, "at": at})
+    """Stores the time of the first opening of the page; a later one changes nothing."""
+    db.one_or_none(_NOTE_OPENING, {"invoice_id": invoice_id, "at": at})

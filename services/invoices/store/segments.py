@@ -17,10 +17,7 @@ from uuid import UUID
 from sqlalchemy import Connection, TextClause, text
 from sqlalchemy.orm import Session
 
-from kit.db.schema import NewTable
 from services.invoices.domain.states import InvoiceStatus
-
-TABLE: Final = NewTable("segment_place")
 
 SMALL = 1_000
 """The invoices of a segment: the most entries of an index that a page of a rare currency reads for each of its rows."""
@@ -110,11 +107,7 @@ SELECT greatest(interval '0', :now - (
 
 
 def time_behind(connection: Connection, now: datetime) -> timedelta:
-    """Returns the age of the oldest invoice that is not counted yet; 0 when there is none, and on a schema without
-    segments.
-    """
-    if not TABLE.is_usable(connection):
-        return timedelta(0)
+    """Returns the age of the oldest invoice that is not counted yet; 0 when there is none."""
     return cast(timedelta, connection.scalar(_BEHIND, {"now": now}))
 
 
@@ -199,7 +192,7 @@ def _of_status(statement: str, status: InvoiceStatus | None) -> TextClause:
 
 def counted(connection: Connection, wanted: ListFilter) -> Counted:
     """Returns what is counted. Pending invoices are not: they are few, and an index has them."""
-    if wanted.status is InvoiceStatus.PENDING or not TABLE.is_usable(connection):
+    if wanted.status is InvoiceStatus.PENDING:
         return NOTHING_COUNTED
     rows = connection.execute(_of_status(_COUNTED, wanted.status), wanted.values).all()
     place = (rows[0].invoice_at, rows[0].invoice_id)

@@ -5,8 +5,6 @@ at most `share_percent` of the places that no other merchant holds: of its own a
 many one merchant takes, some stay free for the others, and a merchant that holds none may always take a free one. The
 same rule counts the requisites that can take one amount, because two open deals of one amount share a requisite only if
 the transfers of both carry a reference (docs/decisions/0040-shares-of-scarce-accounts.md, 0064).
-
-Each statement has two forms: the schema of the version before has no references, so there no two deals share.
 """
 
 from collections.abc import Sequence
@@ -19,26 +17,20 @@ from sqlalchemy import Connection, text
 
 from kit.db.database import Database
 from kit.db.prepared import Prepared
-from kit.db.schema import NewColumn
 from services.invoices.domain.places import Room, Wanted
 from services.invoices.models import DEAL_IS_OPEN
-
-REFERENCE: Final = NewColumn("deals", "reference")
 
 
 def accounts_of(method_code: str, amount_fiat: str, takes_reference: str) -> str:
     """Returns the SELECT of the method's enabled requisites. `free` counts places; `holder` is the merchant whose open
-    deal stands against another one of the amount, null when there is none. The arguments are SQL; without
-    `takes_reference` the statement is for the schema of the version before. OFFSET 0 makes PostgreSQL compute `holder`
-    once per requisite.
+    deal stands against another one of the amount, null when there is none. The arguments are SQL. OFFSET 0 makes
+    PostgreSQL compute `holder` once per requisite.
     """
     deals_of_amount = f"""
         SELECT merchant_id FROM deals
         WHERE requisite_id = requisites.id AND deals.amount_fiat = {amount_fiat} AND {DEAL_IS_OPEN}"""  # noqa: S608
-    holder = f"({deals_of_amount} LIMIT 1)"
-    if takes_reference:
-        alone = f"({deals_of_amount} AND NOT deals.takes_reference)"
-        holder = f"CASE WHEN {takes_reference} THEN {alone} ELSE {holder} END"
+    alone = f"({deals_of_amount} AND NOT deals.takes_reference)"
+    holder = f"CASE WHEN {takes_reference} THEN {alone} ELSE ({deals_of_amount} LIMIT 1) END"
     return f"""
     SELECT id, open_deals, max_deals, max_deals - open_deals AS free, last_used_at, {holder} AS holder
     FROM requisites
@@ -85,31 +77,6 @@ _FREE_FROM = f"""
       AND (accounts.holder IS NULL OR deals.amount_fiat = wanted.amount_fiat)"""  # noqa: S608  made of constants
 
 
-def _openings(known: bool) -> Prepared["Openings"]:
-    accounts = accounts_of(
-        "wanted.method_code", "wanted.amount_fiat", "wanted.takes_reference" if known else ""
-    )
-    sql = f"""
-SELECT coalesce(array_agg(free ORDER BY number), '{{}}'), coalesce(array_agg(free_from ORDER BY number), '{{}}')
-FROM (
-    SELECT number, free, CASE WHEN NOT free THEN (WITH accounts AS ({accounts}) {_FREE_FROM}) END AS free_from
-    FROM unnest(:method_codes, :amounts_fiat, :takes_references)
-      WITH ORDINALITY AS wanted (method_code, amount_fiat, takes_reference, number)
-    CROSS JOIN LATERAL (
-        SELECT coalesce({may_have_place(f"({accounts}) AS accounts", "wanted.method_code")}, false) AS free
-    ) AS room
-) AS each
-"""  # noqa: S608  made of constants
-    types = {
-        "merchant_id": "uuid",
-        "method_codes": "text[]",
-        "amounts_fiat": "numeric[]",
-        "takes_references": "boolean[]",
-        "share_percent": "bigint",
-    }
-    return Prepared(f"openings_{'known' if known else 'before'}", sql, types, Openings)
-
-
 @dataclass(frozen=True, slots=True)
 class Openings:
     """For each wanted place whether it is free, and the earliest time at which it may become free, if known."""
@@ -118,13 +85,35 @@ class Openings:
     free_from: Sequence[datetime | None]
 
 
-_OPENINGS = {known: _openings(known) for known in (True, False)}
+_ACCOUNTS: Final = accounts_of("wanted.method_code", "wanted.amount_fiat", "wanted.takes_reference")
+_OPENINGS: Final = Prepared(
+    "openings",
+    f"""
+SELECT coalesce(array_agg(free ORDER BY number), '{{}}'), coalesce(array_agg(free_from ORDER BY number), '{{}}')
+FROM (
+    SELECT number, free, CASE WHEN NOT free THEN (WITH accounts AS ({_ACCOUNTS}) {_FREE_FROM}) END AS free_from
+    FROM unnest(:method_codes, :amounts_fiat, :takes_references)
+      WITH ORDINALITY AS wanted (method_code, amount_fiat, takes_reference, number)
+    CROSS JOIN LATERAL (
+        SELECT coalesce({may_have_place(f"({_ACCOUNTS}) AS accounts", "wanted.method_code")}, false) AS free
+    ) AS room
+) AS each
+""",  # noqa: S608  made of constants
+    {
+        "merchant_id": "uuid",
+        "method_codes": "text[]",
+        "amounts_fiat": "numeric[]",
+        "takes_references": "boolean[]",
+        "share_percent": "bigint",
+    },
+    Openings,
+)
 
 
 def openings(db: Database, merchant_id: UUID, wanted: Sequence[Wanted], *, share_percent: int) -> Openings:
     """Returns which of the places the merchant could have now, counted without the lock."""
     values = _arrays(wanted) | {"merchant_id": merchant_id, "share_percent": share_percent}
-    found = db.one_or_none(_OPENINGS[REFERENCE.is_in(db)], values)
+    found = db.one_or_none(_OPENINGS, values)
     assert found is not None
     return found
 
@@ -137,8 +126,7 @@ def _arrays(wanted: Sequence[Wanted]) -> dict[str, Any]:
     }
 
 
-_ROOMS = {
-    known: text(f"""
+_ROOMS: Final = text(f"""
 SELECT wanted.method_code, room.*, (
     SELECT count(*) FROM deals JOIN requisites ON requisites.id = deals.requisite_id
     WHERE merchant_id = :merchant_id AND deals.method_code = wanted.method_code AND {DEAL_IS_OPEN} AND enabled
@@ -150,16 +138,12 @@ CROSS JOIN LATERAL (
     SELECT coalesce(sum(open_deals), 0) AS taken, coalesce(sum(free), 0) AS free, count(*) AS accounts,
            count(*) FILTER (WHERE holder IS NULL AND free > 0) AS free_accounts,
            count(*) FILTER (WHERE holder = :merchant_id) AS own_accounts
-    FROM ({accounts_of("wanted.method_code", "wanted.amount_fiat", "wanted.takes_reference" if known else "")})
-      AS accounts
+    FROM ({_ACCOUNTS}) AS accounts
 ) AS room
 """)  # noqa: S608  made of constants
-    for known in (True, False)
-}
 
 
 def rooms(connection: Connection, merchant_id: UUID, wanted: Sequence[Wanted]) -> Sequence[Room]:
     """Returns the free places of each method, counted without the lock."""
-    statement = _ROOMS[REFERENCE.is_there(connection)]
     values = _arrays(wanted) | {"merchant_id": merchant_id}
-    return [Room(**row._mapping) for row in connection.execute(statement, values)]
+    return [Room(**row._mapping) for row in connection.execute(_ROOMS, values)]

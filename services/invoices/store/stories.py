@@ -7,17 +7,16 @@ from datetime import datetime
 from typing import Final
 from uuid import UUID
 
-from sqlalchemy import Connection, select, text
+from sqlalchemy import Connection, Text, cast, select, text
 
 from kit.audit.listing import Act, newest_acts_on
-from kit.db.database import if_known, table_of
+from kit.db.database import table_of
 from kit.db.rows import Rows
 from services.invoices.domain.rates import RateBasis, rate_basis_from_json
 from services.invoices.models import CustomerPicture, Deal, DealTransition, Requisite
 from services.invoices.store import cases
 from services.invoices.store.deals import DEALS
 from services.invoices.store.invoices import invoice_view
-from services.invoices.store.opening import PAGE_OPENINGS
 from services.invoices.store.views import (
     CaseView,
     DealView,
@@ -35,7 +34,7 @@ ACTS_MOST: Final = 200
 class DealStory:
     """A deal with its requisite, and its steps and pictures, oldest first.
 
-    rate_basis  where its rate came from; None for a deal from before that was stored
+    rate_basis  where its rate came from; None: not stored
     """
 
     deal: DealView
@@ -49,7 +48,7 @@ class DealStory:
 class InvoiceStory:
     """An invoice with its deals and the acts on all of it, oldest first.
 
-    opened_at  the first opening of the payment page; None: it was not opened, or before that was stored
+    opened_at  the first opening of the payment page; None: it was not opened
     """
 
     invoice: InvoiceView
@@ -79,14 +78,12 @@ def invoice_story(connection: Connection, invoice_id: UUID) -> InvoiceStory | No
 
 
 def _opened_at(connection: Connection, invoice_id: UUID) -> datetime | None:
-    if not PAGE_OPENINGS.is_usable(connection):
-        return None
     opened: datetime | None = connection.execute(_OPENED_AT, {"invoice_id": invoice_id}).scalar()
     return opened
 
 
 def _deals(connection: Connection, invoice_id: UUID) -> Sequence[DealStory]:
-    basis = if_known("deals", "rate_basis")
+    basis = cast(Deal.rate_basis, Text)
     query = select(*DEALS.columns, basis, *_REQUISITES.columns).join_from(
         Deal, Requisite, Requisite.id == Deal.requisite_id
     )

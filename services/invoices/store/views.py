@@ -13,7 +13,7 @@ from services.invoices.domain.states import DealState, DealStatus, InvoiceStatus
 class DealView:
     """A deal. Amounts are fiat, `merchant_usdt` is USDT, rates are fiat per USDT, percents are 0..100.
 
-    reference        empty for a deal from before deals had references
+    reference        empty: it has none
     takes_reference  whether the customer was asked to write it into the transfer
     amount_to_send   what the customer was told to send: an adjustment changes `amount_fiat`, and not this
     """

@@ -6,16 +6,15 @@ from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
 
-from sqlalchemy import Connection, DateTime, Uuid, bindparam, cast, func, select, text, update
+from sqlalchemy import Connection, bindparam, func, select, update
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
 from kit.db import prepared
-from kit.db.database import Database, if_known, table_of
+from kit.db.database import Database, table_of
 from kit.db.prepared import Prepared
 from kit.db.rows import Rows
-from kit.db.schema import NewColumn
 from services.merchants import domain
 from services.merchants.models import ApiKey, LookupKey, Merchant
 from services.merchants.store.merchants import MERCHANT, MERCHANTS
@@ -80,12 +79,7 @@ def sealed_lookup_key_or_new(tx: Session, *, sealed: bytes, at: datetime) -> byt
     return tx.execute(select(LookupKey.sealed).where(LookupKey.id == ONLY)).scalar_one()
 
 
-_API_KEYS = Rows(
-    domain.ApiKey,
-    table_of(ApiKey),
-    last_used_at=cast(if_known("api_keys", "last_used_at"), DateTime(timezone=True)),
-    replaced_by=cast(if_known("api_keys", "replaced_by"), Uuid()),
-)
+_API_KEYS = Rows(domain.ApiKey, table_of(ApiKey))
 
 
 def api_keys_active_first(tx: Session, merchant_id: UUID, *, limit: int) -> list[domain.ApiKey]:
@@ -118,14 +112,9 @@ def api_key_deactivated(tx: Session, key_id: UUID, *, at: datetime) -> domain.Ap
     return _API_KEYS.make(*tx.execute(deactivated.returning(*_API_KEYS.columns)).one())
 
 
-REPLACED: Final = NewColumn("api_keys", "replaced_by", right="UPDATE")
-_REPLACE: Final = text("UPDATE api_keys SET replaced_by = :by WHERE id = :key_id")
-
-
 def replace_api_key(tx: Session, key_id: UUID, *, by: UUID) -> None:
-    """Names the key that replaces it; nothing while the column is missing."""
-    if REPLACED.is_there(tx):
-        tx.execute(_REPLACE, {"key_id": key_id, "by": by})
+    """Names the key that replaces it."""
+    tx.execute(update(ApiKey).where(ApiKey.id == key_id).values(replaced_by=by))
 
 
 _SIGNING_SECRETS: Final = Prepared(

@@ -1,36 +1,29 @@
 """Logos: found by their digest."""
 
 from datetime import datetime
-from typing import Final
 from uuid import UUID
 
-from sqlalchemy import Connection, column, select, table, text
+from sqlalchemy import Connection, select, text
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
 from kit.base.pictures import Picture
 from kit.db.database import table_of
 from kit.db.rows import Rows
-from kit.db.schema import NewColumn
 from services.merchants import domain
 from services.merchants.models import Logo
-
-KEPT_FOR: Final = NewColumn("logos", "kept_for", right="INSERT")
-"""The merchant whose member chose it first. NULL: an operator did, or the version before stored it."""
 
 
 def keep_logo(tx: Session, logo: Picture, *, at: datetime, kept_for: UUID | None) -> None:
     """Stores the logo unless it is there: the digest names the content, so the stored one is equal."""
-    values: dict[str, object] = {
-        "digest": logo.digest,
-        "content_type": logo.content_type,
-        "content": logo.content,
-        "created_at": at,
-    }
-    if kept_for is not None and KEPT_FOR.is_there(tx):
-        values["kept_for"] = kept_for
-    logos = table("logos", *(column(each) for each in values))
-    tx.execute(insert(logos).values(**values).on_conflict_do_nothing())
+    new = insert(Logo).values(
+        digest=logo.digest,
+        content_type=logo.content_type,
+        content=logo.content,
+        created_at=at,
+        kept_for=kept_for,
+    )
+    tx.execute(new.on_conflict_do_nothing())
 
 
 def has_logo(tx: Session, digest: str) -> bool:
@@ -43,11 +36,7 @@ _KEPT_FOR = text(
 
 
 def logos_kept_for(tx: Session, merchant_id: UUID, *, since: datetime, limit: int) -> int:
-    """Returns the number of logos that were first stored for the merchant since then, counted to the limit; 0 while the
-    column is missing.
-    """
-    if not KEPT_FOR.is_there(tx):
-        return 0
+    """Returns the number of logos that were first stored for the merchant since then, counted to the limit."""
     found = tx.execute(_KEPT_FOR, {"merchant_id": merchant_id, "since": since, "limit": limit})
     return int(found.scalar_one())
 

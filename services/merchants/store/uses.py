@@ -6,7 +6,6 @@ from uuid import UUID
 
 from kit.db.database import Database, DatabaseUnavailable
 from kit.db.prepared import Prepared
-from kit.db.schema import NewColumn
 from kit.observe.log import get_logger
 
 NOTED_EVERY: Final = timedelta(minutes=5)
@@ -14,7 +13,6 @@ NOTED_EVERY: Final = timedelta(minutes=5)
 and requests there are, and a time that is shown is at most this much too old.
 """
 REMEMBERED_MOST: Final = 10_000
-LAST_USE: Final = NewColumn("api_keys", "last_used_at", right="UPDATE")
 # No wait: a lock on the row is that of its deactivation, or of another process that writes the same.
 _NOTE: Final = Prepared(
     "note_key_use",
@@ -51,7 +49,6 @@ class KeyUses:
             self._noted.clear()
         self._noted[key_id] = at
         try:
-            if LAST_USE.is_in(db):
-                db.one_or_none(_NOTE, {"key_id": key_id, "at": at, "before": at - NOTED_EVERY})
+            db.one_or_none(_NOTE, {"key_id": key_id, "at": at, "before": at - NOTED_EVERY})
         except DatabaseUnavailable as error:
             _log.warning("key_use_lost", key_id=str(key_id), error=str(error))

@@ -5,13 +5,10 @@ sent, in place of the true one. So the process that makes an event from a proven
 that the database does not have, and each attempt checks the seal first.
 """
 
-import hmac
-from collections.abc import Sequence
-from datetime import datetime
 from typing import Final
 
-from kit.base.clock import Clock
 from kit.base.keys import decoded, encoded
+from kit.base.seals import Seals
 from kit.observe import metrics
 from services.webhooks.domain import EventTerms
 
@@ -26,44 +23,33 @@ REPLACED = metrics.counter(
 
 NONE: Final = "none"
 WRONG: Final = "wrong"
-PREFIX: Final = b"fiatgate webhook event v1\n"
-"""Distinguishes the seal of an event from a code over anything else."""
+_SEALED: Final = "webhook event"
 
 for _seal in (NONE, WRONG):  # each series begins at 0: an alert sees the first increase
     UNSEALED.labels(_seal)
 
 
-class Seals:
-    """Makes and checks seals: HMAC-SHA256 under the first key; a seal under any of the keys is right.
+class EventSeals:
+    """Makes and checks the seals of events (kit.base.seals), which are stored as text."""
 
-    `unsealed_until`  until then an event without a seal is sent, for events of the version before; never one with a
-                      wrong seal
-    """
-
-    def __init__(self, keys: Sequence[str], *, unsealed_until: datetime | None, clock: Clock) -> None:
-        self._keys = [decoded(each) for each in keys]
-        self._unsealed_until = unsealed_until
-        self._clock = clock
+    def __init__(self, seals: Seals) -> None:
+        self._seals = seals
 
     def seal(self, terms: EventTerms) -> str:
-        return encoded(hmac.digest(self._keys[0], _sealed_bytes(terms), "sha256"))
+        return encoded(self._seals.seal(_SEALED, _sealed_bytes(terms)))
 
     def is_right(self, terms: EventTerms, seal: str | None) -> bool:
         try:
             given = decoded(seal or "")
         except (ValueError, UnicodeEncodeError):
             return False
-        sealed = _sealed_bytes(terms)
-        return any(hmac.compare_digest(hmac.digest(key, sealed, "sha256"), given) for key in self._keys)
+        return self._seals.is_right(_SEALED, _sealed_bytes(terms), given)
 
     def flaw(self, terms: EventTerms, seal: str | None) -> str | None:
         """Returns NONE or WRONG when the event must not be sent; None when it may."""
         if not seal:
-            return None if self._unsealed_count() else NONE
+            return NONE
         return None if self.is_right(terms, seal) else WRONG
-
-    def _unsealed_count(self) -> bool:
-        return self._unsealed_until is not None and self._clock.now() < self._unsealed_until
 
 
 def _sealed_bytes(terms: EventTerms) -> bytes:
@@ -71,7 +57,6 @@ def _sealed_bytes(terms: EventTerms) -> bytes:
     texts = (terms.event_type.encode(), terms.callback_url.encode())
     return b"".join(
         [
-            PREFIX,
             terms.payload_event_id.bytes,
             terms.invoice_id.bytes,
             terms.merchant_id.bytes,

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from kit.audit.rights import ACT_RIGHTS
 
-NEEDS = "0002"
+NEEDS = "0001"
 """The migration that this version needs; later ones belong to the next version (docs/decisions/0025)."""
 
 RIGHTS: Mapping[str, str] = {
@@ -17,5 +17,5 @@ RIGHTS: Mapping[str, str] = {
     **ACT_RIGHTS,
 }
 """The rights of the service's role on each table (kit.db.rights). Rows that never change: no DELETE, and UPDATE
-of named columns only. The terms of an event change only together with its seal (0007).
+of named columns only. The terms of an event change only together with its seal.
 """

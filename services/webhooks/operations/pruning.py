@@ -69,7 +69,7 @@ def prune_attempts(
     return Pruned(deleted, after, pruned.more)
 
 
-def months_ahead(deps: Deps) -> int | None:
-    """Returns the number of coming months that have a partition; None on the schema of the version before."""
+def months_ahead(deps: Deps) -> int:
+    """Returns the number of coming months that have a partition."""
     with deps.db.autocommit() as connection:
         return retention.months_left(connection, now=deps.clock.now())

@@ -14,7 +14,6 @@ from sqlalchemy.orm import Session
 
 from kit.db import prepared
 from kit.db.prepared import Prepared
-from kit.db.schema import NewColumn
 from services.webhooks.domain import (
     EventStatus,
     EventTerms,
@@ -22,7 +21,14 @@ from services.webhooks.domain import (
 )
 from services.webhooks.store.stages import Claimed, LaneKey, Rooms
 
-SEAL: Final = NewColumn("events", "seal")
+
+class _Seal:
+    def is_there(self, _: object) -> bool:
+        return True
+
+
+SEAL: Final = _Seal()
+"""For store/books.py, which still asks."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,41 +185,36 @@ WHERE id = :id
 """
 # The columns that `_claimed` takes, those of `EventTerms` last.
 _RETURNING: Final = """
-RETURNING id, status, next_retry_at, auto_attempts, request_id, traceparent, {seal} AS seal,
+RETURNING id, status, next_retry_at, auto_attempts, request_id, traceparent, coalesce(seal, ''),
     payload_event_id, invoice_id, merchant_id, key_id, event_type, callback_url, destination, payload
 """
-_UNSEALED, _WITH_SEAL = _RETURNING.format(seal="NULL"), _RETURNING.format(seal="coalesce(seal, '')")
-# By whether the schema has seals.
-_CLAIM: Final = {
-    there: Prepared(
-        f"claim_due_{'sealed' if there else 'unsealed'}",
-        _CLAIM_SQL + returning,
-        {
-            "now": "timestamptz",
-            "worker": "text",
-            "token": "uuid",
-            "until": "timestamptz",
-            "rooms": "json",
-            "total": "bigint",
-        },
-        lambda *columns: columns,
-    )
-    for there, returning in ((False, _UNSEALED), (True, _WITH_SEAL))
-}
-_CLAIM_ONE: Final = {False: text(_CLAIM_ONE_SQL + _UNSEALED), True: text(_CLAIM_ONE_SQL + _WITH_SEAL)}
+_CLAIM: Final = Prepared(
+    "claim_due",
+    _CLAIM_SQL + _RETURNING,
+    {
+        "now": "timestamptz",
+        "worker": "text",
+        "token": "uuid",
+        "until": "timestamptz",
+        "rooms": "json",
+        "total": "bigint",
+    },
+    lambda *columns: columns,
+)
+_CLAIM_ONE: Final = text(_CLAIM_ONE_SQL + _RETURNING)
 
 
 def claim_due(connection: Connection, lease: Lease, rooms: Rooms) -> list[Claimed]:
     """Claims due events without a lease, oldest first in each lane, within the bounds in `rooms`."""
     values = asdict(lease) | {"rooms": _rooms_parameter(rooms), "total": rooms.total}
-    rows = prepared.rows(connection, _CLAIM[SEAL.is_there(connection)], values)
+    rows = prepared.rows(connection, _CLAIM, values)
     claimed = [_claimed(lease, Trigger.AUTO, row) for row in rows]
     return sorted(claimed, key=lambda each: (each.next_retry_at, each.event_id))
 
 
 def claim_for_resend(tx: Session, event_id: int, lease: Lease) -> Claimed:
     """Puts the lease on an event whose row this transaction has locked."""
-    row = tx.execute(_CLAIM_ONE[SEAL.is_there(tx)], asdict(lease) | {"id": event_id}).one()
+    row = tx.execute(_CLAIM_ONE, asdict(lease) | {"id": event_id}).one()
     return _claimed(lease, Trigger.MANUAL, row)
 
 

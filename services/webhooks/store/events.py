@@ -10,14 +10,11 @@ from sqlalchemy import (
     ColumnElement,
     Connection,
     Select,
-    Text,
     and_,
-    column,
     func,
     literal,
     or_,
     select,
-    table,
     text,
     update,
 )
@@ -36,7 +33,7 @@ from services.webhooks.domain import (
 )
 from services.webhooks.models import Attempt, Event
 from services.webhooks.store.books import Difference
-from services.webhooks.store.claims import SEAL, Lease
+from services.webhooks.store.claims import Lease
 from services.webhooks.store.queues import NEWLY_DEAD
 from services.webhooks.store.results import MOST_COUNTED
 from services.webhooks.store.views import AttemptView, EventHistory, EventView
@@ -56,10 +53,7 @@ _VIEWS: Final = Rows(EventView, table_of(Event))
 _WITHOUT_PAYLOAD: Final = Rows(EventView, table_of(Event), payload=literal(b""))
 _ATTEMPT_VIEWS: Final = Rows(AttemptView, table_of(Attempt))
 
-# The column of the newest migration is not yet in the models (docs/decisions/0025).
-_SEALED: Final = table(
-    "events", *(column(each.name, each.type) for each in table_of(Event).c), column("seal", Text())
-)
+_SEALED: Final = table_of(Event)
 _TERMS: Final = Rows(EventTerms, _SEALED)
 
 
@@ -95,6 +89,7 @@ _COLUMNS: Final = (
     *_FREE,
     "request_id",
     "traceparent",
+    "seal",
 )
 
 
@@ -103,21 +98,16 @@ def lock_tests(tx: Session, merchant_id: UUID) -> None:
     tx.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(f"tests {merchant_id}", 0))))
 
 
-def _add_events(name: str, columns: Sequence[str]) -> Prepared[tuple[UUID, int]]:
-    # In the order of invoices: two transactions with the same ones in different orders would wait for each other.
-    listed = ", ".join(columns)
-    return Prepared(
-        name,
-        f"INSERT INTO events ({listed})"  # noqa: S608  constants
-        f" SELECT {listed} FROM jsonb_populate_recordset(NULL::events, CAST(:rows AS jsonb)) ORDER BY invoice_id"
-        " ON CONFLICT (invoice_id) DO NOTHING RETURNING invoice_id, id",
-        {"rows": "text"},
-        lambda invoice_id, id: (invoice_id, id),
-    )
-
-
-_ADD_EVENTS: Final = _add_events("add_events_before", _COLUMNS)
-_ADD_SEALED: Final = _add_events("add_events", (*_COLUMNS, "seal"))
+# In the order of invoices: two transactions with the same ones in different orders would wait for each other.
+_LISTED: Final = ", ".join(_COLUMNS)
+_ADD: Final[Prepared[tuple[UUID, int]]] = Prepared(
+    "add_events",
+    f"INSERT INTO events ({_LISTED})"  # noqa: S608  constants
+    f" SELECT {_LISTED} FROM jsonb_populate_recordset(NULL::events, CAST(:rows AS jsonb)) ORDER BY invoice_id"
+    " ON CONFLICT (invoice_id) DO NOTHING RETURNING invoice_id, id",
+    {"rows": "text"},
+    lambda invoice_id, id: (invoice_id, id),
+)
 
 
 def add_events(tx: Session, events: Sequence[NewEvent], *, now: datetime) -> dict[UUID, int]:
@@ -138,8 +128,7 @@ def add_events(tx: Session, events: Sequence[NewEvent], *, now: datetime) -> dic
         | {"seal": event.seal, "request_id": event.request_id, "traceparent": event.traceparent}
         for event in events
     ]
-    statement = _ADD_SEALED if SEAL.is_there(tx) else _ADD_EVENTS
-    return dict(prepared.rows(tx, statement, {"rows": as_json(rows)}))
+    return dict(prepared.rows(tx, _ADD, {"rows": as_json(rows)}))
 
 
 def _lease_columns(lease: Lease | None) -> dict[str, Any]:
@@ -161,9 +150,7 @@ class SealedEvent:
 
 
 def sealed_event_locked(tx: Session, invoice_id: UUID) -> SealedEvent | None:
-    """Returns the invoice's event, its row locked; None too on the schema of the version before, which has no seals."""
-    if not SEAL.is_there(tx):
-        return None
+    """Returns the invoice's event, its row locked."""
     of_invoice = select(_SEALED).where(_SEALED.c.invoice_id == invoice_id).with_for_update()
     row = tx.execute(of_invoice).one_or_none()
     if row is None:

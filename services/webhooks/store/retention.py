@@ -69,11 +69,9 @@ class Turned:
 def turn_months(connection: Connection, *, before: datetime | None) -> Turned:
     """Makes the partitions of the next months, and drops those that ended before `before`; None drops none.
 
-    Attempts from before the table was divided are in one partition. Until that is old enough its old rows are deleted
-    one by one, and so are all on the schema of the version before.
+    The attempts until the end of the first month are in one partition. Until that is old enough its old rows are
+    deleted one by one.
     """
-    if not _MONTHS.are_there(connection):
-        return Turned(0, (), before)
     made = _MONTHS.add(connection)
     if before is None:
         return Turned(made, (), None)
@@ -82,6 +80,6 @@ def turn_months(connection: Connection, *, before: datetime | None) -> Turned:
     return Turned(made, dropped, None if end is None else min(before, end))
 
 
-def months_left(connection: Connection, *, now: datetime) -> int | None:
-    """Returns the number of months after this one that have a partition; None on the schema of the version before."""
-    return _MONTHS.left(connection, now=now) if _MONTHS.are_there(connection) else None
+def months_left(connection: Connection, *, now: datetime) -> int:
+    """Returns the number of months after this one that have a partition."""
+    return _MONTHS.left(connection, now=now)

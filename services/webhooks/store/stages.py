@@ -49,8 +49,8 @@ class Claimed:
     status: EventStatus
     next_retry_at: datetime | None
     auto_attempts: int
-    # Empty when the event has no seal; None on the schema of the version before, where no event has one.
-    seal: str | None
+    # Empty when the event has no seal.
+    seal: str
     # These two name the request that led to the event; they are empty when it is not known.
     request_id: str = ""
     traceparent: str = ""

@@ -13,7 +13,6 @@ RIGHTS: Mapping[str, str] = {
     "transfers": "SELECT, INSERT",
     "withdrawal_methods": "SELECT, INSERT, UPDATE",
     "withdrawals": "SELECT, INSERT, UPDATE (status, substatus, external_tx_id, updated_at, processed_at)",
-    "records": "SELECT",
     "daily_balances": "SELECT, INSERT",
     "credits_of_other_days": "SELECT, INSERT",
     "withdrawal_addresses": "SELECT, INSERT, UPDATE (removed_at)",

@@ -19,7 +19,7 @@ from kit.db.database import refusing, retry_conflicts
 from kit.observe.log import get_logger
 from kit.rpc import values
 from kit.rpc.actors import require_merchant
-from kit.rpc.errors import Refused, database_unavailable
+from kit.rpc.errors import Refused
 from services.withdrawals import errors
 from services.withdrawals.addresses import is_address_of
 from services.withdrawals.clients import AccountsClient
@@ -42,7 +42,7 @@ def list_addresses(deps: Deps, *, merchant_id: str) -> Sequence[AddressView]:
     """Returns the addresses in the merchant's book, newest first."""
     merchant = values.uuid("merchant_id", merchant_id)
     with deps.db.transaction() as tx:
-        return addresses.current(tx, merchant) if addresses.TABLE.is_usable(tx) else []
+        return addresses.current(tx, merchant)
 
 
 @retry_conflicts
@@ -58,8 +58,7 @@ def add_address(
     """Adds an address, which may be used after `ADDRESS_WAIT_SECONDS`.
 
     Raises WITHDRAWAL_METHOD_NOT_FOUND, WITHDRAWAL_ADDRESS_INVALID, WITHDRAWAL_ADDRESS_EXISTS,
-    WITHDRAWAL_ADDRESSES_LIMITED, the reasons of `refusal_of_member`; DB_UNAVAILABLE on the schema of the version
-    before.
+    WITHDRAWAL_ADDRESSES_LIMITED, and the reasons of `refusal_of_member`.
     """
     merchant = values.uuid("merchant_id", merchant_id)
     given, memo = fields.address(address), fields.memo(address_memo)
@@ -68,7 +67,6 @@ def add_address(
         raise refusal
     in_book = {"uq_withdrawal_addresses_current": errors.address_exists}
     with refusing(in_book), deps.db.transaction() as tx:
-        require_book(tx)
         addresses.lock_book(tx, merchant)
         now = deps.clock.now()
         method = method_for(tx, withdrawal_method_id, given, memo)
@@ -96,7 +94,7 @@ def remove_address(deps: Deps, *, address_id: str) -> None:
     """Removes an address at once. Raises WITHDRAWAL_ADDRESS_NOT_FOUND, also for one that was removed before."""
     id = values.uuid_or(errors.address_not_found, address_id)
     with deps.db.transaction() as tx:
-        found = addresses.locked(tx, id) if addresses.TABLE.is_usable(tx) else None
+        found = addresses.locked(tx, id)
         if found is None:
             raise errors.address_not_found()
         require_merchant(found.merchant_id, errors.address_not_found)
@@ -129,7 +127,6 @@ def usable_address(tx: Session, merchant_id: UUID, address_id: str) -> AddressVi
     WITHDRAWAL_ADDRESS_NOT_FOUND, also for one that no act added: its waiting time would be its own word.
     """
     id = values.uuid_or(errors.address_not_found, address_id)
-    require_book(tx)
     found = addresses.to_use(tx, merchant_id, id)
     if found is None:
         raise errors.address_not_found()
@@ -145,12 +142,6 @@ def require_usable(address: AddressView, *, now: datetime) -> None:
         raise errors.address_not_found()
     if now < address.usable_at:
         raise errors.address_waits(address.usable_at)
-
-
-def require_book(tx: Session) -> None:
-    """Raises DB_UNAVAILABLE on the schema of the version before."""
-    if not addresses.TABLE.is_usable(tx):
-        raise database_unavailable()
 
 
 def method_for(tx: Session, method_id: int, address: str, memo: str | None) -> MethodView:

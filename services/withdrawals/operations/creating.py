@@ -124,6 +124,8 @@ def _make(
         return _the_same(_made_meanwhile(tx, request_key), request)
     reserve = withdrawal_movements(new.id, new.status, amount=new.amount, network_fee=new.network_fee)
     ledger.transfer(tx, ledger.accounts(tx, new.merchant_id), reserve, at=new.created_at)
+    if not ledger.is_finite(tx, new.merchant_id):
+        raise errors.insufficient_balance(available=Decimal(0), requested=new.amount)
     acts.record(
         tx,
         "withdrawal.create",

@@ -29,8 +29,6 @@ def close_days(deps: Deps, at: Pass) -> bool:
     if at.done == until:
         return False
     with deps.db.transaction() as tx:
-        if not daily.TABLE.is_usable(tx):
-            return False
         closed = daily.close_next(tx, after=at.account, until=until, page=ACCOUNTS, days=DAYS)
     if closed is None:
         return False

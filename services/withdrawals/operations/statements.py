@@ -35,13 +35,13 @@ class Entry:
 class Statement:
     """A merchant's money before a span of time, the sums of the transfers in it, and the money after it.
 
-    crossing  the credits that a report counts on the other side of the ends of the span; null while they are not known
+    crossing  the credits that a report counts on the other side of the ends of the span
     """
 
     opening: Held
     sums: Sequence[TransferSum]
     closing: Held
-    crossing: Crossing | None = None
+    crossing: Crossing
 
 
 def list_transfers(
@@ -96,7 +96,7 @@ def get_statement(
         checks.begin_snapshot(tx)
         accounts = statements.accounts_of(tx, merchant)
         if accounts is None:
-            return Statement(_NOTHING, [], _NOTHING)
+            return Statement(_NOTHING, [], _NOTHING, Crossing(Decimal(0), Decimal(0), ()))
         sums = statements.sums_of(tx, accounts, span)
         end = None if span.before is None or _is_to_come(deps, span.before) else span.before
         closing = accounts.held if end is None else statements.held_after(tx, accounts, end)

@@ -252,7 +252,7 @@ class WithdrawalsServicer(withdrawals_pb2_grpc.WithdrawalsServiceServicer):
             opening=held_to_message(found.opening),
             sums=[transfer_sum_to_message(each) for each in found.sums],
             closing=held_to_message(found.closing),
-            crossing=None if found.crossing is None else crossing_to_message(found.crossing),
+            crossing=crossing_to_message(found.crossing),
         )
 
     def CheckLedger(

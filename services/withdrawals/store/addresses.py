@@ -1,4 +1,4 @@
-"""Address books of merchants. The table is newer than the models (docs/decisions/0025)."""
+"""Address books of merchants."""
 
 from dataclasses import asdict
 from datetime import datetime
@@ -22,10 +22,8 @@ from sqlalchemy import (
 from sqlalchemy.orm import Session
 
 from kit.db.rows import Rows
-from kit.db.schema import NewTable
 from services.withdrawals.store.views import AddressView
 
-TABLE: Final = NewTable("withdrawal_addresses")
 _AT: Final = DateTime(timezone=True)
 _ADDRESSES: Final = table(
     "withdrawal_addresses",

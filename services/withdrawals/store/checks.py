@@ -9,7 +9,6 @@ from sqlalchemy import text
 from sqlalchemy.orm import Session
 
 from kit.db.database import bound_statements
-from services.withdrawals.store import daily
 from services.withdrawals.store.views import Totals, WrongBalance, WrongCredit, WrongDay, WrongWithdrawal
 
 # These queries read the whole ledger. They may take longer than any other statement, but not without a limit.
@@ -81,8 +80,6 @@ ORDER BY accounts.id, day LIMIT :limit
 
 
 def wrong_days(tx: Session, *, limit: int) -> Sequence[WrongDay]:
-    if not daily.TABLE.is_usable(tx):
-        return []
     return [WrongDay(*row) for row in tx.execute(_WRONG_DAYS, {"limit": limit})]
 
 

@@ -9,10 +9,6 @@ from typing import Final
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
-from kit.db.schema import NewTable
-
-TABLE: Final = NewTable("daily_balances")
-
 _LOCK: Final = text("SELECT pg_try_advisory_xact_lock(hashtextextended('daily_balances', 0))")
 _CLOSE: Final = text("""
 WITH page AS MATERIALIZED (

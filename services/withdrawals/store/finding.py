@@ -92,8 +92,6 @@ def _own_by_address(connection: Connection, merchant_id: UUID, text: str, limit:
 
 
 def _in_own_book(connection: Connection, merchant_id: UUID, text: str, limit: int) -> Part:
-    if not addresses.TABLE.is_usable(connection):
-        return Part()
     in_book = (
         each for each in addresses.current(connection, merchant_id) if each.address.lower() == text.lower()
     )

@@ -137,6 +137,12 @@ def balance(connection: Connection, merchant_id: UUID) -> Balance:
     return Balance(available=row.available, reserved=row.reserved, withdrawn=row.withdrawn)
 
 
+def is_finite(tx: Session, merchant_id: UUID) -> bool:
+    """Returns whether the merchant's balances are numbers. NaN and Infinity are above zero after every withdrawal."""
+    balances = tx.scalars(select(Account.balance).where(Account.merchant_id == merchant_id))
+    return all(each is not None and each.is_finite() for each in balances)
+
+
 def credit(tx: Session, invoice_id: UUID) -> Credit | None:
     """Returns the credit of the invoice; None when it has none."""
     return next(iter(_credits(tx, Transfer.reference == f"invoice:{invoice_id}", limit=1)), None)

@@ -9,11 +9,9 @@ from uuid import UUID
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
-from kit.db.schema import NewTable
 from services.withdrawals.store import addresses
 from services.withdrawals.store.views import AddressView
 
-TABLE: Final = NewTable("address_notices")
 _ADD: Final = text("INSERT INTO address_notices (address_id, due_at) VALUES (:id, :at)")
 _TAKE: Final = text("""
 UPDATE address_notices SET due_at = :lease_ends
@@ -26,15 +24,11 @@ _REMOVE: Final = text("DELETE FROM address_notices WHERE address_id = :id")
 
 
 def add(tx: Session, address_id: UUID, *, at: datetime) -> None:
-    """Does nothing on the schema of the version before."""
-    if TABLE.is_usable(tx):
-        tx.execute(_ADD, {"id": address_id, "at": at})
+    tx.execute(_ADD, {"id": address_id, "at": at})
 
 
 def take_due(tx: Session, *, now: datetime, lease: timedelta) -> AddressView | None:
     """Returns the address that is due for longest, and puts it off by `lease`: no other process takes it meanwhile."""
-    if not TABLE.is_usable(tx):
-        return None
     id = tx.scalar(_TAKE, {"now": now, "lease_ends": now + lease})
     return None if id is None else addresses.locked(tx, id)
 

@@ -14,9 +14,6 @@ from uuid import UUID
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
-from kit.db.schema import NewTable
-
-TABLE: Final = NewTable("credits_of_other_days")
 MOST_ROWS: Final = 1000
 
 _KEEP: Final = text(
@@ -68,21 +65,15 @@ def keep(
     paid_at: datetime | None,
     credited_at: datetime,
 ) -> None:
-    """Keeps the times of a credit if they are of two days. On the schema of the version before it does nothing."""
+    """Keeps the times of a credit if they are of two days."""
     if paid_at is None or paid_at.astimezone(UTC).date() == credited_at.astimezone(UTC).date():
-        return
-    if not TABLE.is_usable(tx):
         return
     values = {"invoice_id": invoice_id, "merchant_id": merchant_id, "amount": amount}
     tx.execute(_KEEP, values | {"paid_at": paid_at, "credited_at": credited_at})
 
 
-def crossing(
-    tx: Session, merchant_id: UUID, *, since: datetime | None, until: datetime | None
-) -> Crossing | None:
-    """Returns the credits of a merchant that cross the ends of a span; None on the schema of the version before."""
-    if not TABLE.is_usable(tx):
-        return None
+def crossing(tx: Session, merchant_id: UUID, *, since: datetime | None, until: datetime | None) -> Crossing:
+    """Returns the credits of a merchant that cross the ends of a span."""
     values: dict[str, Any] = {
         "merchant_id": merchant_id,
         "since": since or datetime.min.replace(tzinfo=UTC),

@@ -16,7 +16,6 @@ from sqlalchemy import TextClause, text
 from sqlalchemy.orm import Session
 
 from services.withdrawals.domain import AccountKind, Held, TransferKind
-from services.withdrawals.store import daily
 from services.withdrawals.store.views import TransferSum, TransferView
 
 _NOTHING: Final = Decimal(0)
@@ -184,11 +183,10 @@ def held_after(tx: Session, accounts: MerchantAccounts, place: Place) -> Held:
     """Returns the merchant's money after the transfers up to this place."""
     both = [accounts.available, accounts.reserved]
     values = {"accounts": both, "at": place.at, "id": place.id}
-    if daily.TABLE.is_usable(tx):
-        day = place.at.astimezone(UTC).date()
-        found = _by_account(tx, _SINCE_DAY, {**values, "available": both[0], "day": day})
-        if found:
-            return Held(found[both[0]], found[both[1]])
+    day = place.at.astimezone(UTC).date()
+    found = _by_account(tx, _SINCE_DAY, {**values, "available": both[0], "day": day})
+    if found:
+        return Held(found[both[0]], found[both[1]])
     later = _by_account(tx, _LATER, values)
     return Held(accounts.held.available - later[both[0]], accounts.held.reserved - later[both[1]])
 

@@ -153,7 +153,7 @@ def test_a_name_is_stored_as_one_line_without_marks(
     assert (marked.sender_name if marked.HasField("sender_name") else None) == stored
 
 
-def test_the_form_of_the_version_before_still_marks(desk: Desk, shop: Shop, method: str) -> None:
+def test_a_form_without_a_name_marks(desk: Desk, shop: Shop, method: str) -> None:
     invoice = shop.create()
     deal = desk.choose(invoice["invoice_id"], method)
     requests.post(

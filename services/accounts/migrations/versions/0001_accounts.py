@@ -1,196 +1,231 @@
 """People, roles, invitations, factors, sessions, counters of guesses, signing keys, e-mails to send"""
 
-import sqlalchemy as sa
 from alembic import op
+
+from kit.db.migrations import acts, approvals
 
 revision = "0001"
 down_revision = None
 branch_labels = None
 depends_on = None
 
-_TIME = sa.DateTime(timezone=True)
-_NO_ROLES = sa.text("'{}'")
-_STAFF = "ARRAY['viewer', 'desk', 'treasury', 'prices', 'admin', 'auditor']"
-_MEMBERS = "ARRAY['owner', 'developer', 'finance', 'viewer']"
+_PEOPLE = """
+CREATE TABLE people (
+  id uuid NOT NULL,
+  email text NOT NULL,
+  name text NOT NULL,
+  roles text[] DEFAULT '{}' NOT NULL,
+  created_at timestamp with time zone NOT NULL,
+  disabled_at timestamp with time zone,
+  last_seen_at timestamp with time zone,
+  password_hash text,
+  password_set_at timestamp with time zone,
+  CONSTRAINT pk_people PRIMARY KEY (id),
+  CONSTRAINT uq_people_email UNIQUE (email),
+  CONSTRAINT ck_people_roles CHECK (roles <@ ARRAY['viewer', 'desk', 'treasury', 'prices', 'admin', 'auditor']),
+  CONSTRAINT ck_people_name CHECK (char_length(name) BETWEEN 1 AND 128),
+  CONSTRAINT ck_people_email CHECK (email = lower(email COLLATE "C") AND char_length(email) <= 254)
+);
+"""
+_MEMBERSHIPS = """
+CREATE TABLE memberships (
+  person_id uuid NOT NULL,
+  merchant_id uuid NOT NULL,
+  roles text[] NOT NULL,
+  created_at timestamp with time zone NOT NULL,
+  CONSTRAINT pk_memberships PRIMARY KEY (person_id, merchant_id),
+  CONSTRAINT fk_memberships_person_id FOREIGN KEY (person_id) REFERENCES people (id),
+  CONSTRAINT ck_memberships_roles CHECK (
+    roles <@ ARRAY['owner', 'developer', 'finance', 'viewer'] AND cardinality(roles) > 0
+  )
+);
+CREATE INDEX ix_memberships_merchant_id ON memberships (merchant_id);
+"""
+_INVITATIONS = """
+CREATE TABLE invitations (
+  id uuid NOT NULL,
+  token_hash bytea NOT NULL,
+  email text NOT NULL,
+  name text NOT NULL,
+  roles text[] DEFAULT '{}' NOT NULL,
+  merchant_id uuid,
+  member_roles text[] DEFAULT '{}' NOT NULL,
+  invited_by text NOT NULL,
+  by_operator boolean NOT NULL,
+  created_at timestamp with time zone NOT NULL,
+  expires_at timestamp with time zone NOT NULL,
+  used_at timestamp with time zone,
+  withdrawn_at timestamp with time zone,
+  CONSTRAINT pk_invitations PRIMARY KEY (id),
+  CONSTRAINT uq_invitations_token_hash UNIQUE (token_hash),
+  CONSTRAINT ck_invitations_roles CHECK (
+    CASE
+      WHEN merchant_id IS NULL THEN
+        roles <@ ARRAY['viewer', 'desk', 'treasury', 'prices', 'admin', 'auditor'] AND cardinality(roles) > 0
+        AND cardinality(member_roles) = 0
+      ELSE
+        member_roles <@ ARRAY['owner', 'developer', 'finance', 'viewer'] AND cardinality(member_roles) > 0
+        AND cardinality(roles) = 0
+    END
+  ),
+  CONSTRAINT ck_invitations_name CHECK (char_length(name) BETWEEN 1 AND 128),
+  CONSTRAINT ck_invitations_email CHECK (email = lower(email COLLATE "C") AND char_length(email) <= 254),
+  CONSTRAINT ck_invitations_token_hash CHECK (octet_length(token_hash) = 32),
+  CONSTRAINT ck_invitations_one_end CHECK (used_at IS NULL OR withdrawn_at IS NULL)
+);
+CREATE INDEX ix_invitations_expires_at ON invitations (expires_at);
+CREATE INDEX ix_invitations_merchant_id ON invitations (merchant_id);
+"""
+_PASSKEYS = """
+CREATE TABLE passkeys (
+  id uuid NOT NULL,
+  person_id uuid NOT NULL,
+  rp_id text NOT NULL,
+  credential_id bytea NOT NULL,
+  credential bytea NOT NULL,
+  sign_count bigint NOT NULL,
+  name text NOT NULL,
+  created_at timestamp with time zone NOT NULL,
+  last_used_at timestamp with time zone,
+  cloned_at timestamp with time zone,
+  CONSTRAINT pk_passkeys PRIMARY KEY (id),
+  CONSTRAINT uq_passkeys_credential_id UNIQUE (credential_id),
+  CONSTRAINT fk_passkeys_person_id FOREIGN KEY (person_id) REFERENCES people (id),
+  CONSTRAINT ck_passkeys_name CHECK (char_length(name) BETWEEN 1 AND 64),
+  CONSTRAINT ck_passkeys_credential_id CHECK (octet_length(credential_id) BETWEEN 1 AND 1023)
+);
+CREATE INDEX ix_passkeys_person_id ON passkeys (person_id);
+"""
+_TOTPS = """
+CREATE TABLE totps (
+  person_id uuid NOT NULL,
+  sealed_secret bytea,
+  last_step bigint NOT NULL,
+  confirmed_at timestamp with time zone,
+  sealed_new_secret bytea,
+  started_at timestamp with time zone,
+  CONSTRAINT pk_totps PRIMARY KEY (person_id),
+  CONSTRAINT fk_totps_person_id FOREIGN KEY (person_id) REFERENCES people (id)
+);
+"""
+_RECOVERY_CODES = """
+CREATE TABLE recovery_codes (
+  person_id uuid NOT NULL,
+  code_hash bytea NOT NULL,
+  created_at timestamp with time zone NOT NULL,
+  used_at timestamp with time zone,
+  CONSTRAINT pk_recovery_codes PRIMARY KEY (person_id, code_hash),
+  CONSTRAINT fk_recovery_codes_person_id FOREIGN KEY (person_id) REFERENCES people (id),
+  CONSTRAINT ck_recovery_codes_code_hash CHECK (octet_length(code_hash) = 32)
+);
+"""
+_CHALLENGES = """
+CREATE TABLE challenges (
+  id uuid NOT NULL,
+  kind text NOT NULL,
+  surface text NOT NULL,
+  session_id uuid,
+  challenge bytea NOT NULL,
+  expires_at timestamp with time zone NOT NULL,
+  CONSTRAINT pk_challenges PRIMARY KEY (id),
+  CONSTRAINT ck_challenges_kind CHECK (kind IN ('sign_in', 'step_up', 'register'))
+);
+CREATE INDEX ix_challenges_expires_at ON challenges (expires_at);
+"""
+_SESSIONS = """
+CREATE TABLE sessions (
+  id uuid NOT NULL,
+  person_id uuid NOT NULL,
+  token_hash bytea NOT NULL,
+  surface text NOT NULL,
+  way text NOT NULL,
+  address text NOT NULL,
+  user_agent text NOT NULL,
+  started_at timestamp with time zone NOT NULL,
+  last_seen_at timestamp with time zone NOT NULL,
+  stepped_up_at timestamp with time zone,
+  merchant_id uuid,
+  ended_at timestamp with time zone,
+  CONSTRAINT pk_sessions PRIMARY KEY (id),
+  CONSTRAINT uq_sessions_token_hash UNIQUE (token_hash),
+  CONSTRAINT fk_sessions_person_id FOREIGN KEY (person_id) REFERENCES people (id),
+  CONSTRAINT ck_sessions_surface CHECK (surface IN ('desk', 'dashboard')),
+  CONSTRAINT ck_sessions_user_agent CHECK (char_length(user_agent) <= 256),
+  CONSTRAINT ck_sessions_token_hash CHECK (octet_length(token_hash) = 32)
+);
+CREATE INDEX ix_sessions_last_seen_at ON sessions (last_seen_at);
+CREATE INDEX ix_sessions_person_id ON sessions (person_id, id);
+"""
+_GUESSES = """
+CREATE TABLE guesses (
+  kind text NOT NULL,
+  subject text NOT NULL,
+  failures integer NOT NULL,
+  last_at timestamp with time zone NOT NULL,
+  delayed_until timestamp with time zone NOT NULL,
+  CONSTRAINT pk_guesses PRIMARY KEY (kind, subject),
+  CONSTRAINT ck_guesses_kind CHECK (kind IN ('network', 'person', 'step_up')),
+  CONSTRAINT ck_guesses_failures CHECK (failures >= 0)
+);
+CREATE INDEX ix_guesses_last_at ON guesses (last_at);
+"""
+_SIGNING_KEYS = """
+CREATE TABLE signing_keys (
+  id uuid NOT NULL,
+  public_key bytea NOT NULL,
+  sealed_private_key bytea NOT NULL,
+  created_at timestamp with time zone NOT NULL,
+  replaced_at timestamp with time zone,
+  CONSTRAINT pk_signing_keys PRIMARY KEY (id),
+  CONSTRAINT ck_signing_keys_public_key CHECK (octet_length(public_key) = 32)
+);
+"""
+_MAILS = """
+CREATE TABLE mails (
+  invitation_id uuid NOT NULL,
+  sealed_link bytea NOT NULL,
+  attempts integer NOT NULL,
+  due_at timestamp with time zone NOT NULL,
+  last_error text NOT NULL,
+  CONSTRAINT pk_mails PRIMARY KEY (invitation_id),
+  CONSTRAINT fk_mails_invitation_id FOREIGN KEY (invitation_id) REFERENCES invitations (id)
+);
+CREATE INDEX ix_mails_due_at ON mails (due_at);
+"""
+_NOTICES = """
+CREATE TABLE notices (
+  id uuid NOT NULL,
+  person_id uuid NOT NULL,
+  merchant_id uuid NOT NULL,
+  network text NOT NULL,
+  address text NOT NULL,
+  added_by text NOT NULL,
+  usable_at timestamp with time zone NOT NULL,
+  created_at timestamp with time zone NOT NULL,
+  attempts integer NOT NULL,
+  due_at timestamp with time zone NOT NULL,
+  last_error text NOT NULL,
+  CONSTRAINT pk_notices PRIMARY KEY (id, person_id)
+);
+CREATE INDEX ix_notices_due_at ON notices (due_at);
+"""
 
 
 def upgrade() -> None:
-    op.create_table(
-        "challenges",
-        sa.Column("id", sa.Uuid(), nullable=False),
-        sa.Column("kind", sa.Text(), nullable=False),
-        sa.Column("surface", sa.Text(), nullable=False),
-        sa.Column("session_id", sa.Uuid()),
-        sa.Column("challenge", sa.LargeBinary(), nullable=False),
-        sa.Column("expires_at", _TIME, nullable=False),
-        sa.CheckConstraint("kind IN ('sign_in', 'step_up', 'register')", name=op.f("ck_challenges_kind")),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_challenges")),
-    )
-    op.create_index("ix_challenges_expires_at", "challenges", ["expires_at"])
-    op.create_table(
-        "guesses",
-        sa.Column("kind", sa.Text(), nullable=False),
-        sa.Column("subject", sa.Text(), nullable=False),
-        sa.Column("failures", sa.Integer(), nullable=False),
-        sa.Column("last_at", _TIME, nullable=False),
-        sa.Column("delayed_until", _TIME, nullable=False),
-        sa.CheckConstraint("kind IN ('network', 'person', 'step_up')", name=op.f("ck_guesses_kind")),
-        sa.CheckConstraint("failures >= 0", name=op.f("ck_guesses_failures")),
-        sa.PrimaryKeyConstraint("kind", "subject", name=op.f("pk_guesses")),
-    )
-    op.create_index("ix_guesses_last_at", "guesses", ["last_at"])
-    op.create_table(
-        "invitations",
-        sa.Column("id", sa.Uuid(), nullable=False),
-        sa.Column("token_hash", sa.LargeBinary(), nullable=False),
-        sa.Column("email", sa.Text(), nullable=False),
-        sa.Column("name", sa.Text(), nullable=False),
-        sa.Column("roles", sa.ARRAY(sa.Text()), server_default=_NO_ROLES, nullable=False),
-        sa.Column("merchant_id", sa.Uuid()),
-        sa.Column("member_roles", sa.ARRAY(sa.Text()), server_default=_NO_ROLES, nullable=False),
-        sa.Column("invited_by", sa.Text(), nullable=False),
-        sa.Column("by_operator", sa.Boolean(), nullable=False),
-        sa.Column("created_at", _TIME, nullable=False),
-        sa.Column("expires_at", _TIME, nullable=False),
-        sa.Column("used_at", _TIME),
-        sa.Column("withdrawn_at", _TIME),
-        sa.CheckConstraint(
-            f"CASE WHEN merchant_id IS NULL THEN roles <@ {_STAFF} AND cardinality(roles) > 0"
-            f" AND cardinality(member_roles) = 0 ELSE member_roles <@ {_MEMBERS}"
-            " AND cardinality(member_roles) > 0 AND cardinality(roles) = 0 END",
-            name=op.f("ck_invitations_roles"),
-        ),
-        sa.CheckConstraint("char_length(name) BETWEEN 1 AND 128", name=op.f("ck_invitations_name")),
-        sa.CheckConstraint(
-            'email = lower(email COLLATE "C") AND char_length(email) <= 254',
-            name=op.f("ck_invitations_email"),
-        ),
-        sa.CheckConstraint("octet_length(token_hash) = 32", name=op.f("ck_invitations_token_hash")),
-        sa.CheckConstraint("used_at IS NULL OR withdrawn_at IS NULL", name=op.f("ck_invitations_one_end")),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_invitations")),
-        sa.UniqueConstraint("token_hash", name=op.f("uq_invitations_token_hash")),
-    )
-    op.create_index("ix_invitations_expires_at", "invitations", ["expires_at"])
-    op.create_index("ix_invitations_merchant_id", "invitations", ["merchant_id"])
-    op.create_table(
-        "people",
-        sa.Column("id", sa.Uuid(), nullable=False),
-        sa.Column("email", sa.Text(), nullable=False),
-        sa.Column("name", sa.Text(), nullable=False),
-        sa.Column("roles", sa.ARRAY(sa.Text()), server_default=_NO_ROLES, nullable=False),
-        sa.Column("created_at", _TIME, nullable=False),
-        sa.Column("disabled_at", _TIME),
-        sa.Column("last_seen_at", _TIME),
-        sa.Column("password_hash", sa.Text()),
-        sa.Column("password_set_at", _TIME),
-        sa.CheckConstraint(
-            f"roles <@ {_STAFF}",
-            name=op.f("ck_people_roles"),
-        ),
-        sa.CheckConstraint("char_length(name) BETWEEN 1 AND 128", name=op.f("ck_people_name")),
-        sa.CheckConstraint(
-            'email = lower(email COLLATE "C") AND char_length(email) <= 254', name=op.f("ck_people_email")
-        ),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_people")),
-        sa.UniqueConstraint("email", name=op.f("uq_people_email")),
-    )
-    op.create_table(
-        "signing_keys",
-        sa.Column("id", sa.Uuid(), nullable=False),
-        sa.Column("public_key", sa.LargeBinary(), nullable=False),
-        sa.Column("sealed_private_key", sa.LargeBinary(), nullable=False),
-        sa.Column("created_at", _TIME, nullable=False),
-        sa.Column("replaced_at", _TIME),
-        sa.CheckConstraint("octet_length(public_key) = 32", name=op.f("ck_signing_keys_public_key")),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_signing_keys")),
-    )
-    op.create_table(
-        "mails",
-        sa.Column("invitation_id", sa.Uuid(), nullable=False),
-        sa.Column("sealed_link", sa.LargeBinary(), nullable=False),
-        sa.Column("attempts", sa.Integer(), nullable=False),
-        sa.Column("due_at", _TIME, nullable=False),
-        sa.Column("last_error", sa.Text(), nullable=False),
-        sa.ForeignKeyConstraint(["invitation_id"], ["invitations.id"], name=op.f("fk_mails_invitation_id")),
-        sa.PrimaryKeyConstraint("invitation_id", name=op.f("pk_mails")),
-    )
-    op.create_index("ix_mails_due_at", "mails", ["due_at"])
-    op.create_table(
-        "memberships",
-        sa.Column("person_id", sa.Uuid(), nullable=False),
-        sa.Column("merchant_id", sa.Uuid(), nullable=False),
-        sa.Column("roles", sa.ARRAY(sa.Text()), nullable=False),
-        sa.Column("created_at", _TIME, nullable=False),
-        sa.CheckConstraint(
-            f"roles <@ {_MEMBERS} AND cardinality(roles) > 0",
-            name=op.f("ck_memberships_roles"),
-        ),
-        sa.ForeignKeyConstraint(["person_id"], ["people.id"], name=op.f("fk_memberships_person_id")),
-        sa.PrimaryKeyConstraint("person_id", "merchant_id", name=op.f("pk_memberships")),
-    )
-    op.create_index("ix_memberships_merchant_id", "memberships", ["merchant_id"])
-    op.create_table(
-        "passkeys",
-        sa.Column("id", sa.Uuid(), nullable=False),
-        sa.Column("person_id", sa.Uuid(), nullable=False),
-        sa.Column("rp_id", sa.Text(), nullable=False),
-        sa.Column("credential_id", sa.LargeBinary(), nullable=False),
-        sa.Column("credential", sa.LargeBinary(), nullable=False),
-        sa.Column("sign_count", sa.BigInteger(), nullable=False),
-        sa.Column("name", sa.Text(), nullable=False),
-        sa.Column("created_at", _TIME, nullable=False),
-        sa.Column("last_used_at", _TIME),
-        sa.Column("cloned_at", _TIME),
-        sa.CheckConstraint("char_length(name) BETWEEN 1 AND 64", name=op.f("ck_passkeys_name")),
-        sa.CheckConstraint(
-            "octet_length(credential_id) BETWEEN 1 AND 1023", name=op.f("ck_passkeys_credential_id")
-        ),
-        sa.ForeignKeyConstraint(["person_id"], ["people.id"], name=op.f("fk_passkeys_person_id")),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_passkeys")),
-        sa.UniqueConstraint("credential_id", name=op.f("uq_passkeys_credential_id")),
-    )
-    op.create_index("ix_passkeys_person_id", "passkeys", ["person_id"])
-    op.create_table(
-        "recovery_codes",
-        sa.Column("person_id", sa.Uuid(), nullable=False),
-        sa.Column("code_hash", sa.LargeBinary(), nullable=False),
-        sa.Column("created_at", _TIME, nullable=False),
-        sa.Column("used_at", _TIME),
-        sa.CheckConstraint("octet_length(code_hash) = 32", name=op.f("ck_recovery_codes_code_hash")),
-        sa.ForeignKeyConstraint(["person_id"], ["people.id"], name=op.f("fk_recovery_codes_person_id")),
-        sa.PrimaryKeyConstraint("person_id", "code_hash", name=op.f("pk_recovery_codes")),
-    )
-    op.create_table(
-        "sessions",
-        sa.Column("id", sa.Uuid(), nullable=False),
-        sa.Column("person_id", sa.Uuid(), nullable=False),
-        sa.Column("token_hash", sa.LargeBinary(), nullable=False),
-        sa.Column("surface", sa.Text(), nullable=False),
-        sa.Column("way", sa.Text(), nullable=False),
-        sa.Column("address", sa.Text(), nullable=False),
-        sa.Column("user_agent", sa.Text(), nullable=False),
-        sa.Column("started_at", _TIME, nullable=False),
-        sa.Column("last_seen_at", _TIME, nullable=False),
-        sa.Column("stepped_up_at", _TIME),
-        sa.Column("merchant_id", sa.Uuid()),
-        sa.Column("ended_at", _TIME),
-        sa.CheckConstraint("surface IN ('desk', 'dashboard')", name=op.f("ck_sessions_surface")),
-        sa.CheckConstraint("char_length(user_agent) <= 256", name=op.f("ck_sessions_user_agent")),
-        sa.CheckConstraint("octet_length(token_hash) = 32", name=op.f("ck_sessions_token_hash")),
-        sa.ForeignKeyConstraint(["person_id"], ["people.id"], name=op.f("fk_sessions_person_id")),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_sessions")),
-        sa.UniqueConstraint("token_hash", name=op.f("uq_sessions_token_hash")),
-    )
-    op.create_index("ix_sessions_last_seen_at", "sessions", ["last_seen_at"])
-    op.create_index("ix_sessions_person_id", "sessions", ["person_id", "id"])
-    op.create_table(
-        "totps",
-        sa.Column("person_id", sa.Uuid(), nullable=False),
-        sa.Column("sealed_secret", sa.LargeBinary()),
-        sa.Column("last_step", sa.BigInteger(), nullable=False),
-        sa.Column("confirmed_at", _TIME),
-        sa.Column("sealed_new_secret", sa.LargeBinary()),
-        sa.Column("started_at", _TIME),
-        sa.ForeignKeyConstraint(["person_id"], ["people.id"], name=op.f("fk_totps_person_id")),
-        sa.PrimaryKeyConstraint("person_id", name=op.f("pk_totps")),
-    )
+    for table in (
+        _PEOPLE,
+        _MEMBERSHIPS,
+        _INVITATIONS,
+        _PASSKEYS,
+        _TOTPS,
+        _RECOVERY_CODES,
+        _CHALLENGES,
+        _SESSIONS,
+        _GUESSES,
+        _SIGNING_KEYS,
+        _MAILS,
+        _NOTICES,
+    ):
+        op.execute(table)
+    acts.make_acts()
+    approvals.make_approvals()

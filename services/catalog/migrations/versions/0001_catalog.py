@@ -1,131 +1,137 @@
-"""Currencies, payment methods and rates."""
+"""Currencies, payment methods with their logos, and rates"""
 
-import sqlalchemy as sa
 from alembic import op
-from sqlalchemy.dialects.postgresql import JSONB
+
+from kit.db.migrations import acts, approvals, guards
 
 revision = "0001"
 down_revision = None
 branch_labels = None
 depends_on = None
 
-FIAT = sa.Numeric(20, 2)
-FRACTION = sa.Numeric(7, 6)
-SOURCE_RATE = sa.Numeric(20, 8)
-TIME = sa.DateTime(timezone=True)
-POSITIVE_RATE = "source_rate > 0 AND source_rate <> 'NaN'"
+_CURRENCIES = """
+CREATE TABLE currencies (
+  code text NOT NULL,
+  name text NOT NULL,
+  symbol text NOT NULL,
+  decimals smallint NOT NULL,
+  min_amount numeric(20, 2) NOT NULL,
+  max_amount numeric(20, 2) NOT NULL,
+  markup numeric(7, 6) NOT NULL,
+  enabled boolean NOT NULL,
+  CONSTRAINT pk_currencies PRIMARY KEY (code),
+  CONSTRAINT ck_currencies_code CHECK (code ~ '^[A-Z]{3}$'),
+  CONSTRAINT ck_currencies_decimals CHECK (decimals BETWEEN 0 AND 2),
+  CONSTRAINT ck_currencies_amounts CHECK (min_amount > 0 AND min_amount <= max_amount),
+  CONSTRAINT ck_currencies_markup CHECK (markup BETWEEN 0 AND 1)
+);
+"""
+_LOGOS = """
+CREATE TABLE logos (
+  digest text NOT NULL,
+  content_type text NOT NULL,
+  content bytea NOT NULL,
+  created_at timestamp with time zone NOT NULL,
+  CONSTRAINT pk_logos PRIMARY KEY (digest),
+  CONSTRAINT ck_logos_digest CHECK (digest ~ '^[0-9a-f]{64}$'),
+  CONSTRAINT ck_logos_content CHECK (octet_length(content) BETWEEN 1 AND 32768)
+);
+"""
+_PAYMENT_METHODS = """
+CREATE TABLE payment_methods (
+  code text NOT NULL,
+  currency_code text NOT NULL,
+  name text NOT NULL,
+  min_sum numeric(20, 2) NOT NULL,
+  max_sum numeric(20, 2) NOT NULL,
+  payment_minutes smallint NOT NULL,
+  commission numeric(7, 6) NOT NULL,
+  logo_url text,
+  active boolean NOT NULL,
+  logo text,
+  takes_reference boolean DEFAULT false NOT NULL,
+  account_kind text DEFAULT 'free' NOT NULL,
+  CONSTRAINT pk_payment_methods PRIMARY KEY (code),
+  CONSTRAINT fk_payment_methods_currency_code FOREIGN KEY (currency_code) REFERENCES currencies (code),
+  CONSTRAINT fk_payment_methods_logo FOREIGN KEY (logo) REFERENCES logos (digest),
+  CONSTRAINT ck_payment_methods_sums CHECK (min_sum > 0 AND min_sum <= max_sum),
+  CONSTRAINT ck_payment_methods_payment_minutes CHECK (payment_minutes BETWEEN 1 AND 1440),
+  CONSTRAINT ck_payment_methods_commission CHECK (commission BETWEEN 0 AND 1),
+  CONSTRAINT ck_payment_methods_account_kind CHECK (account_kind IN ('free', 'iban', 'card', 'phone', 'upi'))
+);
+CREATE INDEX ix_payment_methods_currency_code ON payment_methods (currency_code);
+"""
+_RATES = """
+CREATE TABLE rates (
+  id bigint GENERATED ALWAYS AS IDENTITY,
+  currency_code text NOT NULL,
+  source_rate numeric(20, 8) NOT NULL,
+  origin text NOT NULL,
+  taken_at timestamp with time zone NOT NULL,
+  document jsonb NOT NULL,
+  seal bytea NOT NULL,
+  CONSTRAINT pk_rates PRIMARY KEY (id),
+  CONSTRAINT fk_rates_currency_code FOREIGN KEY (currency_code) REFERENCES currencies (code),
+  CONSTRAINT ck_rates_origin CHECK (origin IN ('operator', 'sources', 'accepted')),
+  CONSTRAINT ck_rates_source_rate CHECK (source_rate > 0),
+  CONSTRAINT ck_rates_seal CHECK (octet_length(seal) = 32),
+  CONSTRAINT ck_rates_document CHECK (
+    jsonb_typeof(document) = 'object' AND octet_length(CAST(document AS text)) <= 65536
+    AND jsonb_typeof(coalesce(document -> 'quotes', 'null')) = 'array'
+    AND NOT jsonb_path_exists(document, 'strict $.quotes[*] ? (!exists (@ ? (
+      @.source.type() == "string"
+      && (@.rate.type() == "null" || @.rate.type() == "number" || @.rate like_regex "^[0-9]{1,40}([.][0-9]{1,40})?$")
+    )))', silent => true)
+  )
+);
+CREATE INDEX ix_rates_newest ON rates (currency_code, id);
+CREATE INDEX ix_rates_decided ON rates (currency_code, id) WHERE origin <> 'sources';
+CREATE INDEX ix_rates_taken ON rates (currency_code, taken_at);
+"""
+_HELD_RATES = """
+CREATE TABLE held_rates (
+  currency_code text NOT NULL,
+  source_rate numeric(20, 8) NOT NULL,
+  taken_at timestamp with time zone NOT NULL,
+  document jsonb NOT NULL,
+  CONSTRAINT pk_held_rates PRIMARY KEY (currency_code),
+  CONSTRAINT fk_held_rates_currency_code FOREIGN KEY (currency_code) REFERENCES currencies (code),
+  CONSTRAINT ck_held_rates_source_rate CHECK (source_rate > 0),
+  CONSTRAINT ck_held_rates_document CHECK (
+    jsonb_typeof(document) = 'object' AND octet_length(CAST(document AS text)) <= 65536
+    AND jsonb_typeof(coalesce(document -> 'quotes', 'null')) = 'array'
+    AND NOT jsonb_path_exists(document, 'strict $.quotes[*] ? (!exists (@ ? (
+      @.source.type() == "string"
+      && (@.rate.type() == "null" || @.rate.type() == "number" || @.rate like_regex "^[0-9]{1,40}([.][0-9]{1,40})?$")
+    )))', silent => true)
+  )
+);
+"""
+_POLL_TURNS = """
+CREATE TABLE poll_turns (
+  id smallint NOT NULL,
+  started_at timestamp with time zone NOT NULL,
+  CONSTRAINT pk_poll_turns PRIMARY KEY (id),
+  CONSTRAINT ck_poll_turns_id CHECK (id = 1)
+);
+"""
+# Rates are evidence of the prices of deals: no role may change them, the service's own included.
+_RATES_STAY = """
+CREATE FUNCTION refuse_change() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  RAISE EXCEPTION '% is append-only', TG_TABLE_NAME USING ERRCODE = 'restrict_violation';
+END $$;
+CREATE TRIGGER rates_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON rates
+  FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+"""
 
 
 def upgrade() -> None:
-    _currencies()
-    _payment_methods()
-    _rates()
-    _held_rates_and_poll_turns()
-
-
-def downgrade() -> None:
-    for table in ("poll_turns", "held_rates", "rates", "payment_methods", "currencies"):
-        op.drop_table(table)
-    op.execute("DROP FUNCTION refuse_change()")
-
-
-def _currencies() -> None:
-    op.create_table(
-        "currencies",
-        sa.Column("code", sa.Text, nullable=False),
-        sa.Column("name", sa.Text, nullable=False),
-        sa.Column("symbol", sa.Text, nullable=False),
-        sa.Column("decimals", sa.SmallInteger, nullable=False),
-        sa.Column("min_amount", FIAT, nullable=False),
-        sa.Column("max_amount", FIAT, nullable=False),
-        sa.Column("markup", FRACTION, nullable=False),
-        sa.Column("enabled", sa.Boolean, nullable=False),
-        sa.PrimaryKeyConstraint("code", name="pk_currencies"),
-        sa.CheckConstraint("code ~ '^[A-Z]{3}$'", name="ck_currencies_code"),
-        sa.CheckConstraint("decimals BETWEEN 0 AND 2", name="ck_currencies_decimals"),
-        sa.CheckConstraint(
-            "min_amount > 0 AND min_amount <= max_amount AND max_amount <> 'NaN'",
-            name="ck_currencies_amounts",
-        ),
-        sa.CheckConstraint("markup BETWEEN 0 AND 1", name="ck_currencies_markup"),
-    )
-
-
-def _payment_methods() -> None:
-    op.create_table(
-        "payment_methods",
-        sa.Column("code", sa.Text, nullable=False),
-        sa.Column("currency_code", sa.Text, nullable=False),
-        sa.Column("name", sa.Text, nullable=False),
-        sa.Column("min_sum", FIAT, nullable=False),
-        sa.Column("max_sum", FIAT, nullable=False),
-        sa.Column("payment_minutes", sa.SmallInteger, nullable=False),
-        sa.Column("commission", FRACTION, nullable=False),
-        sa.Column("logo_url", sa.Text, nullable=True),
-        sa.Column("active", sa.Boolean, nullable=False),
-        sa.PrimaryKeyConstraint("code", name="pk_payment_methods"),
-        sa.ForeignKeyConstraint(
-            ["currency_code"], ["currencies.code"], name="fk_payment_methods_currency_code"
-        ),
-        sa.CheckConstraint(
-            "min_sum > 0 AND min_sum <= max_sum AND max_sum <> 'NaN'", name="ck_payment_methods_sums"
-        ),
-        sa.CheckConstraint("payment_minutes BETWEEN 1 AND 1440", name="ck_payment_methods_payment_minutes"),
-        sa.CheckConstraint("commission BETWEEN 0 AND 1", name="ck_payment_methods_commission"),
-    )
-    op.create_index("ix_payment_methods_currency_code", "payment_methods", ["currency_code"])
-
-
-def _rates() -> None:
-    op.create_table(
-        "rates",
-        sa.Column("id", sa.BigInteger, sa.Identity(always=True), nullable=False),
-        sa.Column("currency_code", sa.Text, nullable=False),
-        sa.Column("source_rate", SOURCE_RATE, nullable=False),
-        sa.Column("origin", sa.Text, nullable=False),
-        sa.Column("taken_at", TIME, nullable=False),
-        sa.Column("document", JSONB, nullable=False),
-        sa.PrimaryKeyConstraint("id", name="pk_rates"),
-        sa.ForeignKeyConstraint(["currency_code"], ["currencies.code"], name="fk_rates_currency_code"),
-        sa.CheckConstraint("origin IN ('operator', 'sources', 'accepted')", name="ck_rates_origin"),
-        sa.CheckConstraint(POSITIVE_RATE, name="ck_rates_source_rate"),
-    )
-    op.create_index("ix_rates_newest", "rates", ["currency_code", "id"])
-    op.create_index(
-        "ix_rates_decided", "rates", ["currency_code", "id"], postgresql_where=sa.text("origin <> 'sources'")
-    )
-    # Rates are evidence of the prices of deals: no role may change them, the service's own included.
-    op.execute(
-        """
-        CREATE FUNCTION refuse_change() RETURNS trigger LANGUAGE plpgsql AS $$
-        BEGIN
-          RAISE EXCEPTION '% is append-only', TG_TABLE_NAME USING ERRCODE = 'restrict_violation';
-        END $$
-        """
-    )
-    op.execute(
-        """
-        CREATE TRIGGER rates_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON rates
-        FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()
-        """
-    )
-
-
-def _held_rates_and_poll_turns() -> None:
-    op.create_table(
-        "held_rates",
-        sa.Column("currency_code", sa.Text, nullable=False),
-        sa.Column("source_rate", SOURCE_RATE, nullable=False),
-        sa.Column("taken_at", TIME, nullable=False),
-        sa.Column("document", JSONB, nullable=False),
-        sa.PrimaryKeyConstraint("currency_code", name="pk_held_rates"),
-        sa.ForeignKeyConstraint(["currency_code"], ["currencies.code"], name="fk_held_rates_currency_code"),
-        sa.CheckConstraint(POSITIVE_RATE, name="ck_held_rates_source_rate"),
-    )
-    op.create_table(
-        "poll_turns",
-        sa.Column("id", sa.SmallInteger, autoincrement=False, nullable=False),
-        sa.Column("started_at", TIME, nullable=False),
-        sa.PrimaryKeyConstraint("id", name="pk_poll_turns"),
-        sa.CheckConstraint("id = 1", name="ck_poll_turns_id"),
-    )
+    for table in (_CURRENCIES, _LOGOS, _PAYMENT_METHODS, _RATES, _RATES_STAY, _HELD_RATES, _POLL_TURNS):
+        op.execute(table)
+    guards.finite("currencies", "min_amount", "max_amount", "markup")
+    guards.finite("payment_methods", "min_sum", "max_sum", "commission")
+    guards.finite("rates", "source_rate")
+    guards.finite("held_rates", "source_rate")
+    acts.make_acts()
+    approvals.make_approvals()
