@@ -1,9 +1,8 @@
-"""Lists of requests for a second pair of eyes (`kit.audit.approvals`): pages, all of them, those that wait."""
+"""Lists of requests for a second pair of eyes (`kit.audit.approvals`): pages, and those that wait."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
 from uuid import UUID
 
 from sqlalchemy import Connection, func, select
@@ -11,8 +10,6 @@ from sqlalchemy.orm import Session
 
 from kit.audit.approvals import APPROVALS, ROW, Approval, State
 from kit.db.finding import COMPLETED_MOST, Found, begins_like
-
-_PORTION: Final = 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,12 +43,6 @@ def page(tx: Session, filter: Filter, *, limit: int) -> Sequence[Approval]:
     if filter.after is not None:
         wanted = wanted.where(ROW.id > filter.after if filter.oldest_first else ROW.id < filter.after)
     return APPROVALS.all(tx.execute(wanted))
-
-
-def everything(tx: Session) -> Iterator[Sequence[Approval]]:
-    """Yields all requests, in portions."""
-    rows = tx.execute(select(*APPROVALS.columns).execution_options(yield_per=_PORTION))
-    yield from ([APPROVALS.make(*row) for row in portion] for portion in rows.partitions())
 
 
 def between(tx: Session, least: UUID, greatest: UUID) -> Sequence[Approval]:

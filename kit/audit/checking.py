@@ -11,7 +11,7 @@ from typing import Any, Final
 from sqlalchemy import RowMapping, text
 from sqlalchemy.orm import Session
 
-from kit.audit import approval_lists, approvals, heads
+from kit.audit import heads
 from kit.audit.acts import COLUMNS, is_sealed
 from kit.audit.chain import EMPTY, Head, hash_at, head, is_right_entry
 from kit.base.clock import Clock
@@ -84,7 +84,6 @@ def check_page(db: Database, clock: Clock, *, after: int, limit: int, known: Seq
             report.problems += [
                 f"the head of {each} that is kept here was added by hand" for each in heads.forged(tx)
             ]
-            report.problems += _of_approvals(tx)
     del report.problems[MAX_PROBLEMS:]
     return report
 
@@ -137,19 +136,6 @@ def _of_heads(tx: Session, known: Iterable[Head]) -> Iterator[str]:
             yield f"the chain has {count} entries, but {kept} has {each.count}: acts were removed at its end"
         elif found != each.hash:
             yield f"entry {each.count} of the chain has another hash than {kept}: acts were rewritten"
-
-
-def _of_approvals(tx: Session) -> Iterator[str]:
-    """Yields the requests for a second person without the act of their call, and the decisions without theirs."""
-    for portion in approval_lists.everything(tx):
-        requested = approvals.requested_by_calls(tx, portion)
-        decided = approvals.decided_by_calls(tx, portion)
-        for each in portion:
-            named = f"request {each.id} ({each.act} {each.object})"
-            if each.id not in requested:
-                yield f"{named} has no act of its call: it was added by hand"
-            elif decided.get(each.id, approvals.State.PENDING) is not each.state:
-                yield f"{named} is {each.state}, by its acts {decided.get(each.id, approvals.State.PENDING)}"
 
 
 def _named(row: RowMapping | dict[str, Any]) -> str:

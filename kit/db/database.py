@@ -125,8 +125,8 @@ class TransactionConflict(DatabaseBusy):
 class Database:
     """One service's database: a pool of `pool_size` connections, and the only place that commits.
 
-    `url` is `postgresql://user:password@host:port/name`. Timeouts are in seconds and enforced by the server. `seals` are
-    those of the service, for acts and sealed rows.
+    `url` is `postgresql://user:password@host:port/name`; `seals` are those of the service, for acts and sealed rows.
+    Timeouts are in seconds and enforced by the server.
     Make `pool_size` at least the number of threads that use it, and `pool_timeout_seconds` shorter than the
     deadlines of the calls it serves.
     """

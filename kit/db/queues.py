@@ -10,8 +10,6 @@ from typing import Final
 
 from sqlalchemy import Connection, text
 
-from kit.db.schema import NewTable
-
 MOST_COUNTED: Final = 1000
 
 
@@ -23,7 +21,6 @@ class Queue:
     table  where `waits` is the condition of its rows, in SQL; `:now` in it is the time of the call
     at     the column since when a row waits
     order  the column of the index that has these rows, where that is another one than `at`
-    since  the newest migration adds the table: without it the queue is empty
     """
 
     name: str
@@ -31,7 +28,6 @@ class Queue:
     waits: str
     at: str
     order: str = ""
-    since: NewTable | None = None
 
     def statement(self) -> str:
         order = self.order or self.at
@@ -54,9 +50,6 @@ class Waiting:
 
 
 def waiting(connection: Connection, queues: Sequence[Queue], *, now: datetime) -> list[Waiting]:
-    """Returns the queues that exist on this schema, in their order. One statement."""
-    there = [each for each in queues if each.since is None or each.since.is_usable(connection)]
-    if not there:
-        return []
-    statement = " UNION ALL ".join(each.statement() for each in there)
+    """Returns the queues in their order. One statement."""
+    statement = " UNION ALL ".join(each.statement() for each in queues)
     return [Waiting(*row) for row in connection.execute(text(statement), {"now": now})]

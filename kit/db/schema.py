@@ -11,16 +11,12 @@ import importlib.util
 from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
-from weakref import WeakSet
 
 import psycopg2.errors
-from sqlalchemy import Connection, Engine, exc, text
-from sqlalchemy.orm import Session
+from sqlalchemy import Connection, exc, text
 
 from kit.db.database import Database
 from kit.work.worker import Outage
-
-_IS_USABLE = text("SELECT coalesce(has_table_privilege(to_regclass('public.' || :table), 'INSERT'), false)")
 
 _LACKING = text("""
 SELECT name FROM unnest(CAST(:names AS text[])) name
@@ -34,34 +30,6 @@ class SchemaBehind(Outage):
 
 class WrongDatabase(Exception):
     """The database has a schema, but not that of the service."""
-
-
-class NewTable:
-    """A table that the newest migration adds: the code of the same version runs without it."""
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-        self._usable: WeakSet[Engine | Database] = WeakSet()
-
-    def is_usable(self, connection: Connection | Session) -> bool:
-        """Returns whether the table exists and the role may write to it. Once it does, no further query is made."""
-        engine = (connection.get_bind() if isinstance(connection, Session) else connection).engine
-        if engine in self._usable:
-            return True
-        usable = bool(connection.scalar(_IS_USABLE, {"table": self._name}))
-        if usable:
-            self._usable.add(engine)
-        return usable
-
-    def is_in(self, db: Database) -> bool:
-        """Returns the same for the calls that run hot statements and have no connection of their own."""
-        if db in self._usable:
-            return True
-        with db.autocommit() as connection:
-            usable = self.is_usable(connection)
-        if usable:
-            self._usable.add(db)
-        return usable
 
 
 def versions(service: str) -> Path | None:

@@ -9,6 +9,7 @@ from uuid import UUID
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
+from kit.audit import approval_books
 from kit.audit.decisions import acts_on
 from kit.base.ids import parse_id
 from kit.db.books import Difference, Part
@@ -125,4 +126,5 @@ PARTS: Final = (
         table="invitations",
         follows=(_invitations_have_their_acts,),
     ),
+    approval_books.PART,
 )

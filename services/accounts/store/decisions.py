@@ -39,7 +39,7 @@ def roles_decided(
 
 
 class KnownRoles:
-    """The roles that one process has compared with their acts: those of a person are compared again when they differ."""
+    """The roles that one process has compared with their acts; those of a person again when they differ."""
 
     def __init__(self, db: Database) -> None:
         self._db = db

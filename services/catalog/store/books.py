@@ -5,6 +5,7 @@ from typing import Final
 
 from sqlalchemy.orm import Session
 
+from kit.audit import approval_books
 from kit.audit.decisions import follow_acts
 from kit.db.books import Difference, Part
 from kit.db.database import seals_of
@@ -41,4 +42,5 @@ PARTS: Final = (
         ),
     ),
     Part(name="rates", one="rate", table="rates", key_type="bigint", follows=(_rates_are_sealed,)),
+    approval_books.PART,
 )

@@ -116,8 +116,8 @@ def advance(
     """Takes the deal one step along the table of transitions, and its invoice with it. `event_id` is that of the
     announcement if the invoice has been announced before.
 
-    Raises DEAL_STATE_CONFLICT when the table has no such step, NOT_DECIDED when it would credit by terms that no process
-    of this service locked.
+    Raises DEAL_STATE_CONFLICT when the table has no such step, NOT_DECIDED when it would credit by terms that no
+    process of this service locked.
     """
     step = step_of(deal, trigger)
     if step.target.status is DealStatus.COMPLETED and not has_its_terms(deps.seals, deal):

@@ -8,6 +8,7 @@ from typing import Final
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from kit.audit import approval_books
 from kit.audit.decisions import follow_acts
 from kit.db.books import Difference, Part
 from kit.db.database import seals_of
@@ -140,4 +141,5 @@ PARTS: Final = (
         key_type="text",
         follows=(follow_acts(SWITCH, table="switches", id="name", key_type="text"),),
     ),
+    approval_books.PART,
 )

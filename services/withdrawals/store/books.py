@@ -1,7 +1,8 @@
-"""The rows of withdrawals whose values acts decide (kit.db.books). `checks` has the amounts and accounts of the ledger."""
+"""The rows whose values acts decide (kit.db.books). `checks` has the amounts and accounts of the ledger."""
 
 from typing import Final
 
+from kit.audit import approval_books
 from kit.audit.decisions import follow_acts
 from kit.db.books import Part
 from services.withdrawals.store.decisions import ADDRESS, METHOD, WITHDRAWAL
@@ -42,4 +43,5 @@ PARTS: Final = (
             ),
         ),
     ),
+    approval_books.PART,
 )
