@@ -10,7 +10,7 @@ import uvloop
 
 from kit.base.clock import Clock
 from kit.egress.client import Egress
-from services.webhooks.delivery.seals import Seals
+from services.webhooks.delivery.seals import EventSeals
 from services.webhooks.delivery.sender import Sender
 from services.webhooks.store.stages import Outcome, Shipment
 

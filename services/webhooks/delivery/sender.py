@@ -10,7 +10,7 @@ from kit.egress import client
 from kit.egress.client import Egress, EgressError, Forbidden
 from kit.observe.log import get_logger
 from services.webhooks.delivery import spans
-from services.webhooks.delivery.seals import UNSEALED, Seals
+from services.webhooks.delivery.seals import UNSEALED, EventSeals
 from services.webhooks.domain import (
     HELD_BACK_ERROR,
     INTERNAL_ERROR,
@@ -34,7 +34,7 @@ class Sender:
     """Sends shipments, each within `timeout_seconds` of wall clock from the name's resolution to the answer's head."""
 
     egress: Egress
-    seals: Seals
+    seals: EventSeals
     clock: Clock
     timeout_seconds: float
 
