@@ -9,7 +9,7 @@ from yarl import URL
 URL_MAX_CHARACTERS: Final = 2048
 
 # IANA's special-purpose registry, and addresses at which cloud providers serve the secrets of a host.
-_NOT_PUBLIC_V4: Final = [
+NOT_PUBLIC_V4: Final = [
     ipaddress.IPv4Network(network)
     for network in (
         "0.0.0.0/8",  # "this network"; Linux connects 0.0.0.0 to itself
@@ -35,8 +35,8 @@ _NOT_PUBLIC_V4: Final = [
 ]
 # Everything outside 2000::/3 is special: ::, ::1, v4-mapped and -compatible, NAT64, fc00::/7, fe80::/10,
 # fec0::/10, ff00::/8
-_GLOBAL_V6: Final = ipaddress.IPv6Network("2000::/3")
-_NOT_PUBLIC_V6: Final = [
+GLOBAL_V6: Final = ipaddress.IPv6Network("2000::/3")
+NOT_PUBLIC_V6: Final = [
     ipaddress.IPv6Network(network)
     for network in (
         "2001::/23",  # Teredo (an IPv4 address inside), ORCHID, benchmarking, anycast
@@ -77,9 +77,14 @@ def is_public(address: str) -> bool:
     except ValueError:
         return False
     if isinstance(ip, ipaddress.IPv4Address):
-        return not any(ip in network for network in _NOT_PUBLIC_V4)
+        return not any(ip in network for network in NOT_PUBLIC_V4)
     # A scope ("%eth0") exists on links only. The embedded-IPv4 forms lie outside 2000::/3 or in the list.
-    return ip.scope_id is None and ip in _GLOBAL_V6 and not any(ip in network for network in _NOT_PUBLIC_V6)
+    return ip.scope_id is None and ip in GLOBAL_V6 and not any(ip in network for network in NOT_PUBLIC_V6)
+
+
+def is_for_https(port: int) -> bool:
+    """Returns whether a URL without private addresses may name the port."""
+    return port == _HTTPS_PORT or (port >= _FIRST_FREE_PORT and port not in _OTHERS_PORTS)
 
 
 def check_url(url: str, *, allow_private: bool = False) -> URL:
@@ -104,14 +109,10 @@ def check_url(url: str, *, allow_private: bool = False) -> URL:
         raise ValueError("the URL must not hold a user name or password")
     if not port:
         raise ValueError("the URL has no usable port")
-    if not allow_private and not _is_for_https(port):
+    if not allow_private and not is_for_https(port):
         raise ValueError("the URL's port is not one for https")
     _check_host(parsed.raw_host or "", allow_private=allow_private)
     return parsed
-
-
-def _is_for_https(port: int) -> bool:
-    return port == _HTTPS_PORT or (port >= _FIRST_FREE_PORT and port not in _OTHERS_PORTS)
 
 
 def _check_host(host: str, *, allow_private: bool) -> None:

@@ -103,6 +103,21 @@ class Overlay:
                     ],
                 },
             ),
+            _object(
+                "networking.k8s.io/v1",
+                "NetworkPolicy",
+                name=f"{SHOP}-visits",
+                spec={
+                    "podSelector": {"matchLabels": {"app.kubernetes.io/name": "gateway"}},
+                    "policyTypes": ["Ingress"],
+                    "ingress": [
+                        {
+                            "from": [{"podSelector": {"matchLabels": labels}}],
+                            "ports": [{"protocol": "TCP", "port": 8080}],
+                        }
+                    ],
+                },
+            ),
         ]
 
 

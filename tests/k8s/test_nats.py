@@ -242,7 +242,7 @@ EXPECTED: Final = {name(each) for each in WORKLOADS if uses_nats(each)}
 def test_in_the_namespace_of_nats_nobody_comes_in_who_is_not_named() -> None:
     policies = documents(NAMESPACE / "network-policies.yaml")
     (deny,) = [each for each in policies if name(each) == "nats-deny-all"]
-    assert deny["spec"] == {"podSelector": {}, "policyTypes": ["Ingress"]}
+    assert deny["spec"] == {"podSelector": {}, "policyTypes": ["Ingress", "Egress"]}
 
     found = peers(policies, SERVER, CLIENTS)
     ours = [peer for peer in found if "namespaceSelector" in peer]
@@ -257,13 +257,21 @@ def test_in_the_namespace_of_nats_nobody_comes_in_who_is_not_named() -> None:
     assert selects(route["podSelector"], SERVER) and not selects(route["podSelector"], BOX)
     assert not peers(policies, BOX, CLIENTS)
 
+    (calls,) = [each["spec"] for each in policies if "egress" in each["spec"]]
+    assert selects(calls["podSelector"], SERVER) and selects(calls["podSelector"], BOX)
+    servers, names = calls["egress"]
+    assert [selects(each["podSelector"], SERVER) for each in servers["to"]] == [True]
+    assert [each["port"] for each in servers["ports"]] == [CLIENTS, ROUTES]
+    assert {each["port"] for each in names["ports"]} == {53}
+
 
 def test_locally_the_pods_that_use_nats_reach_it_and_no_others() -> None:
     (policy,) = [each for each in documents(LOCAL / "nats.yaml") if each["kind"] == "NetworkPolicy"]
     (server,) = [each for each in documents(LOCAL / "nats.yaml") if each["kind"] == "StatefulSet"]
     labels = server["spec"]["template"]["metadata"]["labels"]
     assert callers(peers([policy], labels, CLIENTS)) == EXPECTED
-    assert policy["spec"]["policyTypes"] == ["Ingress"]
+    assert policy["spec"]["policyTypes"] == ["Ingress", "Egress"]
+    assert "egress" not in policy["spec"], "it calls no other"
 
 
 @needs_kubectl

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import textwrap
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -31,7 +32,7 @@ from tests.k8s.manifests import (
     process,
     rendered,
 )
-from tests.k8s.test_network_policies import has_database, labels_of, selects
+from tests.k8s.test_network_policies import UNNAMED, has_database, labels_of, selects
 from tests.test_observability import postgres_alerts, selectors
 
 PRODUCTION: Final = K8S / "overlays" / "production"
@@ -156,7 +157,9 @@ def documented(heading: str) -> list[list[Manifest]]:
     return [yaml.safe_load(textwrap.dedent(each))["patches"] for each in blocks]
 
 
-def overlay(folder: Path, patches: list[Manifest], *components: str) -> list[Manifest]:
+def overlay(
+    folder: Path, patches: list[Manifest], *components: str, replacements: Sequence[Manifest] = ()
+) -> list[Manifest]:
     """What an overlay of production with these patches, and these parts of the component, makes."""
     # kustomize refuses absolute paths, and components from outside that are no folder.
     up = "../" * len(folder.parts[1:])
@@ -166,18 +169,28 @@ def overlay(folder: Path, patches: list[Manifest], *components: str) -> list[Man
         "resources": [f"{up}{str(PRODUCTION)[1:]}"],
         "components": [f"{up}{str(FOLDER / each)[1:]}" for each in components],
         "patches": patches,
+        "replacements": list(replacements),
     }
     (folder / "kustomization.yaml").write_text(yaml.safe_dump(content))
     return rendered(folder)
 
 
 @needs_kubectl
-def test_storage_at_another_port_is_reached_with_the_documented_patch(tmp_path: Path) -> None:
-    (patches,) = documented("PostgreSQL of the production overlay")
-    (calls,) = [each for each in overlay(tmp_path, patches) if name(each) == "postgres-calls"]
-    (before,) = [each for each in OBJECTS if name(each) == "postgres-calls"]
-    opened = {"ports": [{"protocol": "TCP", "port": 9000}]}
-    assert calls["spec"]["egress"] == [*before["spec"]["egress"], opened]
+def test_networks_are_named_as_documented(tmp_path: Path) -> None:
+    part = OPERATIONS.partition("### Networks of your own\n")[2].partition("\n### ")[0]
+    patches, replacements = map(yaml.safe_load, re.findall(r"^```yaml\n(.*?)^```", part, re.DOTALL | re.M))
+    made = overlay(tmp_path, **patches, **replacements)
+    ways = {
+        name(each): each["spec"]["egress"]
+        for each in made
+        if name(each).startswith("fiatgate-") and each["kind"] == "NetworkPolicy" and "egress" in each["spec"]
+    }
+    (database,), (internet,), (mail,) = (
+        ways[f"fiatgate-{each}"] for each in ("postgresql", "internet", "mail")
+    )
+    assert database["to"] == [{"ipBlock": {"cidr": "10.20.30.0/24"}}]
+    assert mail["to"] == internet["to"]
+    assert [each["port"] for each in mail["ports"]] == [465, 587]
 
 
 @needs_kubectl
@@ -332,8 +345,8 @@ def test_an_instance_calls_the_others_names_the_api_and_the_storage_alone() -> N
     assert [rule["to"] for rule in rules_of("egress", POSTGRESQL)] == [
         [{"podSelector": {"matchLabels": PEERS}}]
     ]
-    everywhere = [rule for each in policies() for rule in each.get("egress", ()) if "to" not in rule]
-    assert [{each["port"] for each in rule["ports"]} for rule in everywhere] == [{443, 6443}]
+    named = [rule for each in policies() for rule in each.get("egress", ()) if UNNAMED in rule["to"]]
+    assert [{each["port"] for each in rule["ports"]} for rule in named] == [{443, 6443}, {443}]
 
 
 # -- metrics
