@@ -41,7 +41,7 @@ class NewTable:
 
     def __init__(self, name: str) -> None:
         self._name = name
-        self._usable: WeakSet[Engine | Database] = WeakSet()
+        self._usable: WeakSet[Engine] = WeakSet()
 
     def is_usable(self, connection: Connection | Session) -> bool:
         """Returns whether the table exists and the role may write to it. Once it does, no further query is made."""
@@ -51,16 +51,6 @@ class NewTable:
         usable = bool(connection.scalar(_IS_USABLE, {"table": self._name}))
         if usable:
             self._usable.add(engine)
-        return usable
-
-    def is_in(self, db: Database) -> bool:
-        """Returns the same for the calls that run hot statements and have no connection of their own."""
-        if db in self._usable:
-            return True
-        with db.autocommit() as connection:
-            usable = self.is_usable(connection)
-        if usable:
-            self._usable.add(db)
         return usable
 
 
