@@ -103,7 +103,7 @@ def test_a_rate_that_comes_down_to_zero_is_rate_invalid(catalog: Catalog, rate: 
 
 def test_not_a_number_in_the_column_is_rate_invalid_and_can_be_looked_at(catalog: Catalog) -> None:
     code = catalog.currency()
-    catalog.execute("ALTER TABLE rates DROP CONSTRAINT ck_rates_source_rate")
+    catalog.execute("ALTER TABLE rates DROP CONSTRAINT ck_rates_finite")
     catalog.insert_rate(code, "NaN")
     with pytest.raises(Refused) as refused:
         catalog.currencies(merchant(code))
@@ -117,14 +117,8 @@ def test_not_a_number_in_the_column_is_rate_invalid_and_can_be_looked_at(catalog
 @pytest.mark.parametrize(
     "document",
     [
-        [],
-        "text",
-        {"quotes": "text"},
-        {"sources": []},
-        {"quotes": [{"source": "a"}]},
         {"quotes": [{"source": "", "rate": "1"}]},
-        {"quotes": [{"source": "a", "rate": "NaN"}]},
-        {"quotes": [{"source": "a", "rate": "-1"}]},
+        {"quotes": [{"source": "a", "rate": "0"}]},
         {"quotes": [{"source": "a", "rate": "1", "error": "too"}]},
     ],
 )
@@ -346,9 +340,9 @@ def test_a_quote_fails_closed_with_the_rate_reasons_of_its_own_currency(catalog:
     assert offered(payable_now=True) == [method]
     catalog.clock.advance(seconds=601)
     assert fault() == "RATES_UNAVAILABLE"
-    catalog.insert_rate(code, "2", document={"quotes": 1})
+    catalog.insert_rate(code, "2", document={"quotes": [{"source": "", "rate": "1"}]})
     catalog.clock.advance(seconds=-601)
-    catalog.insert_rate(code, "2", document={"quotes": 1})
+    catalog.insert_rate(code, "2", document={"quotes": [{"source": "", "rate": "1"}]})
     assert fault() == "RATES_INVALID"
 
 

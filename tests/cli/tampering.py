@@ -30,21 +30,19 @@ OF_THE_SHOP: Final[Mapping[str, Mapping[str, str]]] = {
         "deal_transitions": "deal_id::text = ANY(%(ids)s)",
         "requisites": "id::text = ANY(%(ids)s)",
         "cases": "merchant_id = %(merchant)s",
-        "records": "subject = ANY(%(ids)s)",
     },
     "withdrawals": {
         "withdrawal_methods": "id = 1",
         "withdrawals": "merchant_id = %(merchant)s",
         "accounts": "merchant_id = %(merchant)s",
         "transfers": "split_part(reference, ':', 2) = ANY(%(ids)s)",
-        "records": "subject = ANY(%(ids)s)",
     },
     "webhooks": {
         "events": "invoice_id::text = ANY(%(ids)s)",
         "attempts": "event_id IN (SELECT id FROM events WHERE invoice_id::text = ANY(%(ids)s))",
     },
 }
-KEYS: Final = {"cases": "number", "records": "kind, subject, number"}  # all others have "id"
+KEYS: Final = {"cases": "number"}  # all others have "id"
 
 
 @dataclass

@@ -182,25 +182,6 @@ TAMPERINGS = [
         "its last step",
         by_service=True,
     ),
-    of_invoices(
-        "a record deleted",
-        "DELETE FROM records WHERE kind = 'deal' AND subject = %(sold_deal)s AND number = 1",
-        "sold deal",
-        "records is",
-    ),
-    of_invoices(
-        "all records of a deal deleted",
-        "DELETE FROM records WHERE kind = 'deal' AND subject = %(sold_deal)s",
-        "sold deal",
-        "record is none",
-    ),
-    of_invoices(
-        "a record rewritten",
-        "UPDATE records SET facts = jsonb_set(facts, '{conversion_rate}', '9')"
-        " WHERE kind = 'deal' AND subject = %(sold_deal)s AND number = 1",
-        "sold deal",
-        "due is 9",
-    ),
     # -- accounts, cases
     of_invoices(
         "open_deals",

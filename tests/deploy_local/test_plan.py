@@ -92,7 +92,6 @@ def test_consumers_of_facts_know_the_key_that_invoices_signs_with(tmp_path: Path
         signer = Signer(of["invoices"]["FIATGATE_FACT_SIGNING_KEY"])
         for consuming in ("withdrawals", "webhooks"):
             assert of[consuming]["FIATGATE_FACT_PUBLIC_KEYS"] == signer.public_key
-            assert of[consuming]["FIATGATE_UNSIGNED_FACTS_UNTIL"] == ""
     assert of["invoices"]["FIATGATE_FACT_SIGNING_KEY"] == SIGNING_KEY
 
 

@@ -166,7 +166,6 @@ def world(module_world: World) -> Iterator[World]:
         # A few rows of small tables: to truncate these, with their indexes, takes six times as long.
         for table in EMPTIED:
             cursor.execute(f"DELETE FROM {table}")
-        cursor.execute("DELETE FROM records WHERE kind <> 'recorded'")
     for method in ("card_eur", "sepa_eur"):
         for number in range(ACCOUNTS):
             requisites.add_requisite(

@@ -181,7 +181,13 @@ def test_the_database_refuses_another_reference(world: World, column: str) -> No
 
 
 RATE_BASIS = rate_basis_to_json(
-    RateBasis(origin="operator", source_rate="0.92", markup="0", taken_at=datetime.now(UTC), sources=[])
+    RateBasis(
+        origin="operator",
+        source_rate="0.92",
+        markup="0",
+        taken_at=datetime(2026, 1, 15, tzinfo=UTC),
+        sources=[],
+    )
 )
 
 
