@@ -245,8 +245,8 @@ _CATALOG: Final = (
     found(
         "catalog",
         "a commission",
-        "UPDATE payment_methods SET commission = 0 WHERE code = 'sepa_instant'",
-        "payment method sepa_instant",
+        "UPDATE payment_methods SET commission = 0 WHERE code = 'upi'",
+        "payment method upi",
         "commission is 0",
     ),
     found(
@@ -471,7 +471,7 @@ _WITHDRAWALS: Final = (
         " now() FROM accounts AS settlement, accounts AS available WHERE settlement.kind = 'settlement'"
         " AND available.merchant_id = %(merchant)s AND available.kind = 'merchant_available'",
         "%(canceled)s",
-        "although it is no success",
+        "7000.000000 USDT credited",
     ),
     found(
         "withdrawals",
@@ -532,8 +532,8 @@ _WEBHOOKS: Final = (
     found(
         "webhooks",
         "another body with another seal",
-        "UPDATE events SET payload = 'x', seal = 'AAAA' WHERE invoice_id = %(rejected)s",
-        "%(rejected)s",
+        "UPDATE events SET payload = 'x', seal = 'AAAA' WHERE invoice_id = %(canceled)s",
+        "%(canceled)s",
         "seal is wrong",
     ),
     refused("webhooks", "another body", "UPDATE events SET payload = 'x' WHERE invoice_id = %(sold)s"),
@@ -555,8 +555,8 @@ _OF_OWNERS: Final = (
     found_of_owner(
         "merchants",
         "an act changed",
-        "UPDATE acts SET note = 'nothing' WHERE act = 'merchant.ban'",
-        "merchant.ban",
+        "UPDATE acts SET note = 'nothing' WHERE act = 'merchant.create' AND object = 'merchant:' || %(banned)s",
+        "merchant.create",
         "no process of the service wrote it",
     ),
     found_of_owner(
@@ -627,9 +627,10 @@ _OF_OWNERS: Final = (
     found_of_owner(
         "merchants",
         "an act that can't be read",
-        "ALTER TABLE acts DROP CONSTRAINT ck_acts_changes; "
-        + _ACT.format(act="x", object="x", changes="[" * 5000 + "]" * 5000),
-        "entry",
+        "ALTER TABLE acts DROP CONSTRAINT ck_acts_changes;"
+        f" UPDATE acts SET changes = '{'[' * 5000 + ']' * 5000}'"
+        " WHERE id = (SELECT id FROM acts WHERE act = 'key.create' ORDER BY id LIMIT 1)",
+        "acts of merchants: entry",
         "RecursionError",
     ),
 )
