@@ -83,8 +83,8 @@ def of_people(count: Count, deps: Deps, new_email: Callable[[], str]) -> None:
     count.assert_leaves_none(enable)
     count.assert_leaves("ActorKeysService/RotateActorKey", lambda: keys.rotate_actor_key(deps))
     count.assert_leaves(
-        "HeadsService/RestartExchanges",
-        lambda: heads.restart_exchanges(deps, service="webhooks", count=0, hash=bytes(32), note=""),
+        "AuditService/RestartHead",
+        lambda: heads.restart(deps.db, clock, service="webhooks", count=0, hash=bytes(32), note=""),
     )
 
 

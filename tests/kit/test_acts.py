@@ -26,6 +26,7 @@ from kit.base.services import SERVICES
 from kit.db import migrate, schema
 from kit.db.database import Database
 from tests.support.databases import Databases, owner_url
+from tests.support.signing import SEALS
 
 AUTHOR: Final = Actor(
     kind="person",
@@ -55,7 +56,7 @@ class ActHead(ActHeadColumns, Base):
 
 @pytest.fixture
 def db(database_url: Callable[[str], str]) -> Iterator[Database]:
-    database = Database(database_url("catalog"), name="tests", pool_size=2)
+    database = Database(database_url("catalog"), name="tests", pool_size=2, seals=SEALS)
     yield database
     database.dispose()
 
@@ -226,19 +227,3 @@ def test_the_models_have_what_the_migration_makes(database_url: Callable[[str], 
     assert [each for each in lacking if not each.kind.startswith("remove_")] == []
     removed = [each.text for each in lacking if "act_chain" in each.text or "ix_acts" in each.text]
     assert removed == []
-
-
-def test_on_the_schema_of_the_version_before_changes_go_on_without_acts(
-    _databases: Databases, caplog: pytest.LogCaptureFixture
-) -> None:
-    url = _databases.fresh("catalog", schema.needs("catalog"))
-    database = Database(url, name="tests", pool_size=1)
-
-    record(database, "rate.set", "currency:EUR")
-    acts.record_refusal(database, "CatalogService/SetRate", "NOT_PERMITTED", actor=AUTHOR)
-    migrate.upgrade("catalog", owner_url(url), role="catalog")
-    record(database, "rate.set", "currency:EUR")
-
-    assert count(url) == 1
-    database.dispose()
-    _databases.drop(url)
