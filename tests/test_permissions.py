@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import pytest
 
-from cli import ids, verifying
+from cli import ids
 from cli.commands import approvals, find, parked
 from console.surfaces import DASHBOARD, DESK
 from console.words import acts

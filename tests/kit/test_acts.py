@@ -23,9 +23,9 @@ from kit.base import actors
 from kit.base.actors import Actor
 from kit.base.clock import SystemClock
 from kit.base.services import SERVICES
-from kit.db import migrate, schema
+from kit.db import migrate
 from kit.db.database import Database
-from tests.support.databases import Databases, owner_url
+from tests.support.databases import owner_url
 from tests.support.signing import SEALS
 
 AUTHOR: Final = Actor(

@@ -20,7 +20,9 @@ T = TypeVar("T")
 class Courier:
     """Starts its thread at the first use: a process that only serves calls has none until the first resend."""
 
-    def __init__(self, *, clock: Clock, seals: EventSeals, timeout_seconds: float, allow_private: bool) -> None:
+    def __init__(
+        self, *, clock: Clock, seals: EventSeals, timeout_seconds: float, allow_private: bool
+    ) -> None:
         self._clock = clock
         self._seals = seals
         self._timeout_seconds = timeout_seconds
