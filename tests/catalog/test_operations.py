@@ -595,12 +595,13 @@ def test_the_rate_in_force_is_found_by_index_among_many(catalog: Catalog) -> Non
     code = catalog.currency()
     method = catalog.method(code)
     catalog.execute(
-        "INSERT INTO rates (currency_code, source_rate, origin, taken_at, document)"
-        ' SELECT %s, 1, \'sources\', %s, \'{"quotes": [{"source": "a", "rate": "1", "error": ""}]}\''
+        "INSERT INTO rates (currency_code, source_rate, origin, taken_at, document, seal)"
+        ' SELECT %s, 1, \'sources\', %s, \'{"quotes": [{"source": "a", "rate": "1", "error": ""}]}\', sha256(\'\')'
         " FROM generate_series(1, 20000)",
         code,
         catalog.clock.now(),
     )
+    catalog.set_rate(code, "1")
     catalog.execute("ANALYZE rates")
     assert catalog.quote(merchant(), method).rate == "1.00"
     with catalog.deps.db.transaction() as tx:

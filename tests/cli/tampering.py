@@ -30,21 +30,19 @@ OF_THE_SHOP: Final[Mapping[str, Mapping[str, str]]] = {
         "deal_transitions": "deal_id::text = ANY(%(ids)s)",
         "requisites": "id::text = ANY(%(ids)s)",
         "cases": "merchant_id = %(merchant)s",
-        "records": "subject = ANY(%(ids)s)",
     },
     "withdrawals": {
         "withdrawal_methods": "id = 1",
         "withdrawals": "merchant_id = %(merchant)s",
         "accounts": "merchant_id = %(merchant)s",
         "transfers": "split_part(reference, ':', 2) = ANY(%(ids)s)",
-        "records": "subject = ANY(%(ids)s)",
     },
     "webhooks": {
         "events": "invoice_id::text = ANY(%(ids)s)",
         "attempts": "event_id IN (SELECT id FROM events WHERE invoice_id::text = ANY(%(ids)s))",
     },
 }
-KEYS: Final = {"cases": "number", "records": "kind, subject, number"}  # all others have "id"
+KEYS: Final = {"cases": "number"}  # all others have "id"
 
 
 @dataclass
@@ -182,6 +180,7 @@ def as_the_service(shop: Shop, service: str) -> Iterator[Any]:
 @dataclass(frozen=True)
 class Tampering:
     """A change of the shop's rows, and the words that name it: of what (in `Shop.of`, or a text) and which field.
+    One without `names` is refused by the rights of the service's role, and not named.
 
     by_service  whether the service's own role has the right to make it
     """

@@ -94,7 +94,7 @@ def wait_until(condition: Callable[[], bool], seconds: float = 60) -> None:
 
 
 @pytest.fixture
-def start(empty_url: str, tmp_path: Path) -> Iterator[Start]:
+def start(database_url: Callable[[str], str], tmp_path: Path) -> Iterator[Start]:
     """Starts the sample service with arguments, and settings as keywords; it's gone after the test."""
     started: list[Running] = []
 
@@ -102,7 +102,7 @@ def start(empty_url: str, tmp_path: Path) -> Iterator[Start]:
         address = settings.pop("bind", f"127.0.0.1:{free_ports(1)[0]}")
         environment = {name: value for name, value in os.environ.items() if not name.startswith("FIATGATE_")}
         own = {
-            "sample_database_url": empty_url,
+            "sample_database_url": database_url("catalog"),
             "sample_address": address,
             "sample_seal_keys": SEAL_KEY,
             **settings,
