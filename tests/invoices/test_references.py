@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 from uuid import UUID
@@ -32,6 +32,7 @@ from services.invoices.store.finding import SEARCHES
 from services.invoices.store.views import DealView
 from tests.invoices.conftest import PAYMENT_MINUTES, World, with_settings
 from tests.invoices.test_creating import refusal
+from tests.support.clock import START
 from tests.support.databases import owner_url
 
 PRICE = "49.90"
@@ -162,7 +163,7 @@ def test_the_database_refuses_another_reference(world: World, column: str) -> No
 
 
 RATE_BASIS = rate_basis_to_json(
-    RateBasis(origin="operator", source_rate="0.92", markup="0", taken_at=datetime.now(UTC), sources=[])
+    RateBasis(origin="operator", source_rate="0.92", markup="0", taken_at=START, sources=[])
 )
 
 

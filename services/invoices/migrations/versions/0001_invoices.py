@@ -317,48 +317,18 @@ INSERT INTO daily_place VALUES (true, 0, '-infinity', '00000000-0000-0000-0000-0
 INSERT INTO segment_place VALUES (true, '1970-01-01 00:00+00', '00000000-0000-0000-0000-000000000000');
 """
 INVOICE_TERMS = (
-    "id",
-    "merchant_id",
-    "key_id",
-    "external_id",
-    "amount",
-    "currency_code",
-    "customer_id",
-    "purpose",
-    "callback_url",
-    "success_url",
-    "fail_url",
-    "created_at",
-    "expires_at",
+    *("id", "merchant_id", "key_id", "external_id", "amount", "currency_code", "customer_id", "purpose"),
+    *("callback_url", "success_url", "fail_url", "created_at", "expires_at"),
 )
 REQUISITE_TERMS = ("id", "method_code", "holder", "account", "bank", "created_at")
 DEAL_TERMS = (
-    "id",
-    "invoice_id",
-    "merchant_id",
-    "method_code",
-    "method_name",
-    "currency_code",
-    "currency_decimals",
-    "invoice_amount",
-    "conversion_rate",
-    "client_percent",
-    "merchant_percent",
-    "requisite_id",
-    "created_at",
-    "expires_at",
-    "reference",
-    "takes_reference",
-    "rate_basis",
+    *("id", "invoice_id", "merchant_id", "method_code", "method_name", "currency_code"),
+    *("currency_decimals", "invoice_amount", "conversion_rate", "client_percent", "merchant_percent"),
+    *("requisite_id", "created_at", "expires_at", "reference", "takes_reference", "rate_basis"),
 )
 DEAL_NUMBERS = (
-    "invoice_amount",
-    "amount_fiat",
-    "conversion_rate",
-    "client_percent",
-    "merchant_percent",
-    "merchant_usdt",
-    "adjusted_amount",
+    *("invoice_amount", "amount_fiat", "conversion_rate", "client_percent", "merchant_percent"),
+    *("merchant_usdt", "adjusted_amount"),
 )
 CASE_TERMS = ("number", "invoice_id", "merchant_id", "deal_id", "opened_at", "note")
 
