@@ -15,6 +15,7 @@ from tests.test_architecture import sources
 
 ACT_OF: Final = {
     "ActorKeysService/RotateActorKey": "actor_key.rotate",
+    "AuditService/RestartHead": "heads.restart",
     "CatalogService/AcceptRate": "rate.accept",
     "CatalogService/PullRates": "rate.pull",
     "CatalogService/SetCurrency": "currency.set",
@@ -30,7 +31,6 @@ ACT_OF: Final = {
     "DealDeskService/ResolveAppeal": "deal.resolve",
     "DealDeskService/ResolveCase": "case.resolve",
     "DealDeskService/SetDealsSystem": "deals-system.set",
-    "HeadsService/RestartExchanges": "heads.restart",
     "InvoicesService/CancelInvoice": "invoice.cancel",
     "InvoicesService/CreateInvoiceByHand": "invoice.create",
     "InvoicesService/ReannounceInvoices": "invoice.reannounce",
@@ -89,7 +89,7 @@ NO_ACT: Final = {
     "ApprovalsService/Reject": "approval.reject (tests/kit/test_approvals.py)",
     "CatalogService/KeepLogo": "a picture that no method has; the act of the change that takes it names it",
     "CheckoutService/*": "steps of a customer: their history is in the invoice",
-    "HeadsService/ExchangeHeads": "a process keeps the head of another's chain; its table is append-only itself",
+    "HeadsService/KeepHead": "a process keeps the head of another's chain; its table is append-only itself",
     "InvoicesService/CreateInvoice": "a merchant's program: its history is in the invoice",
     "MerchantsService/KeepLogo": "a picture that no merchant has; the act of the change that takes it names it",
     "NoticesService/TellOwners": "an e-mail about an act of withdrawals",

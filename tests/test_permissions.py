@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import pytest
 
-from cli import ids, verifying
+from cli import ids
 from cli.commands import approvals, find, parked
 from console.surfaces import DASHBOARD, DESK
 from console.words import acts
@@ -81,7 +81,6 @@ def test_an_approvable_call_is_listed_counted_and_read_as_a_sentence() -> None:
     ("shared", "called"),
     [
         ("approvals", approvals.SERVICES),
-        ("books", verifying.BOOKS),
         ("parked", parked.CONSUMING),
         ("find", {*find.SERVICES, *ids.SERVICES.values()}),
     ],

@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from datetime import timedelta
 from typing import Final
 
@@ -15,7 +14,6 @@ from sqlalchemy import Connection, text
 from kit.base.services import SERVICES
 from kit.db.database import Database
 from kit.db.queues import MOST_COUNTED, Queue, waiting
-from kit.db.schema import NewTable
 from tests.support.clock import START
 from tests.test_architecture import serves
 
@@ -79,16 +77,3 @@ def test_a_queue_has_its_number_and_the_times_of_its_first_and_last(
         connection.execute(add, {"at": START, "rows": MOST_COUNTED})
         (many,) = waiting(connection, [parked], now=START)
         assert (many.count, many.newest_at) == (MOST_COUNTED, START + timedelta(seconds=MOST_COUNTED))
-
-
-def test_a_queue_of_a_table_that_no_migration_has_made_yet_is_left_out(
-    database_url: Callable[[str], str],
-) -> None:
-    """The code of a version runs on the schema of the one before."""
-    later = replace(queues_of("webhooks")[0], name="later", table="not_yet", since=NewTable("not_yet"))
-    with connected(database_url("webhooks")) as connection:
-        assert waiting(connection, [later], now=START) == []
-        assert [each.name for each in waiting(connection, [*queues_of("webhooks"), later], now=START)] == [
-            "webhooks_dead",
-            "parked",
-        ]

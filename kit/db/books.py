@@ -1,7 +1,7 @@
 """The verification of a service's own books, page by page: each row is compared with the values that must follow.
 
-A service declares a `Part` per table. What a part compares is written apart from the code that writes the rows, so that
-a mistake there is not repeated here.
+A service declares a `Part` per table. Its rules are written apart from the code that writes the rows, so that a mistake
+there is not repeated here.
 """
 
 from collections.abc import Callable, Iterable, Sequence

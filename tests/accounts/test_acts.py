@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from uuid import UUID
 
+from kit.audit import heads
 from kit.base import actors
 from kit.base.ids import new_id
 from services.accounts.domain import Surface
-from services.accounts.operations import factors, heads, invitations, keys, people, sessions
+from services.accounts.operations import factors, invitations, keys, people, sessions
 from services.accounts.rpc import PERMISSIONS
 from services.accounts.wiring import Deps
 from tests.accounts.authenticator import Authenticator
@@ -83,8 +84,8 @@ def of_people(count: Count, deps: Deps, new_email: Callable[[], str]) -> None:
     count.assert_leaves_none(enable)
     count.assert_leaves("ActorKeysService/RotateActorKey", lambda: keys.rotate_actor_key(deps))
     count.assert_leaves(
-        "HeadsService/RestartExchanges",
-        lambda: heads.restart_exchanges(deps, service="webhooks", count=0, hash=bytes(32), note=""),
+        "AuditService/RestartHead",
+        lambda: heads.restart(deps.db, deps.clock, service="webhooks", count=0, hash=bytes(32), note=""),
     )
 
 

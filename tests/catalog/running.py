@@ -7,6 +7,7 @@ import json
 import threading
 from dataclasses import dataclass, field
 from datetime import timedelta
+from decimal import Decimal
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
 
@@ -18,7 +19,9 @@ from fiatgate.catalog.v1 import catalog_pb2_grpc
 from fiatgate.merchants.v1 import merchants_pb2
 from kit.rpc.approvals import ApprovalsServicer
 from kit.rpc.errors import Refused
+from services.catalog.domain import Origin, Rate
 from services.catalog.rpc import APPROVABLE
+from services.catalog.store.rates import seal_of_rate
 from services.catalog.wiring import Deps
 from tests.support.acting import BEN, Approvals
 from tests.support.clock import ManualClock
@@ -128,15 +131,20 @@ class Catalog:
             connection.close()
 
     def insert_rate(self, code: str, rate: str, *, age_seconds: float = 0, document: object = None) -> None:
-        """A stored rate as no operation would write it."""
-        document = {"quotes": []} if document is None else document
+        """A sealed rate as no operation would write it. For a document of another shape the database has one rule less
+        from then on.
+        """
+        if document is not None:
+            self.execute("ALTER TABLE rates DROP CONSTRAINT IF EXISTS ck_rates_document")
+        at = self.clock.now() - timedelta(seconds=age_seconds)
         self.execute(
-            "INSERT INTO rates (currency_code, source_rate, origin, taken_at, document)"
-            " VALUES (%s, %s, 'operator', %s, %s)",
+            "INSERT INTO rates (currency_code, source_rate, origin, taken_at, document, seal)"
+            " VALUES (%s, %s, 'operator', %s, %s, %s)",
             code,
             rate,
-            self.clock.now() - timedelta(seconds=age_seconds),
-            json.dumps(document),
+            at,
+            json.dumps({"quotes": []} if document is None else document),
+            seal_of_rate(self.deps.seals, code, Rate(Decimal(rate), Origin.OPERATOR, at)),
         )
 
 

@@ -111,8 +111,8 @@ def test_accepted_rates_come_page_by_page_with_their_sources(
 def test_the_history_reads_the_rates_of_its_span_by_index(catalog: Catalog) -> None:
     code = catalog.currency()
     catalog.execute(
-        "INSERT INTO rates (currency_code, source_rate, origin, taken_at, document)"
-        " SELECT %s, 1, 'sources', %s - n * interval '1 minute', '{\"quotes\": []}'"
+        "INSERT INTO rates (currency_code, source_rate, origin, taken_at, document, seal)"
+        " SELECT %s, 1, 'sources', %s - n * interval '1 minute', '{\"quotes\": []}', sha256('')"
         " FROM generate_series(1, 20000) AS n",
         code,
         catalog.clock.now(),

@@ -103,7 +103,7 @@ def test_a_rate_that_comes_down_to_zero_is_rate_invalid(catalog: Catalog, rate: 
 
 def test_not_a_number_in_the_column_is_rate_invalid_and_can_be_looked_at(catalog: Catalog) -> None:
     code = catalog.currency()
-    catalog.execute("ALTER TABLE rates DROP CONSTRAINT ck_rates_finite")
+    catalog.execute("ALTER TABLE rates DROP CONSTRAINT ck_rates_source_rate, DROP CONSTRAINT ck_rates_finite")
     catalog.insert_rate(code, "NaN")
     with pytest.raises(Refused) as refused:
         catalog.currencies(merchant(code))
@@ -117,8 +117,14 @@ def test_not_a_number_in_the_column_is_rate_invalid_and_can_be_looked_at(catalog
 @pytest.mark.parametrize(
     "document",
     [
+        [],
+        "text",
+        {"quotes": "text"},
+        {"sources": []},
+        {"quotes": [{"source": "a"}]},
         {"quotes": [{"source": "", "rate": "1"}]},
-        {"quotes": [{"source": "a", "rate": "0"}]},
+        {"quotes": [{"source": "a", "rate": "NaN"}]},
+        {"quotes": [{"source": "a", "rate": "-1"}]},
         {"quotes": [{"source": "a", "rate": "1", "error": "too"}]},
     ],
 )
@@ -340,9 +346,9 @@ def test_a_quote_fails_closed_with_the_rate_reasons_of_its_own_currency(catalog:
     assert offered(payable_now=True) == [method]
     catalog.clock.advance(seconds=601)
     assert fault() == "RATES_UNAVAILABLE"
-    catalog.insert_rate(code, "2", document={"quotes": [{"source": "", "rate": "1"}]})
+    catalog.insert_rate(code, "2", document={"quotes": 1})
     catalog.clock.advance(seconds=-601)
-    catalog.insert_rate(code, "2", document={"quotes": [{"source": "", "rate": "1"}]})
+    catalog.insert_rate(code, "2", document={"quotes": 1})
     assert fault() == "RATES_INVALID"
 
 
@@ -589,12 +595,13 @@ def test_the_rate_in_force_is_found_by_index_among_many(catalog: Catalog) -> Non
     code = catalog.currency()
     method = catalog.method(code)
     catalog.execute(
-        "INSERT INTO rates (currency_code, source_rate, origin, taken_at, document)"
-        ' SELECT %s, 1, \'sources\', %s, \'{"quotes": [{"source": "a", "rate": "1", "error": ""}]}\''
+        "INSERT INTO rates (currency_code, source_rate, origin, taken_at, document, seal)"
+        ' SELECT %s, 1, \'sources\', %s, \'{"quotes": [{"source": "a", "rate": "1", "error": ""}]}\', sha256(\'\')'
         " FROM generate_series(1, 20000)",
         code,
         catalog.clock.now(),
     )
+    catalog.set_rate(code, "1")
     catalog.execute("ANALYZE rates")
     assert catalog.quote(merchant(), method).rate == "1.00"
     with catalog.deps.db.transaction() as tx:

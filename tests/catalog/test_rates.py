@@ -12,6 +12,7 @@ import pytest
 from deploy.local.waiting import wait_until
 from fiatgate.catalog.v1 import catalog_pb2 as pb
 from kit.base.proto import datetime_from
+from kit.db.books import check_page
 from kit.events.bus.connection import Bus
 from kit.rpc import deadline
 from kit.rpc.errors import Refused
@@ -20,6 +21,7 @@ from services.catalog.clients import ANSWER_MAX_BYTES, RateSources
 from services.catalog.config import RateSource
 from services.catalog.events import CATALOG_CHANGED
 from services.catalog.operations import rates
+from services.catalog.store.books import PARTS
 from services.catalog.workers import gauges, workers
 from tests.catalog.running import Catalog, RateServer, merchant, reason
 from tests.support.servers import NatsServer
@@ -518,3 +520,23 @@ def test_every_change_gives_a_hint_and_nothing_breaks_while_nats_is_away(
         listener.close()
         catalog.deps.bus.close()
     assert not heard.acquire(blocking=False), "a hint without a change"
+
+
+def test_a_rate_without_a_right_seal_is_locked_by_no_deal_and_named(catalog: Catalog) -> None:
+    code = catalog.currency()
+    method = catalog.method(code)
+    catalog.set_rate(code, "92")
+    assert catalog.quote(merchant(), method).rate == "92.00"
+    catalog.execute(
+        "INSERT INTO rates (currency_code, source_rate, origin, taken_at, document, seal)"
+        " SELECT currency_code, 9, origin, taken_at, document, seal FROM rates WHERE currency_code = %s",
+        code,
+    )
+    with pytest.raises(Refused) as refused:
+        catalog.quote(merchant(), method)
+    assert reason(refused) == "RATES_INVALID"
+    part = next(each for each in PARTS if each.name == "rates")
+    problems = check_page(catalog.deps.db, part, after="", limit=1000).problems
+    assert [(each.field, each.found) for each in problems if code in each.field] == [
+        (f"{code} rate", "9.00000000")
+    ]

@@ -14,10 +14,10 @@ import pytest
 
 from cli import verifying
 from cli.verifying import Findings, Problem, Repairs
+from deploy.local.ports import free_ports
 from deploy.local.waiting import wait_until
 from kit.base.clock import SystemClock
 from kit.base.ids import new_id
-from kit.rpc.server import RpcServer
 from tests.cli.command_line import SECOND_PERSON, Ended, Fiatgate, run
 from tests.cli.test_operating import TRON_ADDRESS
 from tests.support.receiver import Receiver
@@ -263,20 +263,43 @@ def test_a_deal_completed_by_sql_is_named_and_credited_only_once_two_operators_a
     assert fiatgate("balance", sold.merchant_id) != before
 
 
-def test_services_of_a_version_without_books_are_passed_over_and_named(
-    monkeypatch: pytest.MonkeyPatch,
+def test_a_service_that_is_away_is_named_and_the_others_are_verified(
+    fiatgate: Fiatgate, sold: Sold, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    server = RpcServer()
-    port = server.add_insecure_port("127.0.0.1:0")
-    server.start()
-    for service in verifying.BOOKS:
-        monkeypatch.setenv(f"FIATGATE_{service.upper()}_ADDRESS", f"127.0.0.1:{port}")
-    findings = Findings()
+    with monkeypatch.context() as patched:
+        patched.setenv("FIATGATE_CATALOG_ADDRESS", f"127.0.0.1:{free_ports(1)[0]}")
+        ended = verify()
+    report = json.loads(ended.out)
+    assert (ended.exit_code, report["ok"], report["problems"]) == (4, False, [])
+    assert [each.partition(":")[0] for each in report["not_run"]] == [
+        "books of catalog",
+        "heads that catalog keeps",
+        "acts of catalog",
+    ]
+    assert report["checked"]["credits"] >= 1
+
+
+UNREADABLE = """
+CREATE TABLE kept AS SELECT * FROM acts WHERE act = 'currency.set' ORDER BY id LIMIT 1;
+UPDATE acts SET at = '200000-01-01' WHERE id = (SELECT id FROM kept)
+"""
+READABLE = "UPDATE acts SET at = kept.at FROM kept WHERE acts.id = kept.id; DROP TABLE kept"
+
+
+def test_a_row_that_cannot_be_read_is_named_and_the_others_are_verified(
+    fiatgate: Fiatgate, sold: Sold
+) -> None:
+    with behind_its_back(fiatgate.stack, "catalog") as database:
+        database.execute(UNREADABLE)
     try:
-        verifying.check_books(findings, lambda _: None)
+        ended = verify()
     finally:
-        server.stop(0).wait()
-    assert findings == Findings(without_books=list(verifying.BOOKS))
+        with behind_its_back(fiatgate.stack, "catalog") as database:
+            database.execute(READABLE)
+    report = json.loads(ended.out)
+    assert (ended.exit_code, report["problems"], report["not_run"]) == (3, [], [])
+    assert {each.partition(":")[0] for each in report["unreadable"]} >= {"acts of catalog"}
+    assert report["checked"]["credits"] >= 1
 
 
 def test_a_changed_amount_is_found_and_not_made_up_for(fiatgate: Fiatgate, sold: Sold) -> None:

@@ -239,9 +239,9 @@ def test_rates_unavailable(desk: Desk) -> None:
 
 
 def test_rates_invalid(desk: Desk) -> None:
-    """The stored snapshot does not parse."""
+    """The stored rate is of a time that is to come."""
     currency = desk.currency(rate=None)
-    _store_rate(desk, currency, document='{"quotes": "nonsense"}')
+    _store_rate(desk, currency, age="-5 minutes")
     assert_refused(desk.shop(currency).get("/api/v1/currencies"), "RATES_INVALID")
 
 
@@ -256,13 +256,12 @@ def test_rate_not_found(desk: Desk) -> None:
     assert_refused(desk.shop(desk.currency(rate=None)).get("/api/v1/currencies"), "RATE_NOT_FOUND")
 
 
-def _store_rate(desk: Desk, currency: str, *, age: str = "0", document: str = '{"quotes": []}') -> None:
+def _store_rate(desk: Desk, currency: str, *, age: str) -> None:
     desk.catalog_database(
-        "INSERT INTO rates (currency_code, source_rate, origin, taken_at, document)"
-        " VALUES (%s, 90, 'operator', now() - %s::interval, %s::jsonb)",
+        "INSERT INTO rates (currency_code, source_rate, origin, taken_at, document, seal)"
+        " VALUES (%s, 90, 'operator', now() - %s::interval, '{\"quotes\": []}', sha256(''))",
         currency,
         age,
-        document,
     )
 
 

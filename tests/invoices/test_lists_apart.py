@@ -136,6 +136,7 @@ def patient(world: World) -> Iterator[Deps]:
     db = Database(
         settings.database_url,
         name="patient",
+        seals=settings.seals,
         pool_size=settings.connections,
         statement_timeout_seconds=PATIENCE_SECONDS,
         lock_timeout_seconds=PATIENCE_SECONDS,

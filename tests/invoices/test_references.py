@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 from uuid import UUID
@@ -20,7 +20,6 @@ from sqlalchemy import exc, text
 from fiatgate.catalog.v1 import catalog_pb2
 from kit.base.codes import new_code, parse_code
 from kit.base.ids import new_id
-from kit.db.books import check_page
 from kit.db.database import TransactionConflict
 from kit.rpc.errors import Refused
 from services.invoices.domain.names import is_name, words_of_name
@@ -28,13 +27,13 @@ from services.invoices.domain.places import REFERENCE_RESTS, NewDeal
 from services.invoices.domain.rates import RateBasis, rate_basis_to_json
 from services.invoices.operations import checkout, desk, reading, requisites
 from services.invoices.store import opening
-from services.invoices.store.books import PARTS
 from services.invoices.store.deal_lists import ids_of_sender
 from services.invoices.store.finding import SEARCHES
 from services.invoices.store.views import DealView
 from tests.invoices.conftest import PAYMENT_MINUTES, World, with_settings
 from tests.invoices.test_creating import refusal
-from tests.support.databases import owner_url, past_all_rules
+from tests.support.clock import START
+from tests.support.databases import owner_url
 
 PRICE = "49.90"
 
@@ -122,23 +121,6 @@ def test_deals_with_and_without_references_never_share(sharing: World) -> None:
     assert refusal(chosen, sharing, amount=PRICE).reason == "NO_AVAILABLE_REQUISITES"
     _takes_reference(sharing, True)
     assert {chosen(sharing, amount=PRICE).requisite_id for _ in range(3)} == {first.requisite_id}
-    part = next(each for each in PARTS if each.name == "deals")
-    assert list(check_page(sharing.deps.db, part, after="", limit=100).problems) == []
-
-
-def test_verification_finds_a_deal_that_should_be_alone(sharing: World) -> None:
-    deals = [chosen(sharing, amount=PRICE) for _ in range(4)]
-    url = past_all_rules(sharing.deps.settings.database_url)
-    with closing(psycopg2.connect(url)) as connection, connection, connection.cursor() as cursor:
-        cursor.execute("UPDATE deals SET takes_reference = false WHERE id = %s", (str(deals[0].id),))
-        cursor.execute("UPDATE deals SET reference = %s WHERE id = %s", (new_code(), str(deals[1].id)))
-    part = next(each for each in PARTS if each.name == "deals")
-    found = {
-        (problem.subject, problem.field)
-        for problem in check_page(sharing.deps.db, part, after="", limit=100).problems
-    }
-    one, other = f"deal {deals[0].id}", f"deal {deals[1].id}"
-    assert found == {(one, "amount_fiat"), (one, "takes_reference"), (other, "reference")}
 
 
 def test_the_share_of_a_merchant_counts_deals_that_share_too(sharing: World) -> None:
@@ -181,13 +163,7 @@ def test_the_database_refuses_another_reference(world: World, column: str) -> No
 
 
 RATE_BASIS = rate_basis_to_json(
-    RateBasis(
-        origin="operator",
-        source_rate="0.92",
-        markup="0",
-        taken_at=datetime(2026, 1, 15, tzinfo=UTC),
-        sources=[],
-    )
+    RateBasis(origin="operator", source_rate="0.92", markup="0", taken_at=START, sources=[])
 )
 
 

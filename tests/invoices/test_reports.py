@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import Any
@@ -13,19 +11,15 @@ from typing import Any
 import psycopg2
 import pytest
 
-from kit.db import books
 from kit.rpc.errors import Refused
 from services.invoices.domain import spans
 from services.invoices.operations import checkout, desk, reports
 from services.invoices.operations.reports import Report
 from services.invoices.store import daily
-from services.invoices.store.books import PARTS
 from services.invoices.store.daily import By, Sums
 from services.invoices.wiring import Deps
 from tests.invoices.conftest import World
 from tests.support.databases import past_all_rules
-
-(PART,) = [part for part in PARTS if part.table == "daily_sums"]
 
 
 @pytest.fixture
@@ -57,18 +51,6 @@ def sum_all(deps: Deps) -> None:
         if not reports.sum_days(deps):
             return
     raise AssertionError("the worker always finds more")
-
-
-def differences(deps: Deps) -> list[str]:
-    found, after = list[str](), ""
-    for _ in range(100):
-        page = books.check_page(deps.db, PART, after=after, limit=1000)
-        found += [f"{each.field}: {each.found}, due {each.due}" for each in page.problems]
-        if not page.more:
-            return found
-        assert books.is_key(PART, page.last)
-        after = page.last
-    raise AssertionError("there are always more pages")
 
 
 def counts(row: Sums) -> tuple[int, ...]:
@@ -116,7 +98,6 @@ def test_an_event_counts_on_its_day_before_and_after_the_worker_has_summed_it(sh
     assert {each: report(shop, each) for each in By} == by, (
         "summed rows and counted ones give the same report"
     )
-    assert differences(shop.deps) == []
 
 
 def test_the_amounts_are_those_of_the_deals(shop: World) -> None:
@@ -189,67 +170,6 @@ def test_what_is_not_old_enough_waits_and_a_page_is_added_once(
     sum_all(shop.deps)
     shop.clock.advance(hours=-23)
     assert report(shop) == before
-
-
-def test_verify_finds_sums_that_are_not_those_of_the_rows(shop: World) -> None:
-    evening = day_of(shop.clock.now())
-    trade(shop)
-    shop.clock.set(shop.clock.now() + reports.LATE)
-    sum_all(shop.deps)
-    url = past_all_rules(shop.deps.settings.database_url)
-    with closing(psycopg2.connect(url)) as connection, connection, connection.cursor() as cursor:
-        cursor.execute(
-            "UPDATE daily_sums SET turnover = turnover + 1 WHERE confirmed > 0 AND day = %s", (evening,)
-        )
-        cursor.execute("UPDATE daily_times SET deals = 7 WHERE day = %s", (evening,))
-        cursor.execute("DELETE FROM daily_sums WHERE method_code = ''")
-
-    found = differences(shop.deps)
-    assert f"{evening} EUR created: 0, due 5" in found
-    assert f"{evening} EUR card_eur times: 7, due 1" in found
-    assert [each.split(":")[0] for each in found if "turnover:" in each] == [
-        f"{evening} EUR card_eur turnover"
-    ]
-
-
-def test_verify_compares_each_day_once_a_few_days_at_a_time(
-    shop: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    days = []
-    for _ in range(5):
-        days.append(day_of(shop.clock.now()))
-        shop.with_deal()
-        shop.clock.advance(days=1)
-    sum_all(shop.deps)
-    monkeypatch.setattr(sys.modules[__name__], "PART", replace(PART, page_most=2))
-    assert differences(shop.deps) == []
-    url = past_all_rules(shop.deps.settings.database_url)
-    with closing(psycopg2.connect(url)) as connection, connection, connection.cursor() as cursor:
-        cursor.execute("DELETE FROM daily_sums WHERE day = %s", (days[2],))
-        cursor.execute("UPDATE daily_sums SET created = 3 WHERE day IN (%s, %s)", (days[0], days[4]))
-    assert [each.partition(" ")[0] for each in differences(shop.deps) if "created" in each] == [
-        days[0],
-        days[0],
-        days[2],
-        days[4],
-        days[4],
-    ]
-    assert not books.is_key(PART, "2026-13-01")
-
-
-def test_verify_waits_until_no_event_of_a_day_can_come_late(shop: World) -> None:
-    evening = shop.clock.now()
-    shop.with_deal()
-    midnight = evening.replace(hour=0) + timedelta(days=1)
-    shop.clock.set(midnight + reports.LATE + timedelta(seconds=1))
-    sum_all(shop.deps)
-    url = past_all_rules(shop.deps.settings.database_url)
-    with closing(psycopg2.connect(url)) as connection, connection, connection.cursor() as cursor:
-        cursor.execute("TRUNCATE daily_sums")
-    assert differences(shop.deps) == []
-    shop.clock.set(midnight + 2 * reports.LATE)
-    sum_all(shop.deps)
-    assert f"{day_of(evening)} EUR created: 0, due 1" in differences(shop.deps)
 
 
 def behind(world: World) -> float:

@@ -22,7 +22,7 @@ from tests.kit.tables import Base, Inbox, Parked
 from tests.support.clock import ManualClock
 from tests.support.consumers import make_consumer
 from tests.support.servers import PostgresServer
-from tests.support.signing import verifier
+from tests.support.signing import SEALS, verifier
 
 _numbers = itertools.count(1)
 
@@ -69,8 +69,8 @@ def url(empty_url: str) -> str:
 def make_db(url: str) -> Iterator[Callable[..., Database]]:
     made: list[Database] = []
 
-    def make(**options: float) -> Database:
-        database = Database(url, name="tests", pool_size=int(options.pop("pool_size", 4)), **options)
+    def make(**options: Any) -> Database:
+        database = Database(url, name="tests", pool_size=options.pop("pool_size", 4), seals=SEALS, **options)
         made.append(database)
         return database
 

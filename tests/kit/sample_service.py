@@ -45,7 +45,7 @@ class Deps:
 def wire(settings: SampleSettings) -> Deps:
     return Deps(
         settings=settings,
-        db=Database(settings.database_url, name="sample", pool_size=settings.pool_size),
+        db=Database(settings.database_url, name="sample", pool_size=settings.pool_size, seals=settings.seals),
         bus=Bus(settings.nats_url, name="sample") if settings.with_bus else None,
     )
 

@@ -16,6 +16,7 @@ from kit.audit.listing import Act, Filter, list_acts
 from kit.db.database import Database
 from tests.support.clock import START
 from tests.support.databases import owner_url
+from tests.support.signing import SEALS
 
 ACTS: Final = 30_000
 PAGE: Final = 50
@@ -23,13 +24,14 @@ PAGE: Final = 50
 # A minute apart, by 200 people for 300 merchants, with 100 kinds of acts and a rare one.
 FILL: Final = f"""
 INSERT INTO acts (id, at, actor_kind, actor_name, person_id, surface, on_behalf_of, act, object, merchant_id, changes,
-                  note, request_id, refused)
+                  note, request_id, refused, seal)
 SELECT CAST(lpad(to_hex(ms), 12, '0') || '70008000' || lpad(to_hex(n), 12, '0') AS uuid),
        to_timestamp(ms / 1000.0), 'person', 'person' || n % 200 || '@example.com',
        CAST(lpad(to_hex(n % 200), 32, '0') AS uuid), 'desk',
        CASE n % 500 WHEN 0 THEN 'named@example.com' ELSE '' END,
        CASE n % 3000 WHEN 0 THEN 'rare.set' ELSE 'kind' || n % 100 || '.set' END,
-       'deal:' || n, CAST(lpad(to_hex(n % 300), 32, '0') AS uuid), '[]', '', '', ''
+       'deal:' || n, CAST(lpad(to_hex(n % 300), 32, '0') AS uuid), '[]', '', '', '',
+       sha256('')
 FROM (SELECT n, {int(START.timestamp()) * 1000} + n * 60000 AS ms FROM generate_series(1, {ACTS}) AS n) AS each
 """
 
@@ -41,7 +43,7 @@ def db(database_url: Callable[[str], str]) -> Iterator[Database]:
         cursor.execute(FILL)
     with closing(psycopg2.connect(owner_url(url))) as connection, connection, connection.cursor() as cursor:
         cursor.execute("ANALYZE acts")
-    database = Database(url, name="tests", pool_size=2)
+    database = Database(url, name="tests", pool_size=2, seals=SEALS)
     yield database
     database.dispose()
 

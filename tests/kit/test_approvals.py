@@ -25,13 +25,13 @@ from kit.base.actors import Actor
 from kit.base.clock import Clock
 from kit.base.ids import new_id
 from kit.db.database import Database
-from kit.db.schema import SchemaBehind
 from kit.rpc.approvals import ApprovalsServicer, filter_from_message
 from kit.rpc.audit import AuditServicer
 from kit.rpc.errors import Refused
 from tests.support.acting import acting
 from tests.support.clock import START, ManualClock
-from tests.support.databases import Databases, owner_url, past_all_rules
+from tests.support.databases import owner_url, past_all_rules
+from tests.support.signing import SEALS
 
 ANN = Actor(kind="person", name="ann@example.com", surface="desk", person_id=uuid.uuid4())
 BEN = Actor(kind="person", name="ben@example.com", surface="desk", person_id=uuid.uuid4())
@@ -58,7 +58,7 @@ class Parts:
 
 @pytest.fixture(scope="module")
 def db(database_url: Callable[[str], str]) -> Iterator[Database]:
-    database = Database(database_url("withdrawals"), name="tests", pool_size=8)
+    database = Database(database_url("withdrawals"), name="tests", pool_size=8, seals=SEALS)
     yield database
     database.dispose()
 
@@ -424,18 +424,3 @@ def test_the_database_keeps_a_decision(db: Database, database_url: Callable[[str
     for url in (database_url("withdrawals"), owner_url(database_url("withdrawals"))):
         with pytest.raises(psycopg2.errors.InsufficientPrivilege, match="final"):
             execute(url, f"{approved} WHERE id = %(id)s", asked)
-
-
-def test_without_the_table_nothing_is_listed_and_nothing_that_needs_a_second_person_goes_on(
-    _databases: Databases,
-) -> None:
-    url = _databases.fresh("withdrawals", "0006")
-    before = Database(url, name="tests", pool_size=1)
-    actors.bind(ANN)
-    with before.transaction() as tx:
-        assert approval_lists.page(tx, Filter(), limit=9) == []
-        approvals.close(tx, "thing:1", at=START, note="")
-        with pytest.raises(SchemaBehind):
-            approvals.request(tx, terms(), at=START)
-    before.dispose()
-    _databases.drop(url)

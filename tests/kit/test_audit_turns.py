@@ -29,6 +29,7 @@ from kit.rpc.permissions import Checks
 from kit.rpc.server import Options, RpcServer
 from kit.rpc.slots import Use
 from tests.support.databases import owner_url
+from tests.support.signing import SEALS
 
 PATIENCE_SECONDS: Final = 60
 CALLS: Final = 40
@@ -90,6 +91,7 @@ def db(database_url: Callable[[str], str]) -> Iterator[Database]:
     opened = Database(
         database_url("catalog"),
         name="patient",
+        seals=SEALS,
         pool_size=4,
         statement_timeout_seconds=PATIENCE_SECONDS,
         lock_timeout_seconds=PATIENCE_SECONDS,

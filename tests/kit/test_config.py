@@ -9,6 +9,7 @@ from pydantic import Field, SecretStr, ValidationError
 from kit.base.config.processes import ServiceSettings
 from kit.base.config.values import CommaSeparated, nats_servers
 from kit.base.config.variables import describe, load
+from tests.support.signing import SEAL_KEY
 
 
 class OrdersSettings(ServiceSettings):
@@ -33,6 +34,7 @@ def environment(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     monkeypatch.setenv("FIATGATE_ORDERS_DATABASE_URL", "postgresql://orders:hunter2@db/orders")
     monkeypatch.setenv("FIATGATE_ORDERS_ADDRESS", "127.0.0.1:7001")
     monkeypatch.setenv("FIATGATE_MASTER_KEYS", "hunter3")
+    monkeypatch.setenv("FIATGATE_ORDERS_SEAL_KEYS", SEAL_KEY)
     return monkeypatch
 
 

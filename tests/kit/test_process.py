@@ -26,6 +26,7 @@ from kit.rpc.errors import Refused
 from tests.kit.sample_service import METHOD
 from tests.support.collector import Collector
 from tests.support.servers import PostgresServer
+from tests.support.signing import SEAL_KEY
 
 ROOT = Path(__file__).parents[2]
 
@@ -93,14 +94,19 @@ def wait_until(condition: Callable[[], bool], seconds: float = 60) -> None:
 
 
 @pytest.fixture
-def start(empty_url: str, tmp_path: Path) -> Iterator[Start]:
+def start(database_url: Callable[[str], str], tmp_path: Path) -> Iterator[Start]:
     """Starts the sample service with arguments, and settings as keywords; it's gone after the test."""
     started: list[Running] = []
 
     def make(*arguments: str, **settings: str) -> Running:
         address = settings.pop("bind", f"127.0.0.1:{free_ports(1)[0]}")
         environment = {name: value for name, value in os.environ.items() if not name.startswith("FIATGATE_")}
-        own = {"sample_database_url": empty_url, "sample_address": address, **settings}
+        own = {
+            "sample_database_url": database_url("catalog"),
+            "sample_address": address,
+            "sample_seal_keys": SEAL_KEY,
+            **settings,
+        }
         environment |= {f"FIATGATE_{name.upper()}": value for name, value in own.items()}
         started.append(Running(list(arguments), environment, address, tmp_path / f"{len(started)}.log"))
         return started[-1]

@@ -19,7 +19,7 @@ from deploy.local.ports import free_ports
 from kit.db import migrate, schema
 from kit.db.database import Database
 from tests.support.servers import PostgresServer
-from tests.support.signing import PUBLIC_KEYS
+from tests.support.signing import PUBLIC_KEYS, SEAL_KEY
 
 ROOT = Path(__file__).parents[2]
 
@@ -96,6 +96,7 @@ def serve_withdrawals(database_url: str) -> subprocess.CompletedProcess[str]:
             "FIATGATE_WITHDRAWALS_DATABASE_URL": database_url,
             "FIATGATE_WITHDRAWALS_ADDRESS": f"127.0.0.1:{port}",
             "FIATGATE_FACT_PUBLIC_KEYS": ",".join(PUBLIC_KEYS),
+            "FIATGATE_WITHDRAWALS_SEAL_KEYS": SEAL_KEY,
             "FIATGATE_START_SECONDS": "1",
         },
         capture_output=True,

@@ -17,7 +17,6 @@ from sqlalchemy import Connection, text
 from kit.audit import approval_lists
 from kit.audit.approvals import State
 from kit.audit.listing import Filter, list_acts
-from kit.db import books
 from kit.db.finding import OwnSearch
 from kit.db.queues import waiting
 from services.invoices.config import InvoicesSettings
@@ -26,7 +25,6 @@ from services.invoices.operations import cases, counting, desk, reading, reports
 from services.invoices.store import deal_lists
 from services.invoices.store import finding as invoices_finding
 from services.invoices.store import queues as invoices_queues
-from services.invoices.store.books import PARTS
 from services.invoices.store.daily import By
 from services.invoices.wiring import wire as wire_invoices
 from services.merchants.config import MerchantsSettings
@@ -393,15 +391,6 @@ def test_a_report_begins_where_the_sums_end(wired: Callable[[str], Any], merchan
     read = {(each["Relation Name"], each.get("Index Name"), each.get("Index Cond")) for each in nodes(plan)}
     by_key = {(table, index) for table, index, condition in read if condition}
     assert {("deal_transitions", "pk_deal_transitions"), ("invoices", "ix_invoices_all")} <= by_key, read
-
-
-def test_verify_reads_only_the_rows_of_its_days(wired: Callable[[str], Any]) -> None:
-    deps, large = wired("invoices"), FILLS["invoices"][1]
-    (part,) = [each for each in PARTS if each.name == "sums of days"]
-    plans = plans_of(deps, lambda deps: books.check_page(deps.db, part, after="2026-01-05", limit=1000))
-    read = {(each["Relation Name"], each["Node Type"]) for plan in plans.values() for each in nodes(plan)}
-    assert {"deals", "deal_transitions", "invoices"} <= {table for table, _ in read}
-    assert not [table for table, node in read if node == "Seq Scan" and table in large], read
 
 
 @pytest.mark.parametrize("words", ["name", "n 1"])

@@ -251,7 +251,7 @@ def test_accounts_and_each_other_service_keep_each_others_heads_of_acts(house: H
             keeps_heads_of(house, "accounts") == others
             and all(keeps_heads_of(house, each) == {"accounts"} for each in others)
         ),
-        "the exchanges",
+        "the heads",
         timeout_seconds=60,
     )
 
@@ -259,9 +259,7 @@ def test_accounts_and_each_other_service_keep_each_others_heads_of_acts(house: H
 def test_no_process_gives_accounts_the_head_of_another(house: House) -> None:
     def head_of_invoices(channel: grpc.Channel) -> Any:
         stub = accounts_pb2_grpc.HeadsServiceStub(channel)
-        return stub.ExchangeHeads(
-            accounts_pb2.ExchangeHeadsRequest(service="invoices", number=1_000_000, count=0, hash=bytes(32))
-        )
+        return stub.KeepHead(accounts_pb2.KeepHeadRequest(service="invoices", count=0, hash=bytes(32)))
 
     def told_by(process: str) -> grpc.StatusCode:
         return answer(house, "accounts", house.certificates[process], head_of_invoices)

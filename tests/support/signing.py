@@ -1,4 +1,4 @@
-"""The key that signs facts in tests, and facts signed with it."""
+"""The keys of tests, and facts signed with one of them."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
+from kit.base.seals import Seals
 from kit.events.bus.messages import Incoming, Outgoing
 from kit.events.proof import Verifier
 from kit.events.signing import Signer
 
 SIGNING_KEY: Final = "c2lnbnMtdGhlLWZhY3RzLW9mLWFsbC10aGUtdGVzdHM="  # of "signs-the-facts-of-all-the-tests"
 SEAL_KEY: Final = "c2VhbHMtdGhlLWV2ZW50cy1vZi1hbGwtdGhlLXRlc3Q="  # of "seals-the-events-of-all-the-test"
+SEALS: Final = Seals((SEAL_KEY,))
 SIGNER: Final = Signer(SIGNING_KEY)
 PUBLIC_KEYS: Final = (SIGNER.public_key,)
 

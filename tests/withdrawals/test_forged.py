@@ -72,6 +72,7 @@ def test_a_busy_database_parks_no_credit_however_often(
     impatient = Database(
         deps.settings.database_url,
         name="tests",
+        seals=deps.settings.seals,
         pool_size=1,
         lock_timeout_seconds=lock_seconds,
         statement_timeout_seconds=statement_seconds,

@@ -322,23 +322,9 @@ INVOICE_TERMS = (
 )
 REQUISITE_TERMS = ("id", "method_code", "holder", "account", "bank", "created_at")
 DEAL_TERMS = (
-    "id",
-    "invoice_id",
-    "merchant_id",
-    "method_code",
-    "method_name",
-    "currency_code",
-    "currency_decimals",
-    "invoice_amount",
-    "conversion_rate",
-    "client_percent",
-    "merchant_percent",
-    "requisite_id",
-    "created_at",
-    "expires_at",
-    "reference",
-    "takes_reference",
-    "rate_basis",
+    *("id", "invoice_id", "merchant_id", "method_code", "method_name", "currency_code"),
+    *("currency_decimals", "invoice_amount", "conversion_rate", "client_percent", "merchant_percent"),
+    *("requisite_id", "created_at", "expires_at", "reference", "takes_reference", "rate_basis"),
 )
 DEAL_NUMBERS = (
     *("invoice_amount", "amount_fiat", "conversion_rate", "client_percent", "merchant_percent"),
