@@ -1,0 +1,173 @@
+"""What SQL under the role of accounts writes opens nothing: links, sessions, factors, roles and signing keys."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from kit.base.ids import new_id
+from kit.rpc.errors import Refused
+from services.accounts.credentials import tokens
+from services.accounts.domain import Surface
+from services.accounts.operations import keys, people, sessions
+from services.accounts.wiring import Deps
+from tests.accounts.authenticator import Authenticator
+from tests.accounts.conftest import DESK_URL
+from tests.accounts.house import (
+    Someone,
+    accept,
+    authorize,
+    invite_staff,
+    operator,
+    token_of,
+)
+from tests.accounts.test_books import execute, problems
+from tests.accounts.test_passkeys import register, sign_in
+from tests.support.clock import ManualClock
+
+INVITATION = (
+    "INSERT INTO invitations (id, token_hash, email, name, roles, invited_by, by_operator, created_at, expires_at)"
+    " VALUES (:id, :hash, :email, 'Eve', '{admin}', 'ann@example.com', true, now(), 'infinity')"
+)
+
+
+@pytest.fixture
+def eve(deps: Deps, new_email: Callable[[], str]) -> Someone:
+    """A person with a small role, who also has the database's password."""
+    eve = operator(deps, new_email(), "viewer")
+    eve.add_password_and_totp()
+    return eve
+
+
+@pytest.fixture
+def ada(deps: Deps, new_email: Callable[[], str]) -> Someone:
+    ada = operator(deps, new_email(), "desk")
+    ada.add_password_and_totp()
+    return ada
+
+
+def reason(call: Callable[[], object]) -> str:
+    with pytest.raises(Refused) as refused:
+        call()
+    return refused.value.reason
+
+
+@pytest.mark.parametrize("new_token", [tokens.new_token, tokens.new_recovery_token])
+def test_a_link_that_no_call_made_opens_nothing(
+    deps: Deps, ada: Someone, new_token: Callable[[], str]
+) -> None:
+    token, id = new_token(), new_id()
+    execute(deps, INVITATION, id=id, hash=tokens.hash_of(token), email=ada.email)
+    made = invite_staff(deps, ada.email, "viewer")  # for its shape
+    forged = replace(made, link=f"{DESK_URL}/invitation?token={token}")
+    execute(deps, "UPDATE invitations SET withdrawn_at = NULL WHERE id = :id", id=id)
+    assert reason(lambda: accept(deps, forged)) == "INVITATION_INVALID"
+    assert any(str(id) in each and "act none" in each for each in problems(deps))
+
+
+def test_the_hash_of_another_link_makes_no_link_to_more(deps: Deps, eve: Someone) -> None:
+    made = invite_staff(deps, eve.email, "viewer")
+    execute(
+        deps,
+        "UPDATE invitations SET withdrawn_at = now() WHERE id = :id",
+        id=made.invitation.id,
+    )
+    execute(deps, "DELETE FROM invitations WHERE id = :id", id=made.invitation.id)
+    hash = tokens.hash_of(token_of(made))
+    execute(deps, INVITATION, id=made.invitation.id, hash=hash, email=eve.email)
+    assert reason(lambda: accept(deps, made)) == "INVITATION_INVALID"
+
+
+def test_a_session_of_another_person_with_a_token_of_ones_own_is_none(
+    deps: Deps, eve: Someone, ada: Someone
+) -> None:
+    token = tokens.new_token()
+    execute(
+        deps,
+        "UPDATE sessions SET token_hash = :hash WHERE person_id = :ada",
+        hash=tokens.hash_of(token),
+        ada=ada.person_id,
+    )
+    assert reason(lambda: authorize(deps, token)) == "SESSION_INVALID"
+    authorize(deps, eve.token)
+
+
+def test_ones_own_session_is_not_given_to_another_person(deps: Deps, eve: Someone, ada: Someone) -> None:
+    mine, theirs = eve.actor.session_id, ada.actor.session_id
+    hash = tokens.hash_of(eve.token)
+    execute(deps, "DELETE FROM sessions WHERE id = :id", id=mine)
+    copy = "UPDATE sessions SET token_hash = :hash WHERE id = :id"
+    execute(deps, copy, hash=hash, id=theirs)
+    assert reason(lambda: authorize(deps, eve.token)) == "SESSION_INVALID"
+
+
+def test_ones_own_password_and_app_sign_in_no_other_person(
+    deps: Deps, eve: Someone, ada: Someone, clock: ManualClock
+) -> None:
+    of = {"eve": eve.person_id, "ada": ada.person_id}
+    columns = (
+        "(password_hash, password_seal) = (SELECT password_hash, password_seal FROM people WHERE id = :eve)"
+    )
+    execute(deps, f"UPDATE people SET {columns} WHERE id = :ada", **of)
+    execute(
+        deps,
+        "UPDATE totps SET sealed_secret = (SELECT sealed_secret FROM totps WHERE person_id = :eve)"
+        " WHERE person_id = :ada",
+        **of,
+    )
+    clock.advance(minutes=2)
+    as_ada = replace(eve, email=ada.email)
+    assert reason(as_ada.sign_in) == "SIGN_IN_REFUSED"
+    assert eve.sign_in()
+
+
+def test_the_app_of_another_person_steps_nobody_up(
+    deps: Deps, eve: Someone, ada: Someone, clock: ManualClock
+) -> None:
+    execute(
+        deps,
+        "UPDATE totps SET sealed_secret = (SELECT sealed_secret FROM totps WHERE person_id = :eve)"
+        " WHERE person_id = :ada",
+        eve=eve.person_id,
+        ada=ada.person_id,
+    )
+    clock.advance(minutes=2)
+    assert reason(lambda: ada.step_up(code=eve.code())) == "SIGN_IN_REFUSED"
+
+
+def test_ones_own_passkey_is_not_given_to_another_person(deps: Deps, eve: Someone, ada: Someone) -> None:
+    device = Authenticator(DESK_URL)
+    register(eve, device)
+    execute(
+        deps,
+        "WITH mine AS (DELETE FROM passkeys WHERE person_id = :eve RETURNING *)"
+        " INSERT INTO passkeys SELECT id, :ada, rp_id, credential_id, credential, sign_count, name, created_at,"
+        " last_used_at, cloned_at, seal FROM mine",
+        eve=eve.person_id,
+        ada=ada.person_id,
+    )
+    assert reason(lambda: sign_in(deps, device)) == "SIGN_IN_REFUSED"
+
+
+def test_a_role_that_no_act_gave_signs_its_person_out(deps: Deps, eve: Someone) -> None:
+    execute(deps, "UPDATE people SET roles = '{viewer,admin}' WHERE id = :id", id=eve.person_id)
+    assert reason(lambda: authorize(deps, eve.token)) == "SESSION_INVALID"
+    execute(deps, "UPDATE people SET roles = '{viewer}' WHERE id = :id", id=eve.person_id)
+    assert authorize(deps, eve.token).person.roles == ["viewer"]
+    people.set_roles(deps, person_id=str(eve.person_id), roles=["desk"], merchant_id="")
+    assert authorize(deps, eve.token).person.roles == ["desk"]
+
+
+def test_a_signing_key_that_accounts_did_not_make_is_published_to_nobody(deps: Deps, eve: Someone) -> None:
+    authorize(deps, eve.token)
+    forged = new_id()
+    execute(
+        deps,
+        "INSERT INTO signing_keys (id, public_key, sealed_private_key, created_at, seal)"
+        " SELECT :id, sha256('mine'), sealed_private_key, created_at, seal FROM signing_keys LIMIT 1",
+        id=forged,
+    )
+    assert forged not in {each.id for each in keys.list_actor_keys(deps)}
+    assert sessions.authorize(deps, session_token=eve.token, surface=Surface.DESK).actor_token

@@ -1,0 +1,66 @@
+"""What SQL under the role of invoices writes is paid to nobody and credits nobody."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from typing import Any
+
+import psycopg2
+import pytest
+
+from kit.base.ids import new_id
+from kit.rpc.errors import Refused
+from services.invoices.operations import checkout, desk, requisites
+from tests.invoices.conftest import World
+
+
+def execute(world: World, statement: str, **values: Any) -> None:
+    url = world.deps.settings.database_url
+    with closing(psycopg2.connect(url)) as database, database, database.cursor() as cursor:
+        cursor.execute(statement, {name: str(value) for name, value in values.items()})
+        assert cursor.rowcount == 1
+
+
+def test_a_deal_with_terms_that_nobody_locked_is_not_confirmed(world: World) -> None:
+    genuine, waiting, forged = world.with_deal(), world.create(), new_id()
+    execute(
+        world,
+        "INSERT INTO deals (id, invoice_id, merchant_id, status, sub_status, method_code, method_name, currency_code,"
+        " currency_decimals, invoice_amount, amount_fiat, conversion_rate, client_percent, merchant_percent,"
+        " requisite_id, created_at, expires_at, seal, reference, takes_reference)"
+        " SELECT %(forged)s, %(invoice)s, merchant_id, status, sub_status, method_code, method_name, currency_code,"
+        " currency_decimals, invoice_amount, amount_fiat, 0.01, client_percent, merchant_percent, requisite_id,"
+        " created_at, expires_at, seal, '7K3M9QTX', true FROM deals WHERE id = %(genuine)s",
+        forged=forged,
+        invoice=waiting.id,
+        genuine=genuine.id,
+    )
+    execute(world, "UPDATE invoices SET deal_id = %(deal)s WHERE id = %(id)s", deal=forged, id=waiting.id)
+    with pytest.raises(Refused) as refused:
+        desk.confirm_deal(world.deps, deal_id=str(forged))
+    assert refused.value.reason == "NOT_DECIDED"
+    assert desk.confirm_deal(world.deps, deal_id=str(genuine.id)).status == "completed"
+
+
+def test_an_account_that_sql_adds_or_enables_is_shown_to_no_customer(world: World) -> None:
+    known = requisites.list_requisites(world.deps, method_code="sepa_eur")
+    for each in known:
+        requisites.disable_requisite(world.deps, requisite_id=str(each.id))
+    forged = new_id()
+    execute(
+        world,
+        "INSERT INTO requisites (id, method_code, holder, account, max_deals, open_deals, enabled, created_at)"
+        " VALUES (%(id)s, 'sepa_eur', 'Eve', 'GB33BUKB20201555555555', 5, 0, true, now())",
+        id=forged,
+    )
+
+    def choose() -> str:
+        id = str(world.create().id)
+        with pytest.raises(Refused) as refused:
+            checkout.select_payment_method(world.deps, invoice_id=id, method_code="sepa_eur")
+        return refused.value.reason
+
+    assert choose() == "NO_AVAILABLE_REQUISITES"
+    execute(world, "UPDATE requisites SET enabled = false WHERE id = %(id)s", id=forged)
+    execute(world, "UPDATE requisites SET enabled = true WHERE id = %(id)s", id=known[0].id)
+    assert choose() == "NO_AVAILABLE_REQUISITES"
