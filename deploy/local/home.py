@@ -16,7 +16,6 @@ import os
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -25,9 +24,6 @@ from cryptography.fernet import Fernet
 from deploy.nats_rights import USERS
 from kit.base.services import SERVICES
 from kit.events.signing import new_private_key
-
-UNSIGNED_FACTS_COUNT = timedelta(days=1)
-"""For the folder of a version that did not sign: its unhandled facts are handled at the next start."""
 
 
 class LockHeld(Exception):

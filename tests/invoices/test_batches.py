@@ -41,21 +41,14 @@ def _without_ids(fact: pb.InvoiceFinished) -> pb.InvoiceFinished:
 
 
 def _left_by(world: World, deal: Deal) -> tuple[Any, ...]:
-    """Returns the history, the records and the fact of a deal and its invoice, without ids and times."""
+    """Returns the history and the fact of a deal and its invoice, without ids and times."""
     history = _rows(
         world,
         "SELECT status, sub_status, actor, note FROM deal_transitions WHERE deal_id = :id ORDER BY id",
         id=deal.id,
     )
-    records = _rows(
-        world,
-        "SELECT kind, number, (SELECT array_agg(key ORDER BY key) FROM jsonb_object_keys(facts) AS key) FROM records"
-        " WHERE subject IN (:deal, :invoice) ORDER BY kind, number",
-        deal=str(deal.id),
-        invoice=str(deal.invoice_id),
-    )
     facts = [_without_ids(fact) for fact in world.announced(deal.invoice_id)]
-    return history, records, facts
+    return history, facts
 
 
 def test_a_batch_leaves_the_rows_that_single_steps_leave(world: World) -> None:
@@ -65,7 +58,7 @@ def test_a_batch_leaves_the_rows_that_single_steps_leave(world: World) -> None:
     assert not timers.expire_deals(world.deps), "one batch is enough"
     assert _open_deals(world) == 0
     left = _left_by(world, single)
-    assert [fact.event_type for fact in left[2]] == ["invoice.expired"]
+    assert [fact.event_type for fact in left[1]] == ["invoice.expired"]
     assert all(_left_by(world, deal) == left for deal in together)
 
 

@@ -14,11 +14,10 @@ from pathlib import Path
 from typing import Any, Final, Self
 
 from deploy.local import demo_people, demo_rates, seed
-from deploy.local.home import UNSIGNED_FACTS_COUNT, Home
+from deploy.local.home import Home
 from deploy.local.plan import PREFIX
 from deploy.local.ports import free_ports
 from deploy.nats_rights import PROCESSES
-from kit.base.clock import SystemClock
 from kit.base.services import SERVICES
 from kit.db import migrate, schema
 from tests.k8s import manifests
@@ -261,8 +260,6 @@ class Cluster:
             "FIATGATE_RATE_LIMIT_PER_MINUTE": "600000",
             "FIATGATE_NETWORK_PAGE_REQUESTS_PER_MINUTE": "0",  # all customers have one address here
             "FIATGATE_LOG_LEVEL": "warning",
-            # As the documented upgrade does: without its column a signature is lost when its process is.
-            "FIATGATE_UNSIGNED_FACTS_UNTIL": (SystemClock().now() + UNSIGNED_FACTS_COUNT).isoformat(),
         }
 
     @contextmanager

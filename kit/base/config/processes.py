@@ -1,6 +1,5 @@
 """The settings that processes share, one class for each kind of process."""
 
-from datetime import timedelta
 from decimal import Decimal
 from functools import cached_property
 from pathlib import Path
@@ -23,8 +22,6 @@ from kit.base.config.values import (
 )
 from kit.base.config.variables import EnvironmentSettings
 from kit.base.seals import Seals
-
-UNSIGNED_FACTS_AT_MOST: Final = timedelta(days=31)
 
 # Every process that has a name reads these from a variable with that name first.
 _OWN_FIRST: Final = frozenset({"metrics_bind", "nats_url", "tls_ca", "tls_cert", "tls_key"})
