@@ -63,6 +63,7 @@ WALLS: Final = (
     Wall("unfinished-heads", "1,000 unfinished heads of 760 KiB", OTHER),
     Wall("idle-connections", "2,400 idle connections, 1,024 files", OTHER),
     Wall("parentheses", "2,000 ( in Content-Type, 16 connections", FLOOD),
+    Wall("large-orders", "orders of 63 KiB with 21,000 empty objects, 110 a second", FLOOD),
     Wall("readyz", "/readyz, 64 connections", FLOOD),
     Wall("qr-codes", "QR codes of 40 payments, 64 connections", FLOOD),
 )

@@ -130,19 +130,21 @@ def check_credits(findings: Findings, advance: Advance, *, settled_before: datet
     # Two lists in the same order, read in parallel.
     credits = _credits(after)
     credit = next(credits, None)
-    for invoice in _finished_invoices(after):
+    for invoice in _finished_invoices(findings, after):
         advance(1)
         findings.count("finished invoices")
         _check_fact(findings, invoice)
         while credit is not None and credit.invoice_id < invoice.invoice_id:
-            _orphan(findings, credit)
+            with going_on(findings, f"credit of invoice {credit.invoice_id}"):
+                _orphan(findings, credit)
             credit = next(credits, None)
         matching = credit if credit is not None and credit.invoice_id == invoice.invoice_id else None
         _check_credit(findings, invoice, matching, settled_before)
         if matching is not None:
             credit = next(credits, None)
     while credit is not None:
-        _orphan(findings, credit)
+        with going_on(findings, f"credit of invoice {credit.invoice_id}"):
+            _orphan(findings, credit)
         credit = next(credits, None)
 
 
@@ -217,7 +219,7 @@ def check_webhooks(
     # Two lists in the same order, read in parallel.
     with_event = _invoices_with_event(after)
     next_event = next(with_event, None)
-    for page in _finished_pages(after):
+    for page in (each.invoices for each in _finished_pages(after)):
         request = webhooks_pb2.CheckInvoicesRequest(
             invoice_ids=[invoice.invoice_id for invoice in page], facts=[invoice.fact for invoice in page]
         )
@@ -268,8 +270,9 @@ def _orphan_event(findings: Findings, invoice_id: str) -> None:
     """
     just_before = str(UUID(int=UUID(invoice_id).int - 1))
     request = invoices_pb2.ListFinishedInvoicesRequest(after_invoice_id=just_before, limit=1)
-    found = connection.invoices().ListFinishedInvoices(request, timeout=CALL_SECONDS).invoices
-    if [each.invoice_id for each in found] != [invoice_id]:
+    page = connection.invoices().ListFinishedInvoices(request, timeout=CALL_SECONDS)
+    is_there = page.last_invoice_id == invoice_id  # one that can't be read is named elsewhere
+    if not is_there:
         text = f"event of invoice {invoice_id}, which is unknown or not finished"
         findings.wrong("webhooks", f"{text}{_told(invoice_id)}")
 
@@ -356,20 +359,19 @@ def settled_before(now: datetime, grace_seconds: int) -> datetime:
     return now - timedelta(seconds=grace_seconds)
 
 
-def _finished_invoices(after: str) -> Iterator[invoices_pb2.FinishedInvoice]:
+def _finished_invoices(findings: Findings, after: str) -> Iterator[invoices_pb2.FinishedInvoice]:
     for page in _finished_pages(after):
-        yield from page
+        findings.unreadable += [f"finished invoice {each}" for each in page.unreadable]
+        yield from page.invoices
 
 
-def _finished_pages(after: str) -> Iterator[Sequence[invoices_pb2.FinishedInvoice]]:
-    while True:
+def _finished_pages(after: str) -> Iterator[invoices_pb2.ListFinishedInvoicesResponse]:
+    more = True
+    while more:
         request = invoices_pb2.ListFinishedInvoicesRequest(after_invoice_id=after, limit=FACTS_PAGE)
-        page = connection.invoices().ListFinishedInvoices(request, timeout=CALL_SECONDS).invoices
-        if page:
-            yield page
-            after = page[-1].invoice_id
-        if len(page) < FACTS_PAGE:
-            return
+        page = connection.invoices().ListFinishedInvoices(request, timeout=CALL_SECONDS)
+        yield page
+        after, more = page.last_invoice_id, page.more
 
 
 def _invoices_with_event(after: str) -> Iterator[str]:

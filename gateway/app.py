@@ -96,7 +96,7 @@ def routes(deps: Deps) -> falcon.asgi.App[Any, Any]:
     app.add_route("/pay/{invoice_id}/events", page, suffix="events")
     app.add_route("/pay/{invoice_id}/qr.svg", page, suffix="qr")
     app.add_route("/pay-static/{version}/{name}", FilesResource(static_files()))
-    app.add_route("/pay-brand/{name}", BrandResource())
+    app.add_route("/pay-brand/{name}", BrandResource(deps.strangers))
     app.add_route("/pay-logo/{owner}/{logo}", LogoResource(deps))
     app.add_route("/pay-modal.js", ModalResource())
     return app

@@ -20,8 +20,8 @@ class GatewaySettings(WebSettings):
         default=6000,
         ge=0,
         le=100_000_000,
-        description="requests one API key may make in a minute to each process of the gateway; 0: no limit, "
-        "no headers",
+        description="requests one API key may make in a minute to each process of the gateway; one with a body "
+        "counts once for each 4 KiB begun; 0: no limit, no headers",
     )
     page_requests_per_minute: int = Field(
         default=240,
@@ -41,8 +41,8 @@ class GatewaySettings(WebSettings):
         default=120,
         ge=0,
         le=1_000_000,
-        description="requests of one client's network for keys and payments that do not exist, per minute "
-        "and process; 0: no limit",
+        description="requests of one client's network for keys and payments that do not exist and colours that are "
+        "not cached, per minute and process; 0: no limit",
     )
     upload_mib: int = Field(
         default=32,

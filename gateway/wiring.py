@@ -38,7 +38,7 @@ class Deps:
     health      one stub of the standard health service per service
     hints       messages of other processes, which may be lost
     rate_limit  of requests per key; None when there is no limit
-    strangers   bounds questions about keys and payments that do not exist
+    strangers   bounds questions about keys and payments that do not exist, and new colours
     """
 
     settings: GatewaySettings

@@ -267,6 +267,13 @@ def _parentheses(target: Target) -> Iterator[Request]:
         yield Request("POST", "/api/v1/create-invoice", headers, b"{}")
 
 
+def _large_orders(target: Target) -> Iterator[Request]:
+    headers = {"X-Api-Key": target.api_key, "Content-Type": "application/json"}
+    body = b'{"a":[' + b",".join([b"{}"] * (63 * KIBIBYTE // 3)) + b"]}"
+    while True:
+        yield Request("POST", "/api/v1/create-invoice", headers, body)
+
+
 def _readiness(_: Target) -> Iterator[Request]:
     while True:
         yield Request("GET", "/readyz")
@@ -312,6 +319,7 @@ ATTACKS: Final[dict[str, Callable[[Attack], Coroutine[Any, Any, None]]]] = {
     "unfinished-heads": _hold(1000, _unfinished_head),
     "idle-connections": _hold(2400, _one_request_then_idle),
     "parentheses": _flood(16, _parentheses),
+    "large-orders": lambda attack: attack.look(110, _large_orders(attack.target)),
     "readyz": _flood(64, _readiness),
     "qr-codes": _flood(64, _codes),
 }

@@ -57,6 +57,13 @@ class Authentication:
             if not allowance.granted:
                 raise allowance.refusal()
 
+    async def process_response(
+        self, req: Request, resp: falcon.asgi.Response, resource: object, req_succeeded: bool
+    ) -> None:
+        if self._rate_limit is not None and req.exchange.key_id and req.exchange.body:
+            allowance = self._rate_limit.count_body(req.exchange.key_id, len(req.exchange.body))
+            resp.set_headers(allowance.headers())
+
     async def _authenticated(self, key: str) -> AuthenticateResponse:
         # The call before this one, for which the request waited, may have brought the lease.
         leased = self._leases.find(key)

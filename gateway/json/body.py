@@ -37,28 +37,28 @@ DECIMALS_KEPT: Final = AMOUNT_MAX_DECIMALS + 1  # enough to detect too many
 _UTF_8_NAMES: Final = ("", "utf-8", "utf8")
 _never_in_a_url: Final = re.compile(f"[{NEVER_IN_A_URL}]").search
 
-_NUMBER: Final = object()
+_NO_TEXT: Final = object()  # in place of an object within a body
 
 
 def json_object(req: Request) -> dict[str, Any]:
     """Returns the body as a JSON object. Raises InvalidBody.
 
     It is stricter than `json.loads` where two programs could read one body differently: duplicate keys, NaN, other
-    encodings. The API has no number fields, so numbers of any size are read but never computed.
+    encodings. The API has no fields that are objects or numbers, so objects in members are not made, and numbers of any
+    size are read but never computed.
     """
     _require_json_type(req)
     try:
-        text = req.exchange.body.decode()
-        value = _strict.decode(text)
+        members = _members(req.exchange.body.decode())
     except UnicodeDecodeError:
         raise _not_json("json_invalid", "the body must be UTF-8") from None
     except RecursionError:
         raise _not_json("json_invalid", "the body is nested too deeply") from None
     except ValueError as error:
         raise _not_json("json_invalid", f"the body must be JSON: {error}") from None
-    if not isinstance(value, dict):
+    if members is None:
         raise _not_json("model_type", "the body must be a JSON object")
-    return value
+    return members
 
 
 def no_other_than_json(req: Request) -> None:
@@ -91,23 +91,31 @@ def _not_json(code: str, message: str) -> InvalidBody:
     return InvalidBody(BodyFault(("body",), code, message))
 
 
-def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    members = dict(pairs)
-    if len(members) != len(pairs):
-        raise ValueError("an object has the same key twice")
-    return members
+def _members(text: str) -> dict[str, Any] | None:
+    """Returns the members of the outermost object; None when the text is another value. Raises ValueError.
+
+    No field is an object or a number: nothing is made of those within. Kept, 20,000 objects took three times as long.
+    """
+    outermost: list[tuple[str, Any]] = []
+
+    def read(pairs: list[tuple[str, Any]]) -> object:
+        nonlocal outermost
+        if len(pairs) > 1 and len(dict(pairs)) != len(pairs):
+            raise ValueError("an object has the same key twice")
+        outermost = pairs  # the last one that is read
+        return _NO_TEXT
+
+    decoder = json.JSONDecoder(
+        object_pairs_hook=read,
+        parse_int=bool,  # without a call of Python for each number
+        parse_float=bool,
+        parse_constant=_refuse_constant,
+    )
+    return dict(outermost) if decoder.decode(text) is _NO_TEXT else None
 
 
 def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is no JSON")
-
-
-_strict: Final = json.JSONDecoder(
-    object_pairs_hook=_without_duplicates,
-    parse_int=lambda text: _NUMBER,
-    parse_float=lambda text: _NUMBER,
-    parse_constant=_refuse_constant,
-)
 
 
 # -- create-invoice

@@ -74,9 +74,10 @@ def _about_limit(per_minute: int) -> str:
     if not per_minute:
         return ""
     return (
-        f"\n\nA key may make {per_minute} requests in each minute of the clock. Each process counts for itself, so a "
-        "key whose connections reach several gets more. Every answer to a valid key has the headers "
-        "`RateLimit-Policy` and `RateLimit` (draft-ietf-httpapi-ratelimit-headers). `RateLimit` is the number "
+        f"\n\nA key may make {per_minute} requests in each minute of the clock. A request with more than 4 KiB of body "
+        "counts once for each 4 KiB begun. Each process counts for itself, so a key whose connections reach several "
+        "gets more. Every answer to a valid key has the headers `RateLimit-Policy` and `RateLimit` "
+        "(draft-ietf-httpapi-ratelimit-headers). `RateLimit` is the number "
         'left at the process that answered: `"key";r=5990;t=17` is 5990 requests within the next 17 seconds. '
         "After the last one comes 429 `RATE_LIMITED` until the minute is over."
     )

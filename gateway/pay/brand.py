@@ -5,13 +5,14 @@ stylesheet of its own, because the policy allows nothing inline; its name contai
 """
 
 import re
+from bisect import bisect_left
+from collections.abc import Sequence
 from decimal import Decimal
-from functools import cache, lru_cache
+from functools import cache
 from typing import Final
 
 LEAST_CONTRAST: Final = Decimal("4.5")
 STEPS: Final = 20
-CACHED_MAX: Final = 1024  # of 200 bytes each
 # The backgrounds of text and buttons in that colour: see pay.css, --ground and --paper of each theme.
 LIGHT_GROUNDS: Final = ("#f3f4f7", "#ffffff")
 DARK_GROUNDS: Final = ("#10141b", "#1a202a")
@@ -26,7 +27,6 @@ def stylesheet_name(colour: str) -> str:
     return f"{colour.removeprefix('#')}.css"
 
 
-@lru_cache(maxsize=CACHED_MAX)
 def stylesheet(name: str) -> bytes | None:
     """Returns the stylesheet of that name; None for a name of another form."""
     found = _NAME(name)
@@ -46,22 +46,35 @@ def stylesheet(name: str) -> bytes | None:
 
 def readable(colour: str, grounds: tuple[str, ...], letters: str, towards: str) -> str:
     """Returns the nearest colour that can be read on all grounds, and on which the letters can be read."""
-    for step in range(STEPS + 1):
-        mixed = _mix(colour, towards, step)
-        if all(contrast(mixed, other) >= LEAST_CONTRAST for other in (*grounds, letters)):
-            return mixed
-    return towards
+    own, target = _channels(colour), _channels(towards)
+    others = [_luminance(_channels(other)) for other in (*grounds, letters)]
+
+    def mixed(step: int) -> list[int]:
+        return [(a * (STEPS - step) + b * step) // STEPS for a, b in zip(own, target, strict=True)]
+
+    def can_be_read(step: int) -> bool:
+        luminance = _luminance(mixed(step))
+        return all(_ratio(luminance, other) >= LEAST_CONTRAST for other in others)
+
+    # Bisected: where one step can be read, all steps behind it can.
+    return "#" + bytes(mixed(bisect_left(range(STEPS), True, key=can_be_read))).hex()
 
 
 def contrast(one: str, other: str) -> Decimal:
     """Returns the contrast ratio of WCAG 2.2: 1 to 21."""
-    darker, lighter = sorted((_luminance(one), _luminance(other)))
-    return (lighter + Decimal("0.05")) / (darker + Decimal("0.05"))
+    return _ratio(_luminance(_channels(one)), _luminance(_channels(other)))
 
 
-def _luminance(colour: str) -> Decimal:
-    red, green, blue = (_linear(value) for value in _channels(colour))
-    return Decimal("0.2126") * red + Decimal("0.7152") * green + Decimal("0.0722") * blue
+def _ratio(one: Decimal, other: Decimal) -> Decimal:
+    return (max(one, other) + _FLARE) / (min(one, other) + _FLARE)
+
+
+def _luminance(channels: Sequence[int]) -> Decimal:
+    red, green, blue = channels
+    return _RED * _linear(red) + _GREEN * _linear(green) + _BLUE * _linear(blue)
+
+
+_FLARE, _RED, _GREEN, _BLUE = (Decimal(text) for text in ("0.05", "0.2126", "0.7152", "0.0722"))
 
 
 @cache  # of 256 values: the power costs more than everything else here
@@ -72,10 +85,5 @@ def _linear(value: int) -> Decimal:
     return ((share + Decimal("0.055")) / Decimal("1.055")) ** Decimal("2.4")
 
 
-def _mix(colour: str, towards: str, step: int) -> str:
-    pairs = zip(_channels(colour), _channels(towards), strict=True)
-    return "#" + "".join(f"{(own * (STEPS - step) + other * step) // STEPS:02x}" for own, other in pairs)
-
-
-def _channels(colour: str) -> tuple[int, int, int]:
-    return int(colour[1:3], 16), int(colour[3:5], 16), int(colour[5:7], 16)
+def _channels(colour: str) -> Sequence[int]:
+    return bytes.fromhex(colour[1:])

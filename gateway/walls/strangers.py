@@ -13,6 +13,9 @@ A name that was just refused is refused again without a question and without a t
 deactivated key takes nothing from its network. A missing name stays missing: ids and keys are random, and a deactivated
 key stays so.
 
+A colour of the payment page that is new to this worker takes a token too (gateway/pay/files.py): all colours exist, and
+merchants have few of them.
+
 Names are stored by a keyed hash, not as they are: keys are secrets.
 """
 
@@ -90,9 +93,7 @@ class Strangers:
         await self._deny_again(network, known)
         if known in self._known:
             return await self._answer(known, question)
-        if not self._buckets.take(network):
-            turned_away.count("strangers")
-            await self._refuse(network)
+        await self.pay(network)
         missing: Refused | None = None
         pays = False
         try:
@@ -113,6 +114,12 @@ class Strangers:
                 self._buckets.give_back(network)
         await self._denials.turn(network)  # outside the handler: the refusal keeps its frames in memory
         raise missing
+
+    async def pay(self, network: str) -> None:
+        """Takes a token of the network. Raises RATE_LIMITED when it has none."""
+        if not self._buckets.take(network):
+            turned_away.count("strangers")
+            await self._refuse(network)
 
     async def _answer(self, known: bytes, question: Callable[[], Awaitable[T]]) -> T:
         """Sends the question, and stores whether the name exists."""
@@ -150,7 +157,9 @@ class Strangers:
             async with self._pauses.place(network):
                 await asyncio.sleep(REFUSAL_SECONDS)
                 await self._refusals.turn(network)
-        raise self._buckets.refusal("Too many unknown keys or payments were asked for from your network")
+        raise self._buckets.refusal(
+            "Too many unknown keys, payments or colours were asked for from your network"
+        )
 
 
 class _Spacing:

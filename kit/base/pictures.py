@@ -17,6 +17,10 @@ from typing import Final, TypeVar
 UPRIGHT: Final = 1  # EXIF's orientations are 1 to 8
 MOST_PARTS: Final = 10_000
 """Segments or chunks. Cameras write some dozens; millions of empty ones would only cost time."""
+MOST_FILL_BYTES: Final = 64
+"""Before one marker of a JPEG. The standard allows any number; cameras write none."""
+MOST_ENTRIES: Final = 1_000
+"""Of EXIF that are searched for the orientation. They are sorted, and it is among the first."""
 
 T = TypeVar("T")
 
@@ -84,7 +88,7 @@ _ADOBE_BYTES: Final = 12  # any bytes may follow them
 
 
 def _jpeg(content: bytes) -> Picture:
-    jfif, orientation, frames, kept = b"", UPRIGHT, [], []
+    jfif, exif, frames, kept = b"", b"", [], []
     for marker, body, scan in _bounded(_segments(content)):
         segment = struct.pack(">BBH", 0xFF, marker, len(body) + 2) + body
         if marker in _FRAMES:
@@ -97,11 +101,13 @@ def _jpeg(content: bytes) -> Picture:
         elif marker == _APP0 and body.startswith(b"JFIF\0") and len(body) == _JFIF_WITHOUT_PREVIEW_BYTES:
             jfif = segment
         elif marker == _APP1 and body.startswith(_EXIF_PREFIX):
-            orientation = _orientation(body)
+            exif = body
     if len(frames) != 1:
         raise NoPicture("expected a JPEG with one picture")
-    exif = _EXIF_PREFIX + _exif(orientation)
-    turned = struct.pack(">BBH", 0xFF, _APP1, len(exif) + 2) + exif if orientation != UPRIGHT else b""
+    turned = b""
+    if (orientation := _orientation(exif)) != UPRIGHT:
+        exif = _EXIF_PREFIX + _exif(orientation)
+        turned = struct.pack(">BBH", 0xFF, _APP1, len(exif) + 2) + exif
     height, width = frames[0]
     return Picture(
         "image/jpeg", width, height, b"".join([b"\xff\xd8", jfif, turned, *kept, bytes((0xFF, _END))])
@@ -112,11 +118,11 @@ def _segments(content: bytes) -> Iterator[tuple[int, bytes, bytes]]:
     """Yields marker, body, and the data of a scan, up to the end of the first picture."""
     at = 2
     while True:
-        if content[at] != 0xFF:
-            raise NoPicture("the JPEG is broken")
-        while content[at] == 0xFF:  # it may be repeated
-            at += 1
+        fill = content[at : at + 1 + MOST_FILL_BYTES]
+        at += len(fill) - len(fill.lstrip(b"\xff"))
         marker = content[at]
+        if marker == 0xFF or fill[:1] != b"\xff":
+            raise NoPicture("the JPEG is broken")
         if marker == _END:
             return
         (length,) = struct.unpack_from(">H", content, at + 1)
@@ -141,16 +147,16 @@ _PNG_KEPT: Final = frozenset({b"IHDR", b"PLTE", b"tRNS", b"gAMA", b"sRGB", b"IDA
 
 
 def _png(content: bytes) -> Picture:
-    orientation, kept = UPRIGHT, []
+    exif, kept = b"", []
     for kind, body in _bounded(_png_chunks(content)):
         if kind == b"eXIf":
-            orientation = _orientation(body)
+            exif = body
         elif kind in _PNG_KEPT:
             kept.append(_png_chunk(kind, body))
     if kept[0][4:8] != b"IHDR":
         raise NoPicture("the PNG is broken")
     width, height = struct.unpack_from(">II", kept[0], 8)
-    if orientation != UPRIGHT:
+    if (orientation := _orientation(exif)) != UPRIGHT:
         kept.insert(1, _png_chunk(b"eXIf", _exif(orientation)))
     return Picture("image/png", width, height, b"".join([_PNG_SIGNATURE, *kept]))
 
@@ -177,10 +183,10 @@ _HAS_ALPHA, _HAS_EXIF, _IS_ANIMATED = 0x10, 0x08, 0x02
 
 
 def _webp(content: bytes) -> Picture:
-    orientation, canvas, pictures, kept = UPRIGHT, b"", [], []
+    exif, canvas, pictures, kept = b"", b"", [], []
     for kind, body in _bounded(_webp_chunks(content)):
         if kind == b"EXIF":
-            orientation = _orientation(body)
+            exif = body
         elif kind == b"VP8X":
             canvas = body
         elif kind == b"ALPH":
@@ -191,7 +197,7 @@ def _webp(content: bytes) -> Picture:
     if len(pictures) != 1 or (canvas and canvas[0] & _IS_ANIMATED):
         raise NoPicture("expected a WebP with one picture")
     if canvas:
-        turned = orientation != UPRIGHT
+        turned = (orientation := _orientation(exif)) != UPRIGHT
         flags = canvas[0] & _HAS_ALPHA | (_HAS_EXIF if turned else 0)
         kept.insert(0, _webp_chunk(b"VP8X", bytes([flags, 0, 0, 0]) + _webp_canvas(*pictures[0])))
         if turned:
@@ -245,7 +251,7 @@ def _orientation(exif: bytes) -> int:
     try:
         (start,) = struct.unpack_from(f"{order}I", tiff, 4)
         (count,) = struct.unpack_from(f"{order}H", tiff, start)
-        for at in range(start + 2, start + 2 + 12 * count, 12):
+        for at in range(start + 2, start + 2 + 12 * min(count, MOST_ENTRIES), 12):
             tag, kind, _, value = struct.unpack_from(f"{order}HHIH", tiff, at)
             if tag == _ORIENTATION_TAG and kind == _SHORT and UPRIGHT <= value <= 8:
                 return int(value)

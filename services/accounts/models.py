@@ -52,6 +52,7 @@ class Person(Base):
     last_seen_at: Mapped[datetime | None]
     password_hash: Mapped[str | None]
     password_set_at: Mapped[datetime | None]
+    password_seal: Mapped[bytes | None]
 
 
 class Membership(Base):
@@ -124,6 +125,7 @@ class Passkey(Base):
     created_at: Mapped[datetime]
     last_used_at: Mapped[datetime | None]
     cloned_at: Mapped[datetime | None]
+    seal: Mapped[bytes]
 
 
 class Totp(Base):
@@ -152,6 +154,7 @@ class RecoveryCode(Base):
     code_hash: Mapped[bytes] = mapped_column(LargeBinary, primary_key=True)
     created_at: Mapped[datetime]
     used_at: Mapped[datetime | None]
+    seal: Mapped[bytes]
 
 
 class Challenge(Base):
@@ -195,6 +198,7 @@ class Session(Base):
     stepped_up_at: Mapped[datetime | None]
     merchant_id: Mapped[uuid.UUID | None]
     ended_at: Mapped[datetime | None]
+    seal: Mapped[bytes]
 
 
 class Guess(Base):
@@ -227,6 +231,7 @@ class SigningKey(Base):
     sealed_private_key: Mapped[bytes]
     created_at: Mapped[datetime]
     replaced_at: Mapped[datetime | None]
+    seal: Mapped[bytes]
 
 
 class Mail(Base):

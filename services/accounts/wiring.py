@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from kit.base.clock import Clock, SystemClock
+from kit.base.seals import Seals
 from kit.base.vault import Vault
 from kit.db.database import Database
 from services.accounts.config import AccountsSettings
@@ -23,6 +24,7 @@ class Deps:
     relying_parties  the surfaces as passkeys know them
     kept_key         the signing key, read some seconds ago
     decided_roles    the roles that this process has compared with their acts
+    seals            prove sessions, factors and signing keys
     """
 
     settings: AccountsSettings
@@ -33,6 +35,7 @@ class Deps:
     relying_parties: Mapping[Surface, RelyingParty]
     kept_key: KeptKey
     decided_roles: KnownRoles
+    seals: Seals
 
 
 def wire(settings: AccountsSettings, *, clock: Clock | None = None) -> Deps:
@@ -51,4 +54,5 @@ def wire(settings: AccountsSettings, *, clock: Clock | None = None) -> Deps:
         relying_parties={each: RelyingParty(settings.url_of(each)) for each in Surface},
         kept_key=KeptKey(),
         decided_roles=KnownRoles(db),
+        seals=settings.seals,
     )

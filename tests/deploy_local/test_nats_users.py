@@ -21,12 +21,10 @@ from kit.events.bus.connection import Bus
 from kit.events.bus.messages import REFUSED, BusUnavailable, Outgoing
 from kit.events.bus.stream import OwnStream
 from kit.events.hints import Hints
-from kit.events.subjects import STREAM
 from services.catalog.events import CATALOG_CHANGED
 from services.invoices.events import CONSUMERS
 from services.invoices.events import FINISHED as FACT
-from services.withdrawals import workers as withdrawals
-from tests.support.nats_users import Client, consumers, refusals, stored
+from tests.support.nats_users import Client
 from tests.support.servers import NatsServer
 
 
@@ -75,18 +73,6 @@ def test_a_bus_with_a_wrong_password_says_so_and_goes_on_trying(nats_server: Nat
 # -- an installation gets its users
 
 
-class InTransition(NatsServer):
-    """The users are there, and a connection without a password is still one that may do everything."""
-
-    def _prepare(self) -> None:
-        super()._prepare()
-        written = self.folder / "nats.json"
-        config = json.loads(written.read_text())
-        config["no_auth_user"] = "everybody"
-        config["accounts"][STREAM]["users"].append({"user": "everybody", "password": "of-nobody"})
-        written.write_text(json.dumps(config))
-
-
 class WithoutAccounts(NatsServer):
     """Everything is in the server's one account, as before there were accounts."""
 
@@ -97,52 +83,6 @@ class WithoutAccounts(NatsServer):
         users = [user for account in config.pop("accounts").values() for user in account["users"]]
         config["authorization"] = {"users": [each | {"permissions": {"publish": ">"}} for each in users]}
         written.write_text(json.dumps(config))
-
-
-def test_while_an_installation_gets_its_users_old_processes_work_beside_new_ones(tmp_path: Path) -> None:
-    server = InTransition(tmp_path / "nats")
-    server.start()
-    old = owners(f"nats://127.0.0.1:{server.port}")
-    new = Bus(server.url_of("withdrawals"), name="withdrawals")
-    try:
-        for bus in (old, new):
-            bus.start()
-            assert bus.wait_ready(10)
-        fact = Outgoing(new_id(), FACT, b"of the version before")
-        assert old.publish([fact]) == [fact.event_id]
-        _take_all(new, withdrawals.CONSUMER, {fact.event_id})
-        assert refusals(server, "withdrawals", lambda client: client.publish(FACT, b"forged")), (
-            "a process with a password has its own rights already"
-        )
-    finally:
-        for bus in (old, new):
-            bus.close()
-        server.stop()
-
-
-def test_a_server_that_gets_accounts_begins_a_new_stream_which_its_owner_fills_again(tmp_path: Path) -> None:
-    """The relay announces all of the last days to a stream that was made later than the one it knows."""
-    fact = Outgoing(new_id(), FACT, b"once")
-    made = []
-    for kind in (WithoutAccounts, NatsServer):
-        server = kind(tmp_path / "nats")
-        server.start()
-        owner, reader = owners(server.url_of("invoices")), Bus(server.url_of("webhooks"), name="webhooks")
-        try:
-            for bus in (owner, reader):
-                bus.start()
-                assert bus.wait_ready(10)
-            assert stored(server) == 0
-            assert consumers(server) == set(DURABLES.values())
-            assert owner.publish([fact]) == [fact.event_id]
-            _take_all(reader, DURABLES["webhooks"], {fact.event_id})
-            assert owner.stream_seen is not None
-            made.append(owner.stream_seen.created_at)
-        finally:
-            for bus in (owner, reader):
-                bus.close()
-            server.stop()
-    assert made[0] < made[1]
 
 
 # -- what they need works

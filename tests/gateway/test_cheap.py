@@ -4,43 +4,128 @@ from __future__ import annotations
 
 import asyncio
 import random
+import sys
+import tracemalloc
 from collections import Counter
 from collections.abc import Iterator
 from concurrent import futures
 from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 
 import grpc
+import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from deploy.local.waiting import wait_until
+from gateway.json import body
+from gateway.json.body import _members
 from gateway.pay import brand
-from gateway.pay.brand import CACHED_MAX, stylesheet
+from gateway.pay.brand import stylesheet
+from gateway.pay.files import CACHED_MAX, BrandResource
 from gateway.pay.qr import svg_of
+from gateway.walls.strangers import Strangers
 from tests.gateway.process import SERVICES, gateway_process
-from tests.gateway.strangers import Stranger, Watched, head
+from tests.gateway.strangers import Stranger, Watched, head, networks
 
 COLOURS = 200
 STRANGERS = 100
+LIMIT = 20
+ATTACKER, OTHER = networks(2)
 
 
-def test_colours_share_the_powers_that_they_cost() -> None:
-    """A colour took 10 ms, for powers of decimal numbers; there are 256 of them, and each is computed once."""
+@contextmanager
+def calls_counted() -> Iterator[Counter[str]]:
+    """Counts the calls of Python functions, by file."""
+    calls = Counter[str]()
+
+    def count(frame: FrameType, event: str, _: object) -> None:
+        if event == "call":
+            calls[frame.f_code.co_filename] += 1
+
+    sys.setprofile(count)
+    try:
+        yield calls
+    finally:
+        sys.setprofile(None)
+
+
+# -- colours and codes
+
+
+def test_a_colour_costs_few_steps() -> None:
+    """It took 10 ms, and then a tenth of one: twenty mixtures of decimal numbers for each theme."""
     some = random.Random(7)
     names = [f"{some.randrange(2**24):06x}.css" for _ in range(COLOURS)]
-    brand._linear.cache_clear()
-    assert all(stylesheet(name) for name in names)
-    powers = brand._linear.cache_info()
-    assert powers.misses <= 256 < powers.hits
+    with calls_counted() as calls:
+        assert all(stylesheet(name) for name in names)
+    assert calls[brand.__file__] < 130 * COLOURS
 
 
 def test_colours_and_codes_are_remembered_within_bounds() -> None:
-    assert stylesheet("1d5bb8.css") is stylesheet("1d5bb8.css")
+    async def story() -> None:
+        sheets = BrandResource(Strangers(0))
+        first = await sheets._sheet("1d5bb8.css", OTHER)
+        assert await sheets._sheet("1d5bb8.css", OTHER) is first
+        for number in range(CACHED_MAX + 10):
+            await sheets._sheet(f"{number:06x}.css", OTHER)
+        assert len(sheets._known) == CACHED_MAX
+
+    asyncio.run(story())
     assert svg_of("an account") is svg_of("an account")
-    for number in range(CACHED_MAX + 10):
-        stylesheet(f"{number:06x}.css")
-    assert stylesheet.cache_info().currsize == CACHED_MAX
     assert svg_of.cache_info().maxsize is not None
+
+
+def test_a_network_that_asks_for_many_colours_is_stopped_and_nobody_else_notices(tmp_path: Path) -> None:
+    """32 clients with random colours made another merchant's p50 four times as long."""
+    some = random.Random(7)
+
+    def colours(count: int) -> list[bytes]:
+        return [head("GET", f"/pay-brand/{some.randrange(2**24):06x}.css") for _ in range(count)]
+
+    async def statuses(gateway: Watched, source: str, requests: list[bytes]) -> Counter[int]:
+        clients = [await Stranger.connected(gateway, source=source) for _ in requests]
+        for client, request in zip(clients, requests, strict=True):
+            client.send(request)
+        found = Counter(await asyncio.gather(*(client.status() for client in clients)))
+        for client in clients:
+            client.close()
+        return found
+
+    async def story(gateway: Watched) -> None:
+        (shops,) = colours(1)
+        assert await statuses(gateway, OTHER, [shops]) == {200: 1}
+        flooded = await statuses(gateway, ATTACKER, colours(LIMIT + 100))
+        assert set(flooded) == {200, 429}
+        assert LIMIT <= flooded[200] < LIMIT + 50, "one more is answered in three seconds"
+        assert await statuses(gateway, ATTACKER, [shops] * 20) == {200: 20}, "a known colour costs nothing"
+        assert await statuses(gateway, OTHER, colours(1)) == {200: 1}
+
+    limit = {"FIATGATE_STRANGERS_PER_MINUTE": str(LIMIT)}
+    with gateway_process({}, tmp_path / "gateway.log", **limit) as url:
+        asyncio.run(story(Watched(url, "")))
+
+
+# -- bodies
+
+
+@pytest.mark.parametrize("item", ["{}", '{"":1}', '{"a":1,"b":2}', "1", "1.5"])
+def test_what_an_unknown_member_holds_is_read_and_not_kept(item: str) -> None:
+    """Each of 20,000 objects became a dictionary, and each number was a call: 63 KB took 3 ms of all clients."""
+    text = f'{{"amount":"1","a":[{",".join([item] * (63 * 1024 // (len(item) + 1)))}]}}'
+    _members(text)
+    tracemalloc.start()
+    try:
+        found = _members(text)
+        _, most_bytes = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert found is not None
+    assert found["amount"] == "1"
+    assert most_bytes < 8 * len(text)
+    with calls_counted() as calls:
+        _members(text)
+    assert calls[body.__file__] < text.count("{") + 20
 
 
 # -- /readyz

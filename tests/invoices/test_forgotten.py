@@ -105,7 +105,7 @@ def test_a_forgotten_end_is_named_and_made_again_under_the_same_event_id(
     assert deal.invoice_id in page.restored
     assert connected.announced(deal.invoice_id) == [fact], "the merchant gets the event that it knows"
     assert listed(connected, deal.invoice_id) == []
-    (finished,) = verification.list_finished_invoices(connected.deps, after_invoice_id="", limit=100)
+    (finished,) = verification.list_finished_invoices(connected.deps, after_invoice_id="", limit=100).finished
     assert finished.unproven == ""
     assert deal.invoice_id not in restored(connected).restored
 

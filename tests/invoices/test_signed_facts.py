@@ -90,7 +90,7 @@ def completed_by_sql(world: World) -> Deal:
 
 
 def unproven(world: World) -> dict[UUID, str]:
-    finished = verification.list_finished_invoices(world.deps, after_invoice_id="", limit=100)
+    finished = verification.list_finished_invoices(world.deps, after_invoice_id="", limit=100).finished
     return {each.invoice.id: each.unproven for each in finished}
 
 
@@ -178,5 +178,5 @@ def test_a_fact_of_a_key_before_counts_as_long_as_its_public_key_is_listed(world
     newer = Signer(new_private_key()).public_key
     for keys, why in (((newer, SIGNER.public_key), ""), ((newer,), verification.NO_FACT)):
         rotated = replace(world.deps, verifier=Verifier(keys))
-        (finished,) = verification.list_finished_invoices(rotated, after_invoice_id="", limit=10)
+        (finished,) = verification.list_finished_invoices(rotated, after_invoice_id="", limit=10).finished
         assert finished.unproven == why

@@ -400,7 +400,7 @@ def test_a_name_that_could_not_be_recorded_is_refused(shop: Shop, name: str, on_
     act_as("tests@harness")
 
 
-def test_a_command_of_the_version_before_reads_and_is_asked_to_update_for_changes(
+def test_a_command_without_an_author_reads_and_is_asked_to_update_for_changes(
     shop: Shop, secured: Shop, unnamed: None, authority: Authority, tmp_path: Path
 ) -> None:
     cli = authority.issue(tmp_path / "cli", "cli")

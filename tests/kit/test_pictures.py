@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import struct
+import sys
 import zlib
+from types import FrameType
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kit.base.pictures import NoPicture, Picture, cleaned
+from kit.base import pictures
+from kit.base.pictures import MOST_FILL_BYTES, MOST_PARTS, NoPicture, Picture, cleaned
 from tests.support.pictures import JPEG, PLACE, PNG, SIDEWAYS, WEBP, exif, photo, png, webp_photo
 
 PNG_PHOTO = png(
@@ -128,6 +132,56 @@ def test_a_picture_of_countless_empty_parts_is_refused() -> None:
     assert clean(JPEG[:2] + empty * 5_000 + JPEG[2:]).content == JPEG
     with pytest.raises(NoPicture, match="parts"):
         clean(JPEG[:2] + empty * 10_000 + JPEG[2:])
+
+
+MANY_ENTRIES = exif()[:8] + struct.pack("<H", 65_535) + exif()[10:22] + bytes(12 * 5_000)
+"""EXIF with 5,000 entries, none of which is the orientation."""
+HOSTILE = {
+    "fill bytes": JPEG[:2] + b"\xff" * 1_000_000,
+    "fill bytes in a scan": JPEG[:-2] + b"\xff" * 1_000_000,
+    "empty segments": JPEG[:2] + b"\xff\xfe\0\2" * 250_000,
+    "scans": JPEG[:-2] + JPEG[JPEG.index(b"\xff\xda") : -2] * 50_000,
+    "EXIFs of a JPEG": JPEG[:2]
+    + (b"\xff\xe1" + struct.pack(">H", len(MANY_ENTRIES) + 8) + b"Exif\0\0" + MANY_ENTRIES) * 60
+    + JPEG[2:],
+    "empty chunks": png(4, 2, *[(b"IDAT", b"")] * 80_000),
+    "EXIFs of a PNG": png(4, 2, *[(b"eXIf", MANY_ENTRIES)] * 60),
+    "empty chunks of a WebP": WEBP[:4] + struct.pack("<I", 1_000_000) + WEBP[8:] + b"ABCD\0\0\0\0" * 120_000,
+    "EXIFs of a WebP": WEBP[:4]
+    + struct.pack("<I", 4_000_000)
+    + WEBP[8:]
+    + (b"EXIF" + struct.pack("<I", len(MANY_ENTRIES)) + MANY_ENTRIES) * 60,
+}
+
+
+@pytest.mark.parametrize("content", HOSTILE.values(), ids=HOSTILE)
+def test_the_work_for_a_picture_is_bounded_by_its_parts_and_not_by_its_bytes(content: bytes) -> None:
+    """5 MiB of fill bytes took 0.3 seconds of the interpreter, one step each."""
+    steps = 0
+
+    def count(frame: FrameType, event: str, argument: Any) -> Any:
+        nonlocal steps
+        steps += frame.f_code.co_filename == pictures.__file__
+        return count
+
+    traced_before = sys.gettrace()
+    sys.settrace(count)
+    try:
+        clean(content)
+    except NoPicture:
+        pass
+    finally:
+        sys.settrace(traced_before)
+    assert steps < 30 * MOST_PARTS
+
+
+def test_a_marker_may_have_some_fill_bytes_before_it_and_not_many() -> None:
+    def filled(count: int) -> bytes:
+        return JPEG[:2] + b"\xff" * count + JPEG[2:]
+
+    assert clean(filled(MOST_FILL_BYTES)).content == JPEG
+    with pytest.raises(NoPicture, match="broken"):
+        clean(filled(MOST_FILL_BYTES + 1))
 
 
 def test_a_bomb_is_refused_by_what_it_says() -> None:

@@ -336,9 +336,7 @@ def test_of_completions_at_one_time_by_writings_of_one_mark_one_wins(house: Hous
 
 
 @pytest.mark.parametrize("typed", ["capitals", "base64"])
-def test_a_transaction_stored_as_the_version_before_did_pays_no_second_withdrawal(
-    house: House, typed: str
-) -> None:
+def test_a_transaction_stored_in_another_form_pays_no_second_withdrawal(house: House, typed: str) -> None:
     old, new = two_for(house, TON)
     hash = secrets.token_hex(32)
     house.complete(old, hash)
@@ -350,6 +348,27 @@ def test_a_transaction_stored_as_the_version_before_did_pays_no_second_withdrawa
     )
     assert refusal(house.complete, new, hash) == ("VALIDATION_ERROR", {"field": "external_tx_id"})
     assert house.complete(old, hash).external_tx_id == stored
+
+
+@pytest.mark.parametrize(("column", "sane"), [("merchant_available", 90), ("merchant_reserved", 10)])
+def test_nothing_is_withdrawn_from_a_balance_that_is_no_number(house: House, column: str, sane: int) -> None:
+    merchant = house.credit("100")
+    house.withdraw(merchant)
+    by_sql = past_all_rules(house.deps.settings.database_url)
+    set_balance = "UPDATE accounts SET balance = %s WHERE merchant_id = %s AND kind = %s RETURNING id"
+    ((check,),) = house.execute(
+        "SELECT pg_get_constraintdef(oid) FROM pg_constraint WHERE conname = 'ck_accounts_finite'"
+    )
+    house.execute("ALTER TABLE accounts DROP CONSTRAINT ck_accounts_finite", url=by_sql)
+    try:
+        assert house.execute(set_balance, "NaN", merchant, column, url=by_sql)
+        assert refusal(house.withdraw, merchant) == (
+            "INSUFFICIENT_BALANCE",
+            {"available": "0.000000", "requested": "10.000000"},
+        )
+    finally:
+        house.execute(set_balance, sane, merchant, column, url=by_sql)
+        house.execute(f"ALTER TABLE accounts ADD CONSTRAINT ck_accounts_finite {check}", url=by_sql)
 
 
 @pytest.mark.parametrize("tx_id", ["x" * 129, "a b", "a\x00", "ж", "\n"])

@@ -1020,16 +1020,29 @@ class ListFinishedInvoicesResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     INVOICES_FIELD_NUMBER: _builtins.int
+    UNREADABLE_FIELD_NUMBER: _builtins.int
+    LAST_INVOICE_ID_FIELD_NUMBER: _builtins.int
+    MORE_FIELD_NUMBER: _builtins.int
+    last_invoice_id: _builtins.str
+    """The id of the last invoice that was read, and whether there are more."""
+    more: _builtins.bool
     @_builtins.property
     def invoices(self) -> _containers.RepeatedCompositeFieldContainer[Global___FinishedInvoice]: ...
+    @_builtins.property
+    def unreadable(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Finished invoices that could not be read, with the error; all others were."""
+
     def __init__(
         self,
         *,
         invoices: _abc.Iterable[Global___FinishedInvoice] | None = ...,
+        unreadable: _abc.Iterable[_builtins.str] | None = ...,
+        last_invoice_id: _builtins.str = ...,
+        more: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["invoices", b"invoices"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["invoices", b"invoices", "last_invoice_id", b"last_invoice_id", "more", b"more", "unreadable", b"unreadable"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

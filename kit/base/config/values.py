@@ -6,18 +6,15 @@ import re
 from typing import Annotated, Final
 from urllib.parse import SplitResult, parse_qs, urlsplit
 
-from pydantic import AfterValidator, AwareDatetime, BeforeValidator
+from pydantic import AfterValidator, BeforeValidator
 
 from kit.base import keys
-
-TIME_EXAMPLE: Final = "2026-03-01T12:00:00Z"
 
 _SEVERAL_SERVERS: Final = (
     "expected of several servers "
     "postgresql://role:password@/database?host=a,b,c&port=5432,5432,5432&target_session_attrs=read-write"
 )
 
-_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)").fullmatch
 _HOST_AND_PORT = re.compile(r"(\[[0-9a-fA-F:.]+\]|[^\s:/\[\]]+):(\d{1,5})").fullmatch
 
 
@@ -103,13 +100,6 @@ def _key(text: str) -> str:
     return base64.urlsafe_b64encode(key).decode()
 
 
-def _time(value: object) -> object:
-    """Refuses every form but ISO 8601 with a zone; pydantic would also take seconds since 1970."""
-    if isinstance(value, str) and not _TIME(value):
-        raise ValueError(f"expected a time with its zone, as {TIME_EXAMPLE}")
-    return value
-
-
 def _split(value: object) -> object:
     return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
 
@@ -125,5 +115,4 @@ Key = Annotated[str, AfterValidator(_key)]
 FileOrNone = Annotated[str, AfterValidator(lambda text: text and _readable_file(text))]
 BaseUrl = Annotated[str, AfterValidator(_base_url)]  # without a slash at its end
 BaseUrlOrNone = Annotated[str, AfterValidator(lambda text: text and _base_url(text))]
-Time = Annotated[AwareDatetime, BeforeValidator(_time)]
 CommaSeparated = BeforeValidator(_split)  # Annotated[tuple[int, ...], CommaSeparated] reads "30,60,120"

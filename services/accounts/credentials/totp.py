@@ -3,8 +3,11 @@
 import hmac
 from datetime import datetime
 from typing import Final
+from uuid import UUID
 
 import pyotp
+
+from kit.base.vault import Vault
 
 STEP_SECONDS: Final = 30
 DRIFT_STEPS: Final = 1
@@ -17,6 +20,17 @@ NO_SECRET: Final = "A" * 32
 def new_secret() -> str:
     """Returns 160 random bits in base32."""
     return pyotp.random_base32()
+
+
+def sealed(vault: Vault, person_id: UUID, secret: str) -> bytes:
+    """Returns the secret encrypted for this person: for another one it is none."""
+    return vault.seal(f"{person_id} {secret}".encode())
+
+
+def opened(vault: Vault, person_id: UUID, sealed: bytes) -> str | None:
+    """Returns the person's secret; None for that of another person."""
+    owner, _, secret = vault.open(sealed).decode().partition(" ")
+    return secret if owner == str(person_id) else None
 
 
 def uri_of(secret: str, email: str) -> str:

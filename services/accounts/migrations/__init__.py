@@ -9,14 +9,15 @@ NEEDS = "0001"
 """The migration that this version needs; later ones belong to the next version (docs/decisions/0025)."""
 
 RIGHTS: Mapping[str, str] = {
-    "people": "SELECT, INSERT, UPDATE (name, roles, disabled_at, last_seen_at, password_hash, password_set_at)",
+    "people": "SELECT, INSERT, UPDATE (name, roles, disabled_at, last_seen_at, password_hash, password_set_at,"
+    " password_seal)",
     "memberships": "SELECT, INSERT, UPDATE (roles), DELETE",
     "invitations": "SELECT, INSERT, UPDATE (used_at, withdrawn_at), DELETE",
     "passkeys": "SELECT, INSERT, UPDATE (sign_count, last_used_at, cloned_at), DELETE",
     "totps": "SELECT, INSERT, UPDATE (sealed_secret, last_step, confirmed_at, sealed_new_secret, started_at), DELETE",
     "recovery_codes": "SELECT, INSERT, UPDATE (used_at), DELETE",
     "challenges": "SELECT, INSERT, DELETE",
-    "sessions": "SELECT, INSERT, UPDATE (token_hash, last_seen_at, stepped_up_at, merchant_id, ended_at), DELETE",
+    "sessions": "SELECT, INSERT, UPDATE (token_hash, seal, last_seen_at, stepped_up_at, merchant_id, ended_at), DELETE",
     "guesses": "SELECT, INSERT, UPDATE, DELETE",
     "signing_keys": "SELECT, INSERT, UPDATE (sealed_private_key, replaced_at), DELETE",
     "mails": "SELECT, INSERT, UPDATE (sealed_link, attempts, due_at, last_error), DELETE",

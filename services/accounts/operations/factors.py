@@ -150,7 +150,7 @@ def start_totp(deps: Deps) -> tuple[str, str]:
     with deps.db.transaction() as tx:
         _may_add_factors(deps, tx)
         person = _person(tx, person_id)
-        factors.start_totp(tx, person_id, deps.vault.seal(secret.encode()), at=deps.clock.now())
+        factors.start_totp(tx, person_id, totp.sealed(deps.vault, person_id, secret), at=deps.clock.now())
     return secret, totp.uri_of(secret, person.email)
 
 
@@ -165,7 +165,8 @@ def confirm_totp(deps: Deps, *, code: str) -> None:
         sealed = factors.started_totp(tx, person_id, since=now - TOTP_STARTED_LASTS)
         if sealed is None:
             raise errors.code_invalid()
-        step = totp.step_of(deps.vault.open(sealed).decode(), code.strip(), now=now)
+        secret = totp.opened(deps.vault, person_id, sealed)
+        step = None if secret is None else totp.step_of(secret, code.strip(), now=now)
         if step is None:
             raise errors.code_invalid()
         factors.confirm_totp(tx, person_id, step=step, at=now)

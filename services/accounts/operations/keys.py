@@ -28,7 +28,7 @@ _log = get_logger()
 def list_actor_keys(deps: Deps) -> Sequence[StoredKey]:
     """Returns the newest key, and those before it that sign or whose tokens may still be alive."""
     with deps.db.autocommit() as connection:
-        return keys.known_keys(connection, now=deps.clock.now())
+        return keys.known_keys(connection, now=deps.clock.now(), seals=deps.seals)
 
 
 class OwnKeys:
@@ -105,11 +105,13 @@ def replace_old_key(deps: Deps) -> bool:
 
 def _made(deps: Deps, tx: Tx) -> StoredKey:
     private_key = actor_keys.new_private_key()
+    id, public_key = new_id(), raw_public_key(private_key)
     made = StoredKey(
-        id=new_id(),
-        public_key=raw_public_key(private_key),
+        id=id,
+        public_key=public_key,
         sealed_private_key=deps.vault.seal(private_key.private_bytes_raw()),
         created_at=deps.clock.now(),
+        seal=keys.seal_of_key(deps.seals, id, public_key),
     )
     keys.add_key(tx, made)
     return made

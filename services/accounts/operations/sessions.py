@@ -97,16 +97,16 @@ def signed_in_by(deps: Deps, of: Tx | Connection, session_token: str, surface: S
     if len(session_token) > SESSION_TOKEN_CHARACTERS:
         raise errors.session_invalid()
     rp_id = deps.relying_parties[surface].rp_id
-    found = stored.signed_in(of, tokens.hash_of(session_token), rp_id=rp_id)
+    found = stored.signed_in(of, tokens.hash_of(session_token), rp_id=rp_id, seals=deps.seals)
     if found is None:
         raise errors.session_invalid()
-    session, person, factors = found
+    session, person = found.session, found.person
     is_live = session.is_live(deps.clock.now(), deps.settings.limits_of(surface))
     if session.surface is not surface or not is_live or not person.may_use(surface):
         raise errors.session_invalid()
     if not deps.decided_roles.are(person):
         raise errors.session_invalid()
-    return SignedIn(session=session, person=person, factors=factors)
+    return SignedIn(session=session, person=person, factors=found.factors)
 
 
 def actor_of(person: Person, surface: Surface, session: Session | None = None) -> Actor:

@@ -126,9 +126,11 @@ def _stored(deps: Deps, address: str, recovery_hash: bytes) -> _Stored:
 
 
 def _proof_of(deps: Deps, stored: _Stored, code: str, recovery_hash: bytes | None) -> _Proof | None:
-    secret = totp.NO_SECRET if stored.sealed_totp is None else deps.vault.open(stored.sealed_totp).decode()
-    step = totp.step_of(secret, code.strip(), now=deps.clock.now())
-    if stored.sealed_totp is not None and step is not None and step > stored.last_step:
+    secret = None
+    if stored.person is not None and stored.sealed_totp is not None:
+        secret = totp.opened(deps.vault, stored.person.id, stored.sealed_totp)
+    step = totp.step_of(secret or totp.NO_SECRET, code.strip(), now=deps.clock.now())
+    if secret is not None and step is not None and step > stored.last_step:
         return _Proof(step=step)
     return _Proof(recovery_hash=recovery_hash) if stored.has_recovery_code else None
 
@@ -320,7 +322,8 @@ def _stepped_up_by_code(deps: Deps, signed_in: SignedIn, code: str) -> str | Non
         sealed = factors.sealed_totp(tx, person_id)
         if sealed is None:
             return None
-        step = totp.step_of(deps.vault.open(sealed[0]).decode(), code.strip(), now=deps.clock.now())
+        secret = totp.opened(deps.vault, person_id, sealed[0])
+        step = None if secret is None else totp.step_of(secret, code.strip(), now=deps.clock.now())
         if step is None or not factors.use_totp_step(tx, person_id, step):
             return None
         return _stepped_up(deps, tx, signed_in, "TOTP")
@@ -328,8 +331,8 @@ def _stepped_up_by_code(deps: Deps, signed_in: SignedIn, code: str) -> str | Non
 
 def _stepped_up(deps: Deps, tx: Tx, signed_in: SignedIn, factor: str) -> str:
     """Steps the session up and returns its new token."""
-    token, session_id = tokens.new_token(), signed_in.session.id
-    if not stored_sessions.step_up(tx, session_id, token_hash=tokens.hash_of(token), at=deps.clock.now()):
+    token, session = tokens.new_token(), signed_in.session
+    if not stored_sessions.step_up(tx, session, token_hash=tokens.hash_of(token), at=deps.clock.now()):
         raise errors.session_invalid()
     with actors.acting(signed_in.actor):
         acts.record(tx, STEP_UP, _object_of(signed_in), note=factor)

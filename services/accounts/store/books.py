@@ -12,8 +12,10 @@ from sqlalchemy.orm import Session
 from kit.audit import approval_books
 from kit.audit.decisions import acts_on
 from kit.base.ids import parse_id
-from kit.db.books import Difference, Part
+from kit.db.books import Difference, Follows, Part
+from kit.db.database import seals_of
 from services.accounts.store.decisions import INVITING, roles_decided
+from services.accounts.store.sealed import PASSKEY, PASSWORD, SESSION, SIGNING_KEY, is_sealed
 
 _DISABLED_AS_THE_LAST_ACT_SAYS = """
 SELECT people.id, 'state', compared.found, compared.due
@@ -106,25 +108,64 @@ def _invitations_have_their_acts(tx: Session, first: str, last: str) -> Iterator
                 yield id, name, value, due.get(name, "")
 
 
+def _sealed(kind: str, rows: str) -> Follows:
+    """Returns the comparison of seals: `rows` selects the id, the seal and the sealed values."""
+    statement = text(f"{rows} AND id > CAST(:first AS uuid) AND id <= CAST(:last AS uuid)")
+
+    def follows(tx: Session, first: str, last: str) -> Iterator[Difference]:
+        seals = seals_of(tx)
+        for id, seal, *values in tx.execute(statement, {"first": first, "last": last}):
+            sealed = [bytes(each) if isinstance(each, memoryview) else each for each in values]
+            if not is_sealed(seals, seal, kind, *sealed):
+                yield id, kind, "written past the service", "one with the seal of accounts"
+
+    return follows
+
+
+_PASSWORDS: Final = "SELECT id, password_seal, id, password_hash FROM people WHERE password_hash IS NOT NULL"
+_PASSKEYS: Final = "SELECT id, seal, id, person_id, rp_id, credential FROM passkeys WHERE true"
+_SESSIONS: Final = "SELECT id, seal, id, person_id, surface, token_hash FROM sessions WHERE ended_at IS NULL"
+_KEYS: Final = "SELECT id, seal, id, public_key FROM signing_keys WHERE true"
+
 PARTS: Final = (
     Part(
         name="people",
         one="person",
         table="people",
-        follows=(_roles_are_those_of_the_acts, _DISABLED_AS_THE_LAST_ACT_SAYS, _FACTORS_WERE_ADDED),
+        follows=(
+            _roles_are_those_of_the_acts,
+            _DISABLED_AS_THE_LAST_ACT_SAYS,
+            _FACTORS_WERE_ADDED,
+            _sealed(PASSWORD, _PASSWORDS),
+        ),
     ),
-    Part(name="passkeys", one="passkey", table="passkeys", follows=(_PASSKEYS_WERE_ADDED,)),
+    Part(
+        name="passkeys",
+        one="passkey",
+        table="passkeys",
+        follows=(_PASSKEYS_WERE_ADDED, _sealed(PASSKEY, _PASSKEYS)),
+    ),
     Part(
         name="sessions",
         one="session",
         table="sessions",
-        follows=(_SESSIONS_WERE_STARTED, _SESSIONS_THAT_WERE_ENDED_ARE_OVER),
+        follows=(
+            _SESSIONS_WERE_STARTED,
+            _SESSIONS_THAT_WERE_ENDED_ARE_OVER,
+            _sealed(SESSION, _SESSIONS),
+        ),
     ),
     Part(
         name="invitations",
         one="invitation",
         table="invitations",
         follows=(_invitations_have_their_acts,),
+    ),
+    Part(
+        name="signing keys",
+        one="signing key",
+        table="signing_keys",
+        follows=(_sealed(SIGNING_KEY, _KEYS),),
     ),
     approval_books.PART,
 )

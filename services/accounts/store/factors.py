@@ -10,11 +10,12 @@ from sqlalchemy import BindParameter, ColumnElement, delete, func, select, updat
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session as Tx
 
-from kit.db.database import table_of
+from kit.db.database import seals_of, table_of
 from kit.db.rows import Rows
 from services.accounts import domain
 from services.accounts.credentials import challenges
 from services.accounts.models import Challenge, Passkey, Person, RecoveryCode, Totp
+from services.accounts.store.sealed import PASSKEY, PASSWORD, RECOVERY_CODE, is_sealed, seal_of
 
 
 def factors_at(rp_id: str | BindParameter[str]) -> Sequence[ColumnElement[Any]]:
@@ -34,11 +35,18 @@ def factors(tx: Tx, person_id: UUID, *, rp_id: str) -> domain.Factors:
 
 
 def password_hash(tx: Tx, person_id: UUID) -> str | None:
-    return tx.scalar(select(Person.password_hash).where(Person.id == person_id))
+    """Returns the hash that the person set; None for one that someone else wrote there."""
+    chosen = select(Person.password_hash, Person.password_seal).where(Person.id == person_id)
+    row = tx.execute(chosen).one_or_none()
+    if row is None or row.password_hash is None:
+        return None
+    sealed = is_sealed(seals_of(tx), row.password_seal, PASSWORD, person_id, row.password_hash)
+    return row.password_hash if sealed else None
 
 
 def set_password(tx: Tx, person_id: UUID, password_hash: str, *, at: datetime) -> None:
-    values = {"password_hash": password_hash, "password_set_at": at}
+    seal = seal_of(seals_of(tx), PASSWORD, person_id, password_hash)
+    values = {"password_hash": password_hash, "password_set_at": at, "password_seal": seal}
     tx.execute(update(Person).where(Person.id == person_id).values(**values))
 
 
@@ -100,7 +108,16 @@ def totps_after(tx: Tx, person_id: UUID | None, *, limit: int) -> Sequence[Totp]
 
 def replace_recovery_codes(tx: Tx, person_id: UUID, hashes: Sequence[bytes], *, at: datetime) -> None:
     tx.execute(delete(RecoveryCode).where(RecoveryCode.person_id == person_id))
-    rows = [{"person_id": person_id, "code_hash": each, "created_at": at} for each in hashes]
+    seals = seals_of(tx)
+    rows = [
+        {
+            "person_id": person_id,
+            "code_hash": each,
+            "created_at": at,
+            "seal": seal_of(seals, RECOVERY_CODE, person_id, each),
+        }
+        for each in hashes
+    ]
     tx.execute(insert(RecoveryCode), rows)
 
 
@@ -111,8 +128,8 @@ def unused_recovery_codes(tx: Tx, person_id: UUID) -> int:
 
 def has_recovery_code(tx: Tx, person_id: UUID, code_hash: bytes) -> bool:
     unused = (RecoveryCode.person_id == person_id, RecoveryCode.used_at.is_(None))
-    chosen = select(RecoveryCode.person_id).where(RecoveryCode.code_hash == code_hash, *unused)
-    return tx.scalar(chosen) is not None
+    seal = tx.scalar(select(RecoveryCode.seal).where(RecoveryCode.code_hash == code_hash, *unused))
+    return is_sealed(seals_of(tx), seal, RECOVERY_CODE, person_id, code_hash)
 
 
 def use_recovery_code(tx: Tx, person_id: UUID, code_hash: bytes, *, at: datetime) -> bool:
@@ -149,13 +166,18 @@ def credentials_of(tx: Tx, person_id: UUID, *, rp_id: str) -> list[bytes]:
 
 
 def passkey(tx: Tx, credential_id: bytes, *, rp_id: str) -> StoredPasskey | None:
-    """Returns the passkey, if it still counts. Its counter changes under the lock of the person only."""
+    """Returns the passkey, if it still counts and its person registered it. Its counter changes under the lock of the
+    person only.
+    """
     of_host = (Passkey.credential_id == credential_id, Passkey.rp_id == rp_id, Passkey.cloned_at.is_(None))
-    chosen = select(Passkey.id, Passkey.person_id, Passkey.credential, Passkey.sign_count).where(*of_host)
-    row = tx.execute(chosen).one_or_none()
-    return (
-        None if row is None else StoredPasskey(row.id, row.person_id, bytes(row.credential), row.sign_count)
-    )
+    row = tx.scalars(select(Passkey).where(*of_host)).one_or_none()
+    if row is None or not is_sealed(seals_of(tx), row.seal, PASSKEY, *_of_passkey(row)):
+        return None
+    return StoredPasskey(row.id, row.person_id, bytes(row.credential), row.sign_count)
+
+
+def _of_passkey(row: Passkey) -> tuple[UUID, UUID, str, bytes]:
+    return row.id, row.person_id, row.rp_id, bytes(row.credential)
 
 
 def mark_used(tx: Tx, passkey_id: UUID, sign_count: int, *, at: datetime) -> None:
@@ -187,6 +209,7 @@ def add_passkey(
         name=passkey.name,
         created_at=passkey.created_at,
     )
+    row.seal = seal_of(seals_of(tx), PASSKEY, *_of_passkey(row))
     tx.add(row)
     tx.flush()
 

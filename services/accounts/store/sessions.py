@@ -7,11 +7,13 @@ from uuid import UUID
 from sqlalchemy import ColumnElement, and_, func, or_, select, update
 from sqlalchemy.orm import Session as Tx
 
-from kit.db.database import table_of
+from kit.base.seals import Seals
+from kit.db.database import seals_of, table_of
 from kit.db.rows import Rows
 from services.accounts import domain
 from services.accounts.domain import Limits, Surface, Way
 from services.accounts.models import Person, Session
+from services.accounts.store.sealed import SESSION, is_sealed, seal_of
 
 SESSIONS = Rows(domain.Session, table_of(Session))
 
@@ -51,6 +53,7 @@ def add_session(tx: Tx, session: domain.Session, *, token_hash: bytes) -> None:
         last_seen_at=session.last_seen_at,
         stepped_up_at=session.stepped_up_at,
         merchant_id=session.merchant_id,
+        seal=_seal(tx, session, token_hash),
     )
     tx.add(row)
     tx.flush()
@@ -94,10 +97,21 @@ def mark_seen(tx: Tx, session: domain.Session, *, at: datetime) -> None:
     tx.execute(update(Session).where(Session.id == session.id).values(last_seen_at=at))
 
 
-def step_up(tx: Tx, session_id: UUID, *, token_hash: bytes, at: datetime) -> bool:
+def _seal(tx: Tx, session: domain.Session, token_hash: bytes) -> bytes:
+    return seal_of(seals_of(tx), SESSION, session.id, session.person_id, session.surface.value, token_hash)
+
+
+def is_session_sealed(seals: Seals, session: domain.Session, token_hash: bytes, seal: bytes) -> bool:
+    """Returns whether a process of the service gave this token to the session of this person."""
+    values = (session.id, session.person_id, session.surface.value, token_hash)
+    return is_sealed(seals, seal, SESSION, *values)
+
+
+def step_up(tx: Tx, session: domain.Session, *, token_hash: bytes, at: datetime) -> bool:
     """Gives the session a new token and the time of its step-up; returns whether it had not ended."""
-    open_one = update(Session).where(Session.id == session_id, Session.ended_at.is_(None))
-    stepped = open_one.values(token_hash=token_hash, stepped_up_at=at, last_seen_at=at)
+    open_one = update(Session).where(Session.id == session.id, Session.ended_at.is_(None))
+    seal = _seal(tx, session, token_hash)
+    stepped = open_one.values(token_hash=token_hash, seal=seal, stepped_up_at=at, last_seen_at=at)
     return tx.execute(stepped.returning(Session.id)).one_or_none() is not None
 
 

@@ -17,6 +17,7 @@ from kit.audit import acts
 from kit.audit.approvals import Approval, Terms
 from kit.base import actors
 from kit.db.database import retry_conflicts
+from kit.db.reading import each_by_itself
 from kit.events.outbox import announce
 from kit.events.proof import Unproven
 from kit.observe.log import get_logger
@@ -55,12 +56,32 @@ class Reannounced:
     requested: Sequence[Approval] = ()
 
 
-def list_finished_invoices(deps: Deps, *, after_invoice_id: str, limit: int) -> Sequence[Finished]:
-    """Returns finished invoices with their deals, in the order of the invoices' ids, after the given one."""
+@dataclass(frozen=True)
+class FinishedPage:
+    """Finished invoices in the order of their ids, and those that could not be read, with the error."""
+
+    finished: Sequence[Finished]
+    unreadable: Sequence[str]
+    last_id: UUID | None
+    more: bool
+
+
+def list_finished_invoices(deps: Deps, *, after_invoice_id: str, limit: int) -> FinishedPage:
+    """Returns the finished invoices after the given one, with their deals."""
     after = values.uuid("after_invoice_id", after_invoice_id) if after_invoice_id else None
+    most, unreadable = values.rows(limit, default=values.LIST_MOST_ROWS), list[str]()
     with deps.db.transaction() as tx:
-        page = invoices.finished_invoices_after(tx, after, values.rows(limit, default=values.LIST_MOST_ROWS))
-        return _judged(deps, tx, page)
+        ids = {str(id): id for id in invoices.finished_ids_after(tx, after, most)}
+
+        def read(first: str, last: str) -> list[Finished]:
+            wanted = [id for text, id in ids.items() if first < text <= last]
+            return _judged(deps, tx, invoices.finished_invoices(tx, wanted))
+
+        keys = list(ids)
+        last = keys[-1] if keys else ""
+        finished = each_by_itself(tx, read, first="", keys=keys, last=last, unreadable=unreadable)
+    finished.sort(key=lambda each: each.invoice.id)
+    return FinishedPage(finished, unreadable, ids.get(last), more=len(ids) == most)
 
 
 ACCEPT: Final = "invoice.accept"

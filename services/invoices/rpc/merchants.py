@@ -82,10 +82,15 @@ class InvoicesServicer(pb_grpc.InvoicesServiceServicer):
     def ListFinishedInvoices(
         self, request: pb.ListFinishedInvoicesRequest, context: Context
     ) -> pb.ListFinishedInvoicesResponse:
-        finished = verification.list_finished_invoices(
+        page = verification.list_finished_invoices(
             self._deps, after_invoice_id=request.after_invoice_id, limit=request.limit
         )
-        return pb.ListFinishedInvoicesResponse(invoices=[finished_to_message(each) for each in finished])
+        return pb.ListFinishedInvoicesResponse(
+            invoices=[finished_to_message(each) for each in page.finished],
+            unreadable=page.unreadable,
+            last_invoice_id=str(page.last_id or ""),
+            more=page.more,
+        )
 
     def ReannounceInvoices(
         self, request: pb.ReannounceInvoicesRequest, context: Context

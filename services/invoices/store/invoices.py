@@ -244,12 +244,9 @@ _FINISHED = (
 )
 
 
-def finished_invoices_after(
-    tx: Session, after: UUID | None, limit: int
-) -> Sequence[tuple[Invoice, Deal | None]]:
-    page = _FINISHED.order_by(Invoice.id).limit(limit)
-    found = tx.execute(page if after is None else page.where(Invoice.id > after))
-    return [(invoice, deal) for invoice, deal in found]
+def finished_ids_after(tx: Session, after: UUID | None, limit: int) -> Sequence[UUID]:
+    page = select(Invoice.id).where(Invoice.status != InvoiceStatus.PENDING).order_by(Invoice.id).limit(limit)
+    return tx.scalars(page if after is None else page.where(Invoice.id > after)).all()
 
 
 def finished_invoices(tx: Session, invoice_ids: Sequence[UUID]) -> Sequence[tuple[Invoice, Deal | None]]:

@@ -6,14 +6,13 @@ from dataclasses import dataclass
 from typing import Any, Final
 from uuid import UUID
 
-from sqlalchemy import Connection, Select, literal_column, select, text
+from sqlalchemy import Connection, Select, select, text
 
 from kit.db.books import Part
 from kit.db.database import table_of
 from kit.db.rows import Rows
 from services.webhooks.domain import EventTerms, FinishedInvoice, destination_of, payload_of
 from services.webhooks.models import Event
-from services.webhooks.store.claims import SEAL
 
 _STATUS_FOLLOWS_THE_ATTEMPTS = """
 SELECT events.invoice_id AS id, 'status' AS field, events.status AS found,
@@ -61,7 +60,7 @@ class Difference:
 FlawOf = Callable[[EventTerms, str | None], str | None]
 
 _TERMS: Final = Rows(EventTerms, table_of(Event))
-_EVENTS: Final[Select[Any]] = select(*_TERMS.columns)
+_EVENTS: Final[Select[Any]] = select(*_TERMS.columns, Event.seal)
 
 
 def differences(
@@ -70,12 +69,11 @@ def differences(
     """Returns the differences of the events that these facts have, by invoice; `flaw_of` judges their seals."""
     by_invoice = {fact.invoice_id: fact for fact in facts}
     wanted = _EVENTS.where(Event.invoice_id.in_(list(by_invoice)))
-    sealed = SEAL.is_there(connection)
-    found = connection.execute(wanted.add_columns(literal_column("seal")) if sealed else wanted)
+    found = connection.execute(wanted)
     return {
         terms.invoice_id: [
             *_differences(terms, by_invoice[terms.invoice_id]),
-            *(_seal_differences(terms, row.seal, flaw_of) if sealed else ()),
+            *_seal_differences(terms, row.seal, flaw_of),
         ]
         for row in found
         for terms in [_TERMS.of(row)]

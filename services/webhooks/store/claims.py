@@ -22,15 +22,6 @@ from services.webhooks.domain import (
 from services.webhooks.store.stages import Claimed, LaneKey, Rooms
 
 
-class _Seal:
-    def is_there(self, _: object) -> bool:
-        return True
-
-
-SEAL: Final = _Seal()
-"""For store/books.py, which still asks."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lease:
     """A claim's holder, token and times."""

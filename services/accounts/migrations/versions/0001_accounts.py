@@ -20,6 +20,7 @@ CREATE TABLE people (
   last_seen_at timestamp with time zone,
   password_hash text,
   password_set_at timestamp with time zone,
+  password_seal bytea,
   CONSTRAINT pk_people PRIMARY KEY (id),
   CONSTRAINT uq_people_email UNIQUE (email),
   CONSTRAINT ck_people_roles CHECK (roles <@ ARRAY['viewer', 'desk', 'treasury', 'prices', 'admin', 'auditor']),
@@ -88,6 +89,7 @@ CREATE TABLE passkeys (
   created_at timestamp with time zone NOT NULL,
   last_used_at timestamp with time zone,
   cloned_at timestamp with time zone,
+  seal bytea NOT NULL,
   CONSTRAINT pk_passkeys PRIMARY KEY (id),
   CONSTRAINT uq_passkeys_credential_id UNIQUE (credential_id),
   CONSTRAINT fk_passkeys_person_id FOREIGN KEY (person_id) REFERENCES people (id),
@@ -114,6 +116,7 @@ CREATE TABLE recovery_codes (
   code_hash bytea NOT NULL,
   created_at timestamp with time zone NOT NULL,
   used_at timestamp with time zone,
+  seal bytea NOT NULL,
   CONSTRAINT pk_recovery_codes PRIMARY KEY (person_id, code_hash),
   CONSTRAINT fk_recovery_codes_person_id FOREIGN KEY (person_id) REFERENCES people (id),
   CONSTRAINT ck_recovery_codes_code_hash CHECK (octet_length(code_hash) = 32)
@@ -146,6 +149,7 @@ CREATE TABLE sessions (
   stepped_up_at timestamp with time zone,
   merchant_id uuid,
   ended_at timestamp with time zone,
+  seal bytea NOT NULL,
   CONSTRAINT pk_sessions PRIMARY KEY (id),
   CONSTRAINT uq_sessions_token_hash UNIQUE (token_hash),
   CONSTRAINT fk_sessions_person_id FOREIGN KEY (person_id) REFERENCES people (id),
@@ -176,6 +180,7 @@ CREATE TABLE signing_keys (
   sealed_private_key bytea NOT NULL,
   created_at timestamp with time zone NOT NULL,
   replaced_at timestamp with time zone,
+  seal bytea NOT NULL,
   CONSTRAINT pk_signing_keys PRIMARY KEY (id),
   CONSTRAINT ck_signing_keys_public_key CHECK (octet_length(public_key) = 32)
 );
