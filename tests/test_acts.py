@@ -11,6 +11,7 @@ from typing import Final
 
 from console.words import acts
 from kit.base.services import SERVICES
+from kit.rpc import audit
 from tests.test_architecture import sources
 
 ACT_OF: Final = {
@@ -104,7 +105,7 @@ NO_ACT: Final = {
 
 
 def test_each_call_that_changes_something_has_an_act_or_a_reason_for_none() -> None:
-    changing: set[str] = set()
+    changing = {method for method, row in audit.PERMISSIONS.items() if row.changes}
     for service in SERVICES:
         rows = importlib.import_module(f"services.{service}.rpc").PERMISSIONS
         changing |= {method for method, row in rows.items() if row.changes}

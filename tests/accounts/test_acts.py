@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from uuid import UUID
 
-from kit.audit import heads
 from kit.base import actors
 from kit.base.ids import new_id
 from services.accounts.domain import Surface
@@ -83,10 +82,6 @@ def of_people(count: Count, deps: Deps, new_email: Callable[[], str]) -> None:
     )
     count.assert_leaves_none(enable)
     count.assert_leaves("ActorKeysService/RotateActorKey", lambda: keys.rotate_actor_key(deps))
-    count.assert_leaves(
-        "AuditService/RestartHead",
-        lambda: heads.restart(deps.db, deps.clock, service="webhooks", count=0, hash=bytes(32), note=""),
-    )
 
 
 def of_factors(count: Count, ada: Someone, clock: ManualClock) -> str:

@@ -51,10 +51,8 @@ def test_supervisord_knows_no_secret_that_its_forks_would_have_in_memory(stack: 
     secrets = json.loads((stack.home.folder / "secrets.json").read_text())
     of_programs = [
         *secrets["databases"].values(),
-        *(
-            secrets[name]
-            for name in ("master_key", "accounts_master_key", "fact_signing_key", "webhook_seal_key")
-        ),
+        *secrets["seal_keys"].values(),
+        *(secrets[name] for name in ("master_key", "accounts_master_key", "fact_signing_key")),
     ]
     assert len(of_programs) > len(SERVICES)
     assert not [each for each in of_programs if any(each in text for text in known)]

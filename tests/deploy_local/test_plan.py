@@ -79,6 +79,8 @@ def test_a_process_gets_no_database_and_no_key_of_another(plan: Plan) -> None:
         assert ("FIATGATE_ACCOUNTS_MASTER_KEYS" in program.environment) == (program.name == "accounts")
         assert ("FIATGATE_SMTP_URL" in program.environment) == (program.name == "accounts")
         assert ("FIATGATE_FACT_SIGNING_KEY" in program.environment) == (program.name == "invoices")
+        keys = [name for name in program.environment if name.endswith("SEAL_KEYS")]
+        assert keys == ([f"FIATGATE_{program.name.upper()}_SEAL_KEYS"] if program.group == "services" else [])
 
 
 def environments(plan: Plan) -> dict[str, Mapping[str, str]]:

@@ -45,7 +45,7 @@ ACCOUNTS = 3  # requisites of each method
 PAYMENT_MINUTES = 15
 EMPTIED = (
     *("invoices", "deals", "deal_transitions", "requisites", "cases", "proofs"),
-    *("outbox", "facts", "switches", "page_openings"),
+    *("outbox", "facts", "switches", "page_openings", "acts", "act_chain"),
 )
 """The tables that a test begins without rows in."""
 _numbers = itertools.count(1)

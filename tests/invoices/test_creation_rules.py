@@ -313,6 +313,7 @@ class Story:
             conversion_rate=Decimal("0.92"),
             client_percent=Decimal("2.50"),
             merchant_percent=Decimal("2.50"),
+            seal=bytes(32),
             requisite_id=requisite.id,
             created_at=NOW - timedelta(minutes=1),
             expires_at=expires_at,

@@ -36,7 +36,7 @@ FROM generate_series(1, {ROWS}) AS n;
 INSERT INTO deals (id, invoice_id, merchant_id, status, sub_status, method_code, method_name, currency_code,
                    currency_decimals, invoice_amount, amount_fiat, conversion_rate, client_percent, merchant_percent,
                    requisite_id, created_at, expires_at, merchant_usdt, finished_at, mark_paid_at, confirm_before,
-                   reference, takes_reference, sender_name, sender_words)
+                   reference, takes_reference, sender_name, sender_words, seal)
 SELECT md5('d' || n)::uuid, md5('i' || n)::uuid, md5('m' || n %% {MERCHANTS})::uuid,
        CASE WHEN n %% 1000 = 0 THEN 'pending' ELSE 'completed' END,
        CASE WHEN n %% 1000 = 0 THEN 'awaiting_confirmation' ELSE 'successfully_paid' END,
@@ -44,7 +44,8 @@ SELECT md5('d' || n)::uuid, md5('i' || n)::uuid, md5('m' || n %% {MERCHANTS})::u
        (SELECT id FROM requisites ORDER BY id LIMIT 1), %(now)s - n * interval '1 minute', %(now)s,
        CASE WHEN n %% 1000 > 0 THEN 1 END, CASE WHEN n %% 1000 > 0 THEN %(now)s END,
        CASE WHEN n %% 1000 = 0 THEN %(now)s END, CASE WHEN n %% 1000 = 0 THEN %(now)s END,
-       CASE WHEN n %% 1000 > 0 THEN '00000000' ELSE lpad('' || n, 8, '0') END, true, 'Name ' || n, 'name ' || n
+       CASE WHEN n %% 1000 > 0 THEN '00000000' ELSE lpad('' || n, 8, '0') END, true, 'Name ' || n, 'name ' || n,
+       sha256('')
 FROM generate_series(1, {ROWS}) AS n;
 ANALYZE invoices, deals, requisites;
 """

@@ -174,7 +174,7 @@ def test_it_would_start_with_these_settings(workload: Manifest, monkeypatch: pyt
         "smtp-url": "smtps://fiatgate:secret@mail.example:465",
         "nats-url": "nats://process:secret@nats:4222",
         "fact-signing-key": SIGNING_KEY,
-        "webhook-seal-keys": SEAL_KEY,
+        "seal-keys": SEAL_KEY,
         "fact-public-keys": ",".join(PUBLIC_KEYS),
     }
     for variable, value in shared_settings().items():

@@ -56,7 +56,7 @@ FROM generate_series(1, {ROWS}) AS n;
 INSERT INTO deals (id, invoice_id, merchant_id, status, sub_status, method_code, method_name, currency_code,
                    currency_decimals, invoice_amount, amount_fiat, conversion_rate, client_percent, merchant_percent,
                    requisite_id, created_at, expires_at, mark_paid_at, confirm_before, merchant_usdt, finished_at,
-                   reference, sender_name, sender_words, takes_reference)
+                   reference, sender_name, sender_words, takes_reference, seal)
 SELECT {_id("d")}, {_id("i")}, {_MERCHANT},
        CASE WHEN n <= {OPEN} THEN CASE n %% 10 WHEN 0 THEN 'appeal' ELSE 'pending' END
             WHEN n %% 10 < 7 THEN 'completed' WHEN n %% 10 = 7 THEN 'canceled'
@@ -68,7 +68,7 @@ SELECT {_id("d")}, {_id("i")}, {_MERCHANT},
        'method_' || n %% 5, 'Method', CASE n %% 4 WHEN 0 THEN 'GBP' ELSE 'EUR' END, 2,
        n %% 5000 + 10.5, n %% 5000 + 10.75, 0.92, 0, 0, {_REQUISITE}, {_AT}, {_AT}, {_AT}, {_AT} + interval '1 hour',
        CASE WHEN n > {OPEN} AND n %% 10 < 7 THEN 1 END, CASE WHEN n > {OPEN} THEN {_AT} END,
-       lpad(n::text, 8, '0'), 'Name ' || n, 'name ' || n, true
+       lpad(n::text, 8, '0'), 'Name ' || n, 'name ' || n, true, sha256('')
 FROM generate_series(1, {ROWS}) AS n;
 INSERT INTO deal_transitions (deal_id, at, status, sub_status, actor, note)
 SELECT id, created_at, status, sub_status, 'time', '' FROM deals ORDER BY created_at;
