@@ -27,7 +27,6 @@ from gateway.config import GatewaySettings  # noqa: E402
 from kit.base.config.processes import CallerSettings, CliSettings, Settings  # noqa: E402
 from kit.base.config.variables import PREFIX, describe  # noqa: E402
 from kit.base.services import SERVICES  # noqa: E402
-from tests.security.attacks import ATTACKS, Outcome  # noqa: E402
 from tools import api_states, api_tables  # noqa: E402
 from tools.guide import MADE, guide_html  # noqa: E402
 
@@ -182,33 +181,11 @@ def _first_line(command: Any) -> str:
     return " ".join(text.split()).replace("|", "\\|")
 
 
-# -- attacks on databases
-
-
-def attacks_table() -> str:
-    """Returns a row for each service, with its attacks by their outcome, and one for the owners of databases."""
-    lines = [
-        "| with the database of | refused | found by `fiatgate verify` | not promised |",
-        "|---|---|---|---|",
-    ]
-    for service in (*SERVICES, ""):
-        of = [
-            each
-            for each in ATTACKS
-            if (each.service == service and not each.by_owner) or (not service and each.by_owner)
-        ]
-        cells = ["; ".join(each.what for each in of if each.outcome is outcome) for outcome in Outcome]
-        name = service or "any, as its owner with triggers off"
-        lines.append(f"| {name} | {' | '.join(cells)} |")
-    return "\n".join(lines)
-
-
 # -- files
 
 PARTS: Final[Mapping[tuple[str, str], Callable[[], str]]] = {
     ("docs/settings.md", "settings"): settings_table,
     ("docs/operations.md", "commands"): command_list,
-    ("docs/security.md", "attacks"): attacks_table,
     **{("docs/api.md", name): render for name, render in (api_tables.PARTS | api_states.PARTS).items()},
 }
 

@@ -1,14 +1,17 @@
 """What someone does who has the address of one service's database, and what comes of it.
 
-docs/security.md has this table (tools/docs.py). Each attack is SQL under the service's own role, or by the owner of the
-database with triggers off. `%(name)s` is a thing of `tests/security/shop.py`.
+Each attack is SQL under the service's own role, or by the owner of the database with triggers off. `%(name)s` is a
+thing of `tests/security/shop.py`. `python -m tests.security.attacks` writes the table of docs/security.md.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from pathlib import Path
 from typing import Final
+
+from kit.base.services import SERVICES
 
 
 class Outcome(Enum):
@@ -636,3 +639,29 @@ _OF_OWNERS: Final = (
 )
 
 ATTACKS: Final = (*_ACCOUNTS, *_CATALOG, *_MERCHANTS, *_INVOICES, *_WITHDRAWALS, *_WEBHOOKS, *_OF_OWNERS)
+
+DOCUMENT: Final = Path("docs/security.md")
+_BEGIN, _END = "<!-- attacks: written by tests/security/attacks.py -->\n", "<!-- end of attacks -->"
+
+
+def documented(text: str) -> str:
+    """Returns the document with the table made anew: a row for each service, and one for the owners of databases."""
+    rows = [
+        "| with the database of | refused | found by `fiatgate verify` | not promised |",
+        "|---|---|---|---|",
+    ]
+    for name in (*SERVICES, "any, as its owner with triggers off"):
+        of = [each for each in ATTACKS if _row_of(each) == name]
+        cells = ["; ".join(each.what for each in of if each.outcome is outcome) for outcome in Outcome]
+        rows.append(f"| {name} | {' | '.join(cells)} |")
+    before, _, rest = text.partition(_BEGIN)
+    _, _, after = rest.partition(_END)
+    return before + _BEGIN + "\n" + "\n".join(rows) + "\n\n" + _END + after
+
+
+def _row_of(attack: Attack) -> str:
+    return "any, as its owner with triggers off" if attack.by_owner else attack.service
+
+
+if __name__ == "__main__":
+    DOCUMENT.write_text(documented(DOCUMENT.read_text()))

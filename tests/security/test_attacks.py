@@ -9,7 +9,7 @@ from typing import Any
 import psycopg2
 import pytest
 
-from tests.security.attacks import ATTACKS, Attack, Outcome
+from tests.security.attacks import ATTACKS, DOCUMENT, Attack, Outcome, documented
 from tests.security.shop import Shop
 from tests.support.receiver import Receiver
 from tests.support.stack import Stack
@@ -64,6 +64,11 @@ def attacked(shop: Shop, attack: Attack) -> str:
 
 def test_there_are_sixty_and_more() -> None:
     assert len({(each.service, each.what, each.by_owner) for each in ATTACKS}) == len(ATTACKS) >= 60
+
+
+def test_the_document_has_these_attacks() -> None:
+    text = DOCUMENT.read_text()
+    assert documented(text) == text, "run `make docs`"
 
 
 def test_no_attack_stops_the_verification(report: dict[str, Any]) -> None:
