@@ -101,16 +101,22 @@ def _surface_of(request: Any) -> str:
 
 
 def _sender_of(request: Any) -> Parts:
-    """Returns the merchant and the person; before the person is known, the client's network and the session."""
+    """Returns the merchant and the person; before the person is known, the client's network and the session, or in a
+    known network the e-mail address and the network.
+    """
     actor = actors.current()
     if actor.kind == "person":
         return parts(actor)
+    if getattr(request, "known_network", False):
+        return request.email.strip().lower(), request.client.network
     client = getattr(request, "client", None)
     return "" if client is None else client.network, getattr(request, "session_token", "")
 
 
 def _surface_and_work_of(request: Any) -> str:
-    return f"{_surface_of(request)} {request.DESCRIPTOR.name}"
+    """Returns the surface and the work; a sign-in from a known network is a work of its own."""
+    known = getattr(request, "known_network", False)
+    return f"{_surface_of(request)} {request.DESCRIPTOR.name} {known}"
 
 
 def _shared(
@@ -142,8 +148,9 @@ def _shared(
 
 
 # Each request of a signed-in person waits for Authorize. A password costs a tenth of a second and 64 MiB, so two are
-# worked on at the same time; to set one waits for no guess.
+# worked on at the same time; neither a person who sets one nor one in a known network waits for guesses of strangers.
 _AUTHORIZE: Final = frozenset({"SignInService/Authorize", "SignInService/SignOut"})
+_NETWORKS: Final = frozenset({"SignInService/KnowsNetwork"})
 _PASSWORDS: Final = frozenset({"SignInService/SignInByPassword", "OwnAccountService/SetPassword"})
 _SIGN_INS: Final = frozenset(
     f"SignInService/{each}"
@@ -152,12 +159,14 @@ _SIGN_INS: Final = frozenset(
 _PEOPLE: Final = (
     (_CONSOLE | approvals.METHODS | set(find.PERMISSIONS) | {queues.LIST})
     - _AUTHORIZE
+    - _NETWORKS
     - _PASSWORDS
     - _SIGN_INS
 )
 SLOTS: Final = (
     _shared("sessions", _AUTHORIZE, in_all=3, working=2, waiting=62, owners=2),
-    _shared("passwords", _PASSWORDS, in_all=2, working=1, waiting=7, owners=4, owner=_surface_and_work_of),
+    _shared("networks", _NETWORKS, in_all=1, working=1, waiting=15, owners=2),
+    _shared("passwords", _PASSWORDS, in_all=2, working=1, waiting=7, owners=6, owner=_surface_and_work_of),
     _shared("sign_ins", _SIGN_INS, in_all=2, working=1, waiting=15, owners=2),
     _shared("people", _PEOPLE, in_all=3, working=2, waiting=10, owners=3),
     proofs(),
