@@ -95,12 +95,3 @@ def test_guesses_from_many_networks_do_not_keep_a_person_out_of_a_known_network(
     assert answer.status_code == 422
     assert "Too many wrong attempts." in answer.text
     assert title_of(member.sign_in(step=1)) in START_PAGES
-
-
-def test_a_network_pays_for_tries_to_sign_in_where_the_person_is_not_known(
-    dashboard: str, member: Person
-) -> None:
-    network = "198.18.0.1"
-    flooded = guesses_of_passwords(dashboard, [network] * (PER_MINUTE + MORE), member.email)
-    assert flooded[429] > 0
-    assert guesses_of_passwords(dashboard, ["198.18.1.1"], "nobody@example.com") == {422: 1}
