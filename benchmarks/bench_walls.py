@@ -5,8 +5,8 @@
 Each row is measured on a gateway or dashboard that has just started: the victim alone, then the victim under attack, in
 turns. The victim creates 25 invoices a second, each over a connection of its own; in one row its customers also say
 that they have paid, in another it resends webhooks. In the rows of the dashboard its members read ten pages a second,
-and one a second signs in by password, from a network where they were before. A request's time begins when it was due, so
-that none is left out of the figures because an earlier one was late.
+and one a second signs in by password, from a network where they were before. A request's time begins when it was due,
+so that none is left out of the figures because an earlier one was late.
 
 The attacker is a process of its own and comes from another network than the victim (`benchmarks.walls.attackers`).
 Limits: the victim's p99 under attack at most 2 times its p99 alone; 3 times beside floods, which share the two cores

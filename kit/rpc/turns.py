@@ -40,7 +40,8 @@ class Share:
     waiting       further calls of one owner that may wait for their turn; more are refused at once
     wait_seconds  longest a call waits for its turn; then it is refused
     in_all        calls of all owners in work at the same time; None: as many as the kind has threads
-    last          whether the calls of an owner begin only while no other call works or waits
+    last          whether the calls of an owner begin only while no call of others works or waits; owners for which this
+                  holds do not wait for each other
     """
 
     working: int
@@ -143,7 +144,7 @@ class Turns:
             self._give_turns()
 
     def _may_work(self, owner: str) -> bool:
-        if self._working and self._share.last(owner):
+        if self._share.last(owner) and not all(map(self._share.last, self._working_of)):
             return False
         return self._working < self._in_all and self._working_of[owner] < self._share.working
 

@@ -209,7 +209,7 @@ def test_owners_take_turns_however_many_calls_one_of_them_has() -> None:
         assert shop.begun == ["one", "one", "two", "one", "two", "one", "two"]
 
 
-def test_the_calls_of_a_last_owner_begin_while_no_other_call_works_or_waits() -> None:
+def test_the_calls_of_a_last_owner_begin_while_none_of_others_work_or_wait() -> None:
     with shop_with(of_owner(working=1, waiting=3, wait_seconds=30, in_all=2)) as shop:
         shop.slow("one")
         shop.wait_for(working=1)

@@ -145,7 +145,7 @@ def _shared(
     in_all            calls in work at the same time
     working, waiting  of them in work, and besides them waiting for a turn, for one owner
     owners            so many find a thread to wait in
-    last              whether an owner's calls begin only while no other call works or waits
+    last              whether an owner's calls come last (`Share`)
     """
     share = Share(working=working, waiting=waiting, wait_seconds=3, in_all=in_all, last=last)
     return Slots(
@@ -159,8 +159,8 @@ def _shared(
 
 
 # Each request of a signed-in person waits for Authorize. A password costs a tenth of a second and 64 MiB, so two are
-# worked on at the same time. Strangers come last, one of them at a time: people who set a password, and people in a
-# network that is known for them, wait for no guess.
+# worked on at the same time. Strangers come last, one of each surface at a time: people who set a password, and people
+# in a network that is known for them, wait for one guess at most.
 _AUTHORIZE: Final = frozenset({"SignInService/Authorize", "SignInService/SignOut"})
 _NETWORKS: Final = frozenset({"SignInService/KnowsNetwork"})
 _PASSWORDS: Final = frozenset({"SignInService/SignInByPassword", "OwnAccountService/SetPassword"})
@@ -182,7 +182,7 @@ SLOTS: Final = (
         "passwords",
         _PASSWORDS,
         in_all=2,
-        working=2,
+        working=1,
         waiting=7,
         owners=6,
         owner=_surface_and_work_of,
