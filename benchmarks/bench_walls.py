@@ -2,14 +2,15 @@
 
     python -m benchmarks.bench_walls [--only ROW ...] [--rounds 2] [--seconds 8] [--networks 1]
 
-Each row is measured on a gateway that has just started: the victim alone, then the victim under attack, in turns. The
-victim creates 25 invoices a second, each over a connection of its own; in one row its customers also say that they have
-paid, in another it resends webhooks. A request's time begins when it was due, so that none is left out of the figures
-because an earlier one was late.
+Each row is measured on a gateway or dashboard that has just started: the victim alone, then the victim under attack, in
+turns. The victim creates 25 invoices a second, each over a connection of its own; in one row its customers also say
+that they have paid, in another it resends webhooks. In the rows of the dashboard its members read ten pages a second,
+and one a second signs in by password, from a network where they were before. A request's time begins when it was due,
+so that none is left out of the figures because an earlier one was late.
 
 The attacker is a process of its own and comes from another network than the victim (`benchmarks.walls.attackers`).
 Limits: the victim's p99 under attack at most 2 times its p99 alone; 3 times beside floods, which share the two cores
-with everything else. All its requests succeed. The gateway's workers together take at most 64 MiB more.
+with everything else. All its requests succeed. The attacked workers together take at most 64 MiB more.
 """
 
 from __future__ import annotations
@@ -36,16 +37,23 @@ from tests.support.stack import Stack
 MOST_MEBIBYTES: Final = 64
 FLOOD: Final = 3
 OTHER: Final = 2
+DASHBOARD: Final = "console-dashboard"
 
 
 @dataclass(frozen=True)
 class Wall:
-    """One attack, and how many times longer the victim's requests may take."""
+    """One attack, and how many times longer the victim's requests may take.
+
+    program   the attacked process
+    networks  at least so many take part
+    """
 
     attack: str
     title: str
     most_times: int
     kinds: tuple[str, ...] = ("create-invoice",)
+    program: str = "gateway"
+    networks: int = 1
 
 
 WALLS: Final = (
@@ -66,6 +74,22 @@ WALLS: Final = (
     Wall("large-orders", "orders of 63 KiB with 21,000 empty objects, 110 a second", FLOOD),
     Wall("readyz", "/readyz, 64 connections", FLOOD),
     Wall("qr-codes", "QR codes of 40 payments, 64 connections", FLOOD),
+    Wall(
+        "passwords",
+        "sign-ins by password from 200 networks, 400 connections",
+        FLOOD,
+        ("sign-in", "dashboard page"),
+        program=DASHBOARD,
+        networks=200,
+    ),
+    Wall(
+        "cookies",
+        "random session cookies from 190 networks, 380 connections",
+        FLOOD,
+        ("dashboard page",),
+        program=DASHBOARD,
+        networks=190,
+    ),
 )
 
 
@@ -103,7 +127,7 @@ class Measured:
             Row(self.wall.title, ""),
             *rows,
             Row(
-                "  memory of the gateway's workers",
+                f"  memory of the workers of {self.wall.program}",
                 f"{self.memory.before} to {self.memory.peak} MiB",
                 f"<= + {MOST_MEBIBYTES} MiB",
                 grown <= MOST_MEBIBYTES,
@@ -119,15 +143,15 @@ class Measured:
 def measure(scene: Scene, wall: Wall, *, rounds: int, seconds: int, networks: int) -> Measured:
     """The victim alone and under attack, in turns."""
     victim = scene.victim(wall.kinds, seconds=2 * rounds * seconds)
-    scene.with_a_fresh_gateway()
+    scene.with_a_fresh(wall.program)
     alone, attacked = ({kind: Series() for kind in wall.kinds} for _ in range(2))
     took_alone, took_attacked, answers = Took(), Took(), Onslaught()
-    with scene.memory() as memory:
+    with scene.memory(wall.program) as memory:
         for _ in range(rounds):
             with took_alone.by(scene.stack):
                 victim.work(alone, seconds=seconds)
             with (
-                scene.under_attack(wall.attack, networks=networks) as onslaught,
+                scene.under_attack(wall.attack, networks=max(networks, wall.networks)) as onslaught,
                 took_attacked.by(scene.stack),
             ):
                 victim.work(attacked, seconds=seconds)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from grpc_health.v1 import health_pb2_grpc
 
 from console.config import ConsoleSettings
+from console.strangers import strangers_of_surface
 from console.surfaces import Surface, surface_of
 from console.ui.file_turns import FileTurns
 from console.ui.pages import Link, Pages
@@ -30,6 +31,7 @@ from fiatgate.status.v1.status_pb2_grpc import StatusServiceStub
 from fiatgate.webhooks.v1.webhooks_pb2_grpc import WebhooksServiceStub
 from fiatgate.withdrawals.v1.withdrawals_pb2_grpc import WithdrawalsServiceStub
 from kit.rpc.client import aio_channel
+from kit.web.walls.strangers import Strangers
 
 if TYPE_CHECKING:
     from fiatgate.accounts.v1.accounts_pb2_grpc import (
@@ -64,6 +66,7 @@ class Deps:
     """The collaborators of the resources: a stub for each service of the contracts.
 
     files   the turns of the files that this worker sends
+    strangers  bounds cookies that are no session's, and sign-ins where the person is not known
     own     the person's own factors and sessions
     deals   the desk's side of invoices: deals, cases, requisites
     health  the standard health service of the services without which no page works
@@ -76,6 +79,7 @@ class Deps:
     surface: Surface
     pages: Pages
     files: FileTurns
+    strangers: Strangers
     signin: SignInServiceAsyncStub
     own: OwnAccountServiceAsyncStub
     people: PeopleServiceAsyncStub
@@ -124,6 +128,7 @@ async def wired(settings: ConsoleSettings, navigation: Sequence[Link]) -> AsyncI
             surface=surface,
             pages=Pages(surface, origin=settings.url, navigation=navigation),
             files=FileTurns(),
+            strangers=strangers_of_surface(),
             signin=SignInServiceStub(accounts),
             own=OwnAccountServiceStub(accounts),
             people=PeopleServiceStub(accounts),

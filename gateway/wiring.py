@@ -18,10 +18,11 @@ from gateway.access.limits import RateLimit
 from gateway.config import GatewaySettings
 from gateway.links import Links
 from gateway.walls.calls import bounded, calls_by_method
-from gateway.walls.strangers import Strangers
+from gateway.walls.strangers import strangers_of
 from kit.base.clock import SystemClock
 from kit.events.hints import Hints
 from kit.rpc.client import aio_channel
+from kit.web.walls.strangers import Strangers
 
 if TYPE_CHECKING:
     from fiatgate.catalog.v1.catalog_pb2_grpc import CatalogServiceAsyncStub
@@ -96,5 +97,5 @@ async def wired(settings: GatewaySettings) -> AsyncIterator[Deps]:
             health={name: health_pb2_grpc.HealthStub(channel) for name, channel in channels.items()},
             hints=hints,
             rate_limit=rate_limit,
-            strangers=Strangers(settings.strangers_per_minute),
+            strangers=strangers_of(settings.strangers_per_minute),
         )

@@ -99,6 +99,7 @@ NO_ACT: Final = {
     "SignInService/Authorize": "a request of a session; only the time of its last one changes",
     "SignInService/ChooseMerchant": "a member looks at another of its own merchants",
     "SignInService/GetInvitation": "a read",
+    "SignInService/KnowsNetwork": "a read",
     "SignInService/StartPasskey": "a challenge, which changes nothing until it is answered",
 }
 """Calls that are declared as changes and leave no act of their own, with the reason."""

@@ -22,6 +22,7 @@ from collections.abc import Callable, Coroutine, Iterable, Iterator
 from contextlib import AsyncExitStack, suppress
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final
+from urllib.parse import urlencode
 
 import aiohttp
 import uvloop
@@ -55,6 +56,8 @@ class Target:
     invoices  of the attacker, waiting for a method
     deals     the attacker's invoices with an account to pay to
     events    the attacker's invoices whose webhook goes to an endpoint that never answers
+    dashboard  its address
+    people    e-mail addresses of the victim's members
     """
 
     port: int
@@ -63,6 +66,8 @@ class Target:
     invoices: list[str] = field(default_factory=list)
     deals: list[str] = field(default_factory=list)
     events: list[str] = field(default_factory=list)
+    dashboard: str = ""
+    people: list[str] = field(default_factory=list)
 
     def as_json(self) -> str:
         return json.dumps(asdict(self))
@@ -189,6 +194,7 @@ class Attack:
             connector=aiohttp.TCPConnector(limit=0, local_addr=(address, 0)),
             timeout=aiohttp.ClientTimeout(total=ANSWER_SECONDS),
             auto_decompress=False,
+            cookie_jar=aiohttp.DummyCookieJar(),
         )
 
     async def _turn(self, per_second: int) -> None:
@@ -289,6 +295,21 @@ def _pages(target: Target) -> Iterator[Request]:
         yield Request("GET", f"/pay/{invoice_id}/methods")
 
 
+def _passwords(target: Target) -> Iterator[Request]:
+    """Guesses, by turns at a person who exists and at one who does not."""
+    headers = {"Sec-Fetch-Site": "same-origin", "Content-Type": "application/x-www-form-urlencoded"}
+    for person in itertools.cycle(target.people):
+        for email in (person, f"{secrets.token_hex(4)}@example.com"):
+            body = urlencode({"email": email, "password": secrets.token_hex(8), "code": "000000"})
+            yield Request("POST", f"{target.dashboard}/sign-in", headers, body.encode())
+
+
+def _cookies(target: Target) -> Iterator[Request]:
+    while True:
+        headers = {"Cookie": f"fiatgate-dashboard={secrets.token_urlsafe(32)}"}
+        yield Request("GET", f"{target.dashboard}/", headers)
+
+
 Requests = Callable[[Target], Iterator[Request]]
 
 
@@ -322,6 +343,8 @@ ATTACKS: Final[dict[str, Callable[[Attack], Coroutine[Any, Any, None]]]] = {
     "large-orders": lambda attack: attack.look(110, _large_orders(attack.target)),
     "readyz": _flood(64, _readiness),
     "qr-codes": _flood(64, _codes),
+    "passwords": _flood(400, _passwords),
+    "cookies": _flood(380, _cookies),
 }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 import resource
 import signal
 import subprocess
@@ -17,6 +18,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Final
 
+import grpc
 import psutil
 import psycopg2
 import requests
@@ -28,6 +30,7 @@ from fiatgate.invoices.v1 import invoices_pb2
 from fiatgate.invoices.v1.invoices_pb2_grpc import CheckoutServiceStub, DealDeskServiceStub
 from kit.base.clock import monotonic_seconds
 from kit.rpc.client import channel
+from tests.console.house import PASSWORD, House, Person
 from tests.e2e.market import METHOD, Shop
 from tests.support.receiver import Answer, Receiver
 from tests.support.stack import Stack
@@ -39,6 +42,8 @@ MANY_INVOICES: Final = 200_000
 CODES: Final = 40
 LOOKED_AT: Final = 40
 EVENTS: Final = 40
+MEMBERS: Final = 4
+CODES_OF_ONE: Final = 8
 TARPIT: Final = "tarpit"
 TARPIT_SECONDS: Final = 30
 SAMPLE_SECONDS: Final = 0.1
@@ -50,7 +55,7 @@ MEBIBYTE: Final = 1024 * 1024
 
 @dataclass
 class Memory:
-    """Memory of all workers of the gateway together, MiB."""
+    """Memory of all workers of the attacked process together, MiB."""
 
     before: int
     peak: int
@@ -69,6 +74,7 @@ class Scene:
     def __init__(self, stack: Stack, receiver: Receiver) -> None:
         self.stack = stack
         self._receiver = receiver
+        self._emails: list[str] = []  # of the victim's members
         self._attacker, self._victim = Shop.opened(stack), Shop.opened(stack)
         with channel(stack.addresses["invoices"], name="invoices") as invoices:
             DealDeskServiceStub(invoices).AddRequisite(
@@ -94,7 +100,13 @@ class Scene:
 
     def victim(self, kinds: tuple[str, ...], *, seconds: int) -> Victim:
         """Its requests for so many seconds; deals and webhooks that they need are made before."""
-        made = {"create-invoice": self._creations, "I have paid": self._payments, "resend": self._resends}
+        made = {
+            "create-invoice": self._creations,
+            "I have paid": self._payments,
+            "resend": self._resends,
+            "dashboard page": self._pages,
+            "sign-in": self._sign_ins,
+        }
         return Victim(self.stack.url, {kind: made[kind](seconds * PER_SECOND[kind]) for kind in kinds})
 
     def _creations(self, _: int) -> Iterator[Request]:
@@ -120,6 +132,47 @@ class Scene:
             Request("POST", f"/api/v1/invoices/{invoice_id}/webhooks/resend", headers)
             for invoice_id in itertools.cycle(invoices)
         )
+
+    def _pages(self, _: int) -> Iterator[Request]:
+        """The invoices of the merchant, read by its members in turn: each has a limit of requests."""
+        cookies = [f"{name}={value}" for each in self._members for name, value in each.http.cookies.items()]
+        return (
+            Request("GET", f"{self._house.dashboard}/invoices", {"Cookie": cookie})
+            for cookie in itertools.cycle(cookies)
+        )
+
+    def _sign_ins(self, count: int) -> Iterator[Request]:
+        """Sign-ins of members who were there before, each with a recovery code. A person has ten, and may sign in ten
+        times a minute.
+        """
+        people = [self._member() for _ in range(-(-count // CODES_OF_ONE))]
+        codes = [_recovery_codes(each) for each in people]
+        return (
+            Request(
+                "POST",
+                f"{self._house.dashboard}/sign-in",
+                {"Sec-Fetch-Site": "same-origin"},
+                form={"email": each.email, "password": PASSWORD, "code": code},
+            )
+            for turn in zip(*codes, strict=True)
+            for each, code in zip(people, turn, strict=True)
+        )
+
+    def _member(self) -> Person:
+        member = self._house.person("owner", merchant=self._victim.merchant_id)
+        member.add_factors()
+        self._emails.append(member.email)
+        return member
+
+    @cached_property
+    def _members(self) -> list[Person]:
+        return [self._member() for _ in range(MEMBERS)]
+
+    @cached_property
+    def _house(self) -> House:
+        urls = self.stack.home.running_stack()["consoles"]
+        accounts = grpc.insecure_channel(self.stack.addresses["accounts"])
+        return House(urls["console-desk"], urls["console-dashboard"], self.stack, accounts)
 
     # -- the attacker
 
@@ -160,6 +213,8 @@ class Scene:
             invoices=self._waiting if name == "catalog-hangs" else [],
             deals=self._paying if name == "qr-codes" else [],
             events=self._hanging_events if name == "resends" else [],
+            dashboard=self._house.dashboard,
+            people=self._emails,
         )
 
     @cached_property
@@ -209,11 +264,11 @@ class Scene:
             for process in processes:
                 process.send_signal(signal.SIGCONT)
 
-    # -- the gateway
+    # -- the attacked process
 
-    def with_a_fresh_gateway(self) -> None:
+    def with_a_fresh(self, program: str) -> None:
         """Memory that an earlier attack took would hide what the next one takes."""
-        self.stack.restart("gateway")
+        self.stack.restart(program)
         self.stack.wait_until_ready()
         self.wait_until_calm()
 
@@ -237,14 +292,14 @@ class Scene:
         wait_until(is_calm, "the stack to be calm again", timeout_seconds=CALM_SECONDS)
 
     @contextmanager
-    def memory(self) -> Iterator[Memory]:
-        """The resident memory of the gateway's workers, from the beginning of the block to its end."""
-        used = self._gateway_mebibytes()
+    def memory(self, program: str) -> Iterator[Memory]:
+        """The resident memory of the program's workers, from the beginning of the block to its end."""
+        used = self._mebibytes(program)
         memory, over = Memory(used, used), threading.Event()
 
         def sample() -> None:
             while not over.wait(SAMPLE_SECONDS):
-                memory.peak = max(memory.peak, self._gateway_mebibytes())
+                memory.peak = max(memory.peak, self._mebibytes(program))
 
         thread = threading.Thread(target=sample)
         thread.start()
@@ -254,17 +309,14 @@ class Scene:
             over.set()
             thread.join()
 
-    def _gateway_mebibytes(self) -> int:
+    def _mebibytes(self, program: str) -> int:
         used_bytes = 0
         with suppress(psutil.NoSuchProcess):
-            for worker in self._gateway.children(recursive=True):
+            top = psutil.Process(self.stack.programs()[program].process_id)
+            for worker in top.children(recursive=True) or [top]:
                 with suppress(psutil.NoSuchProcess):
                     used_bytes += worker.memory_info().rss
         return used_bytes // MEBIBYTE
-
-    @property
-    def _gateway(self) -> psutil.Process:
-        return psutil.Process(self.stack.programs()["gateway"].process_id)
 
     # -- purchases
 
@@ -290,3 +342,8 @@ class Scene:
     def _wait_for_webhooks(self, path: str, count: int) -> None:
         before = len(self._receiver.received(path))
         self._receiver.wait_for(max(count, before), path=path, timeout_seconds=CALM_SECONDS)
+
+
+def _recovery_codes(person: Person) -> list[str]:
+    page = person.post("/account/recovery-codes").text
+    return re.findall(r"<li><code>([^<]+)</code>", page)[:CODES_OF_ONE]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Mapping
+from functools import partial
 from typing import Final
 
 import falcon
@@ -17,6 +18,7 @@ from console.calls import or_none
 from console.exchange import Request
 from console.page import OtherMerchant, Page, leave_for
 from console.signin.cookie import SessionCookie
+from console.strangers import SESSIONS
 from console.wiring import Deps
 from fiatgate.accounts.v1 import accounts_pb2 as pb
 from fiatgate.merchants.v1 import merchants_pb2
@@ -92,8 +94,9 @@ class Access:
             client=req.client,
             unattended=req.exchange.unattended,
         )
+        question = partial(self._deps.signin.Authorize, request)
         try:
-            session = await self._deps.signin.Authorize(request)
+            session = await self._deps.strangers.ask(SESSIONS, req.exchange.network, token, question)
         except Refused as refused:
             if refused.reason != "SESSION_INVALID":
                 raise

@@ -8,9 +8,10 @@ import falcon.asgi
 from console.exchange import Request
 from console.page import Page, leave_for, own_path
 from console.signin.cookie import SessionCookie
+from console.strangers import SIGN_INS
 from console.wiring import Deps
 from fiatgate.accounts.v1 import accounts_pb2 as pb
-from kit.rpc.errors import Refused
+from kit.rpc.errors import Refused, unauthenticated
 from kit.web.replies import reply
 
 AGAIN = frozenset({"SIGN_IN_REFUSED", "SIGN_IN_DELAYED", "VALIDATION_ERROR"})
@@ -53,6 +54,7 @@ class SignInPage(_EntryPage):
         )
         to = own_path(form.text("to"))
         try:
+            request.known_network = await self._knows_network(req, request.email)
             started = await self.deps.signin.SignInByPassword(request)
         except Refused as refused:
             if refused.reason not in AGAIN:
@@ -61,6 +63,23 @@ class SignInPage(_EntryPage):
         else:
             await self._start(req, resp, started.session_token)
             leave_for(resp, to)
+
+    async def _knows_network(self, req: Request, email: str) -> bool:
+        """Returns whether the person has signed in from this network; strangers wait for their turn, or are refused."""
+        asked = pb.KnowsNetworkRequest(email=email, surface=self.deps.surface.kind, client=req.client)
+
+        async def question() -> None:
+            if not (await self.deps.signin.KnowsNetwork(asked)).known:
+                raise unauthenticated("SIGN_IN_REFUSED", "The person is not known in this network")
+
+        network = req.exchange.network
+        try:
+            await self.deps.strangers.ask(SIGN_INS, network, f"{network} {email.lower()}", question)
+        except Refused as refused:
+            if refused.reason != "SIGN_IN_REFUSED":
+                raise
+            return False
+        return True
 
     async def on_post_challenge(self, req: Request, resp: falcon.asgi.Response) -> None:
         """Answers the script with a challenge."""

@@ -10,8 +10,9 @@ from gateway.access.leases import KeyLeases
 from gateway.access.limits import RateLimit
 from gateway.exchange import Request
 from gateway.walls.shared_calls import SharedCalls
-from gateway.walls.strangers import KEYS, Strangers
+from gateway.walls.strangers import KEYS
 from kit.rpc.errors import unauthenticated
+from kit.web.walls.strangers import Strangers
 
 if TYPE_CHECKING:  # exists for type checkers only
     from fiatgate.merchants.v1.merchants_pb2_grpc import MerchantsServiceAsyncStub

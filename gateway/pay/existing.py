@@ -1,7 +1,7 @@
 """The question whether payments exist, asked for all that wait at a time.
 
 A worker asks it before the first request for a payment that is new to it. Few such questions are under way, so that
-guesses take little from others (`gateway.walls.strangers`). While each was about one payment, a busy machine answered
+guesses take little from others (`kit.web.walls.strangers`). While each was about one payment, a busy machine answered
 ten a second, and after an outage hundreds of customers come at once.
 """
 

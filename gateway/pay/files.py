@@ -9,9 +9,9 @@ import falcon.asgi
 
 from gateway.exchange import Request
 from gateway.pay.brand import stylesheet
-from gateway.walls.strangers import Strangers
 from kit.rpc.errors import not_found
 from kit.web.files import MEDIA_TYPES, Files, keep_for_ever
+from kit.web.walls.strangers import Strangers
 
 CACHED_MAX: Final = 1024  # of 200 bytes each, per worker
 STATIC: Final = Path(__file__).parent / "static"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter, deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from operator import attrgetter
@@ -40,12 +40,15 @@ class Share:
     waiting       further calls of one owner that may wait for their turn; more are refused at once
     wait_seconds  longest a call waits for its turn; then it is refused
     in_all        calls of all owners in work at the same time; None: as many as the kind has threads
+    last          whether the calls of an owner begin only while no call of others works or waits; owners for which this
+                  holds do not wait for each other
     """
 
     working: int
     waiting: int = 0
     wait_seconds: float = 0
     in_all: int | None = None
+    last: Callable[[str], bool] = lambda _owner: False
 
 
 def _too_many_of_owner(share: Share) -> errors.Refused:
@@ -141,6 +144,8 @@ class Turns:
             self._give_turns()
 
     def _may_work(self, owner: str) -> bool:
+        if self._share.last(owner) and not all(map(self._share.last, self._working_of)):
+            return False
         return self._working < self._in_all and self._working_of[owner] < self._share.working
 
     def _begin(self, owner: str) -> None:
@@ -148,7 +153,7 @@ class Turns:
         self._working_of[owner] += 1
 
     def _give_turns(self) -> None:
-        for owner in list(self._waiting):
+        for owner in sorted(self._waiting, key=self._share.last):
             if self._may_work(owner):
                 line = self._waiting.pop(owner)
                 self._begin(owner)

@@ -24,7 +24,7 @@ SmtpUrlOrNone = Annotated[str, AfterValidator(_smtp_url)]
 class AccountsSettings(FourEyesSettings):
     service: ClassVar[str] = "accounts"
     own_only: ClassVar[frozenset[str]] = frozenset({"master_keys"})
-    slot_connections: ClassVar[int] = 14
+    slot_connections: ClassVar[int] = 15
 
     master_keys: Annotated[tuple[Key, ...], CommaSeparated] = Field(
         min_length=1,

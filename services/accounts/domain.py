@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import Enum
+from ipaddress import ip_address, ip_network
 from typing import Final
 from uuid import UUID
 
@@ -38,6 +39,8 @@ SESSIONS_A_MINUTE_MOST: Final = 10
 """Sign-ins of one person, because each leaves an act for ever. Further ones are delayed."""
 SEEN_EVERY: Final = timedelta(seconds=30)
 """A session's last use is written at most this often."""
+ADDRESSES_KNOWN_MOST: Final = 100
+"""Addresses from which a person has signed in, the last used ones, by which a network is known."""
 
 
 class Surface(Enum):
@@ -139,6 +142,13 @@ class Client:
     address: str
     user_agent: str
     network: str = ""
+
+    def shares_network_with(self, address: str) -> bool:
+        try:
+            parsed = ip_address(address)
+            return (getattr(parsed, "ipv4_mapped", None) or parsed) in ip_network(self.network)
+        except ValueError:  # a text that is no address, or no network is given
+            return address == self.address
 
 
 @dataclass(frozen=True, slots=True)

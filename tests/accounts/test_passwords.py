@@ -14,8 +14,8 @@ from sqlalchemy import text
 from kit.base.ids import new_id
 from kit.rpc.errors import Refused
 from services.accounts.credentials.passwords import weakness_of
-from services.accounts.domain import PATIENCE, Failures, Surface, delay_after
-from services.accounts.operations import factors, sessions
+from services.accounts.domain import PATIENCE, Client, Failures, Surface, delay_after
+from services.accounts.operations import factors, sessions, signing_in
 from services.accounts.wiring import Deps
 from tests.accounts.house import PASSWORD, Someone, acts_of, authorize, member, network_of, operator, refused
 from tests.support.clock import START, ManualClock
@@ -233,6 +233,70 @@ def test_ten_thousand_wrong_passwords_take_months(deps: Deps, ada: Someone, addr
         )
     with refused("SIGN_IN_REFUSED"):
         ada.sign_in(password="wrong", address=address)
+
+
+def test_guesses_from_elsewhere_do_not_delay_a_person_in_a_known_network(
+    deps: Deps, ada: Someone, new_email: Callable[[], str], address: str
+) -> None:
+    for _ in range(5):
+        with refused("SIGN_IN_REFUSED"):
+            ada.sign_in(password="wrong", address=address)
+    with refused("SIGN_IN_DELAYED"):
+        ada.sign_in(address="203.0.113.5")
+    ada.sign_in(address="192.0.2.99")
+    for _ in range(5):
+        with refused("SIGN_IN_REFUSED"):
+            ada.sign_in(password="wrong", address="192.0.2.99")
+    with refused("SIGN_IN_DELAYED"):  # which guesses from the own network do
+        ada.sign_in(address="192.0.2.7")
+
+
+def test_a_delayed_guess_costs_no_argon2(
+    deps: Deps, ada: Someone, address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for _ in range(5):
+        with refused("SIGN_IN_REFUSED"):
+            ada.sign_in(password="wrong", address=address)
+    monkeypatch.setattr(PasswordHasher, "verify", None)
+    with refused("SIGN_IN_DELAYED"):
+        ada.sign_in(address=address)
+
+
+@pytest.mark.parametrize(
+    ("network", "known"),
+    [
+        ("192.0.2.0/24", True),
+        ("192.0.2.7/32", True),
+        ("192.0.2.8/32", False),
+        ("198.51.100.0/24", False),
+        ("2001:db8::/64", False),
+        ("", False),
+    ],
+)
+def test_a_network_is_known_for_a_person_who_has_signed_in_there(
+    deps: Deps, ada: Someone, new_email: Callable[[], str], network: str, known: bool
+) -> None:
+    other = operator(deps, new_email())
+    for session in (ada, other):
+        sessions.sign_out(deps, session_token=session.token)
+    client = Client(address="192.0.2.8", user_agent="", network=network)
+    assert signing_in.knows_network(deps, email=f" {ada.email.upper()} ", client=client) is known
+    assert not signing_in.knows_network(deps, email="nobody@example.com", client=client)
+
+
+@pytest.mark.parametrize(
+    ("address", "network", "shares"),
+    [
+        ("::ffff:192.0.2.7", "192.0.2.0/24", True),
+        ("2001:db8::7", "2001:db8::/64", True),
+        ("2001:db8:1::7", "2001:db8::/64", False),
+        ("", "192.0.2.0/24", False),
+        ("192.0.2.8", "", True),
+    ],
+)
+def test_an_address_is_in_a_network(address: str, network: str, shares: bool) -> None:
+    browser = Client(address="192.0.2.8", user_agent="", network=network)
+    assert browser.shares_network_with(address) is shares
 
 
 def test_a_network_that_guesses_many_people_is_delayed_and_its_neighbour_is_not(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -105,6 +106,46 @@ def test_sign_ins_that_hang_on_one_surface_leave_places_to_the_other(
             )
             assert sign_in(free) == "SIGN_IN_REFUSED"
             assert {each.result() for each in strangers if each.done()} == {"RATE_LIMITED"}
+            tx.rollback()
+
+
+def test_strangers_of_many_networks_who_guess_a_person_take_no_place_of_that_person(
+    deps: Deps, patient: Deps, new_email: Callable[[], str]
+) -> None:
+    """Nine networks locked everybody out: each had a call that waited, and the line had eight places."""
+    email = new_email()
+    accept(deps, invite_member(deps, email, new_id()), Surface.DASHBOARD)
+    with served(patient) as channel, deps.db.transaction() as tx:
+        tx.execute(text(HOLD))
+        stub = pb_grpc.SignInServiceStub(channel)
+
+        def sign_in(client: pb.Client) -> str:
+            asked = pb.KnowsNetworkRequest(email=email, surface=DASHBOARD, client=client)
+            request = pb.SignInByPasswordRequest(
+                email=email,
+                password="wrong",
+                code="000000",
+                surface=DASHBOARD,
+                client=client,
+                known_network=stub.KnowsNetwork(asked, timeout=PATIENCE_SECONDS).known,
+            )
+            return reason_of(lambda: stub.SignInByPassword(request, timeout=PATIENCE_SECONDS))
+
+        counter = "INSERT INTO guesses VALUES ('person', :subject, 0, now(), now())"
+        tx.execute(text(counter), {"subject": f"dashboard {hashlib.sha256(email.encode()).hexdigest()}"})
+        with ThreadPoolExecutor(16) as threads:
+            strangers = [
+                threads.submit(sign_in, pb.Client(address=f"198.51.{n}.9", network=f"198.51.{n}.0/24"))
+                for n in range(16)
+            ]
+            wait_until(
+                lambda: sum(each.done() for each in strangers) >= 8,
+                "the line of strangers to be full",
+                timeout_seconds=30,
+            )
+            own = pb.Client(address="192.0.2.200", network=BROWSER.network)
+            assert sign_in(own) == "SIGN_IN_REFUSED", "the password was compared"
+            assert {each.result() for each in strangers if each.done()} == {"DB_UNAVAILABLE"}
             tx.rollback()
 
 

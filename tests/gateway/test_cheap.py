@@ -24,7 +24,7 @@ from gateway.pay import brand
 from gateway.pay.brand import stylesheet
 from gateway.pay.files import CACHED_MAX, BrandResource
 from gateway.pay.qr import svg_of
-from gateway.walls.strangers import Strangers
+from gateway.walls.strangers import strangers_of
 from tests.gateway.process import SERVICES, gateway_process
 from tests.gateway.strangers import Stranger, Watched, head, networks
 
@@ -64,7 +64,7 @@ def test_a_colour_costs_few_steps() -> None:
 
 def test_colours_and_codes_are_remembered_within_bounds() -> None:
     async def story() -> None:
-        sheets = BrandResource(Strangers(0))
+        sheets = BrandResource(strangers_of(0))
         first = await sheets._sheet("1d5bb8.css", OTHER)
         assert await sheets._sheet("1d5bb8.css", OTHER) is first
         for number in range(CACHED_MAX + 10):

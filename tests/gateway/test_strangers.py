@@ -13,13 +13,13 @@ from pathlib import Path
 import pytest
 import requests
 
-from gateway.walls import strangers
 from gateway.walls.pace import AT_ONCE_SECONDS, PAGES, Pace
 from gateway.walls.shared_calls import SharedCalls
-from gateway.walls.strangers import KEYS, NEW_IN_ALL, PAYMENTS, Strangers
+from gateway.walls.strangers import KEYS, KINDS, PAYMENTS, strangers_of
 from kit.base.ids import new_id
 from kit.rpc import deadline
-from kit.rpc.errors import Refused, denied
+from kit.rpc.errors import Refused, denied, not_found
+from kit.web.walls import strangers
 from kit.web.walls.clients import Clients
 from tests.gateway.desk import HTTP_SECONDS, Shop
 from tests.gateway.strangers import Stranger, Watched, head, networks, watched_gateway
@@ -307,7 +307,7 @@ def test_only_names_that_do_not_exist_cost_tokens(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(strangers, "REFUSAL_SECONDS", 0)
 
     async def story() -> None:
-        bound = Strangers(2)
+        bound = strangers_of(2)
         for name in range(10):
             assert await bound.ask(KEYS, "net", f"good {name}", found) == "here"
             with pytest.raises(Refused, match="DB_UNAVAILABLE"):
@@ -338,7 +338,7 @@ def test_a_name_that_is_asked_for_again_and_again_costs_one_token_and_one_questi
 
     async def story() -> None:
         now = [1000.0]  # seconds
-        bound = Strangers(5, now_seconds=lambda: now[0])
+        bound = strangers_of(5, now_seconds=lambda: now[0])
         for _ in range(100):
             with pytest.raises(Refused, match="API_KEY_INVALID"):
                 await bound.ask(KEYS, "net", "old key", counted)
@@ -363,24 +363,24 @@ def test_strangers_of_many_networks_together_leave_room_for_what_is_known_and_fo
         nonlocal asked
         asked += 1
         await end.wait()
-        return await missing()
+        raise not_found("INVOICE_NOT_FOUND", "no such payment")
 
     async def story() -> None:
-        bound = Strangers(120)
+        bound = strangers_of(120)
         assert await bound.ask(PAYMENTS, "home", "known", found) == "here"
         guesses = [
             asyncio.create_task(bound.ask(PAYMENTS, f"net {number % 200}", f"guess {number}", hangs))
             for number in range(800)
         ]
         await one_turn()
-        assert asked == NEW_IN_ALL[PAYMENTS].running
+        assert asked == KINDS[PAYMENTS].at_a_time
         assert await bound.ask(PAYMENTS, "home", "known", found) == "here"
         assert await bound.ask(KEYS, "home", "new key", found) == "here"
         newcomer = asyncio.create_task(bound.ask(PAYMENTS, "home", "new payment", found))
         await one_turn()
         end.set()
         assert await newcomer == "here"
-        assert asked <= 200 + 2 * NEW_IN_ALL[PAYMENTS].running, (
+        assert asked <= 200 + 2 * KINDS[PAYMENTS].at_a_time, (
             "it waits for one guess of each network, not for all"
         )
         await asyncio.gather(*guesses, return_exceptions=True)
@@ -398,10 +398,10 @@ def test_a_few_networks_that_ask_for_all_they_may_leave_room_for_a_newcomer_and_
 
     async def hangs() -> str:
         await end.wait()
-        return await missing()
+        raise not_found("INVOICE_NOT_FOUND", "no such payment")
 
     async def story() -> None:
-        bound = Strangers(120, now_seconds=lambda: 1000.0)
+        bound = strangers_of(120, now_seconds=lambda: 1000.0)
         guesses = [
             asyncio.create_task(bound.ask(PAYMENTS, f"net {number % 11}", f"guess {number}", hangs))
             for number in range(11 * 120)
@@ -425,7 +425,7 @@ def test_an_answer_to_one_network_waits_for_one_to_each_other_and_not_for_all(
     monkeypatch.setattr(strangers, "PACE_SECONDS", 0.001)
 
     async def story() -> None:
-        bound = Strangers(120)
+        bound = strangers_of(120)
         with pytest.raises(Refused, match="API_KEY_INVALID"):
             await bound.ask(KEYS, "busy", "old key", missing)
         repeats = [asyncio.create_task(bound.ask(KEYS, "busy", "old key", missing)) for _ in range(500)]
@@ -447,7 +447,7 @@ def test_answers_that_there_is_no_such_name_leave_one_after_the_other(
     monkeypatch.setattr(strangers, "PACE_SECONDS", 60)
 
     async def story() -> None:
-        bound = Strangers(120)
+        bound = strangers_of(120)
         guesses = [
             asyncio.create_task(bound.ask(KEYS, f"net {number}", f"guess {number}", missing))
             for number in range(20)
@@ -478,7 +478,7 @@ def test_a_name_that_is_remembered_as_missing_keeps_nothing_of_its_request() -> 
             await bound.ask(KEYS, "net", "a key", question)
         return weakref.ref(of_the_request)
 
-    bound = Strangers(5)
+    bound = strangers_of(5)
     kept = asyncio.run(story())
     gc.collect()
     assert kept() is None, "what a guess held stays in memory: a flood of guesses fills it"

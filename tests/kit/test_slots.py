@@ -117,6 +117,10 @@ def parts_of(request: bytes) -> Parts:
     return tuple(request.decode().split("/")[1:])
 
 
+def is_last(owner: str) -> bool:
+    return owner == "last"
+
+
 def of_owner(**share: float | None) -> Slots:
     """Slow calls with a share for each owner, and turns for its parts: `owner/network/session`."""
     return Slots(
@@ -125,7 +129,7 @@ def of_owner(**share: float | None) -> Slots:
         threads=8,
         owner=owner_of,
         parts=parts_of,
-        share=Share(**share),  # type: ignore[arg-type]
+        share=Share(**share, last=is_last),  # type: ignore[arg-type]
     )
 
 
@@ -203,6 +207,24 @@ def test_owners_take_turns_however_many_calls_one_of_them_has() -> None:
             wait_until(lambda n=number: len(shop.begun) > n, "the next turn", timeout_seconds=15)  # type: ignore[misc]
             shop.let_go(number)
         assert shop.begun == ["one", "one", "two", "one", "two", "one", "two"]
+
+
+def test_the_calls_of_a_last_owner_begin_while_none_of_others_work_or_wait() -> None:
+    with shop_with(of_owner(working=1, waiting=3, wait_seconds=30, in_all=2)) as shop:
+        shop.slow("one")
+        shop.wait_for(working=1)
+        shop.slow("last")
+        shop.wait_for(working=1, waiting=1)
+        shop.slow("one")
+        shop.wait_for(working=1, waiting=2)
+        for number in range(2):
+            wait_until(lambda n=number: len(shop.begun) > n, "the next turn", timeout_seconds=15)  # type: ignore[misc]
+            shop.let_go(number)
+        wait_until(lambda: shop.begun == ["one", "one", "last"], "the last turn", timeout_seconds=15)
+        shop.slow("two")
+        shop.wait_for(working=2)
+        for number in (2, 3):
+            shop.let_go(number)
 
 
 def test_parts_of_an_owner_take_turns_and_the_fullest_loses_its_newest_call_to_another() -> None:

@@ -384,6 +384,51 @@ class AcceptInvitationResponse(_message.Message):
 Global___AcceptInvitationResponse: _TypeAlias = AcceptInvitationResponse  # noqa: Y015
 
 @_typing.final
+class KnowsNetworkRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    EMAIL_FIELD_NUMBER: _builtins.int
+    SURFACE_FIELD_NUMBER: _builtins.int
+    CLIENT_FIELD_NUMBER: _builtins.int
+    email: _builtins.str
+    surface: Global___Surface.ValueType
+    @_builtins.property
+    def client(self) -> Global___Client: ...
+    def __init__(
+        self,
+        *,
+        email: _builtins.str = ...,
+        surface: Global___Surface.ValueType = ...,
+        client: Global___Client | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["client", b"client"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["client", b"client", "email", b"email", "surface", b"surface"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___KnowsNetworkRequest: _TypeAlias = KnowsNetworkRequest  # noqa: Y015
+
+@_typing.final
+class KnowsNetworkResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    KNOWN_FIELD_NUMBER: _builtins.int
+    known: _builtins.bool
+    def __init__(
+        self,
+        *,
+        known: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["known", b"known"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___KnowsNetworkResponse: _TypeAlias = KnowsNetworkResponse  # noqa: Y015
+
+@_typing.final
 class SignInByPasswordRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -392,11 +437,14 @@ class SignInByPasswordRequest(_message.Message):
     CODE_FIELD_NUMBER: _builtins.int
     SURFACE_FIELD_NUMBER: _builtins.int
     CLIENT_FIELD_NUMBER: _builtins.int
+    KNOWN_NETWORK_FIELD_NUMBER: _builtins.int
     email: _builtins.str
     password: _builtins.str
     code: _builtins.str
     """Six digits of TOTP, or a recovery code."""
     surface: Global___Surface.ValueType
+    known_network: _builtins.bool
+    """The answer of KnowsNetwork."""
     @_builtins.property
     def client(self) -> Global___Client: ...
     def __init__(
@@ -407,10 +455,11 @@ class SignInByPasswordRequest(_message.Message):
         code: _builtins.str = ...,
         surface: Global___Surface.ValueType = ...,
         client: Global___Client | None = ...,
+        known_network: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["client", b"client"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["client", b"client", "code", b"code", "email", b"email", "password", b"password", "surface", b"surface"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["client", b"client", "code", b"code", "email", b"email", "known_network", b"known_network", "password", b"password", "surface", b"surface"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

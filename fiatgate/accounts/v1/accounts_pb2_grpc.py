@@ -48,6 +48,11 @@ class SignInServiceStub:
                 request_serializer=fiatgate_dot_accounts_dot_v1_dot_accounts__pb2.AcceptInvitationRequest.SerializeToString,
                 response_deserializer=fiatgate_dot_accounts_dot_v1_dot_accounts__pb2.AcceptInvitationResponse.FromString,
                 _registered_method=True)
+        self.KnowsNetwork = channel.unary_unary(
+                '/fiatgate.accounts.v1.SignInService/KnowsNetwork',
+                request_serializer=fiatgate_dot_accounts_dot_v1_dot_accounts__pb2.KnowsNetworkRequest.SerializeToString,
+                response_deserializer=fiatgate_dot_accounts_dot_v1_dot_accounts__pb2.KnowsNetworkResponse.FromString,
+                _registered_method=True)
         self.SignInByPassword = channel.unary_unary(
                 '/fiatgate.accounts.v1.SignInService/SignInByPassword',
                 request_serializer=fiatgate_dot_accounts_dot_v1_dot_accounts__pb2.SignInByPasswordRequest.SerializeToString,
@@ -103,6 +108,14 @@ class SignInServiceServicer:
     def AcceptInvitation(self, request, context):
         """Uses up the invitation and adds its roles. Starts a session, stepped up, for a person without complete factors, and by
         a recovery link; any other person signs in with its factors. Reason: INVITATION_INVALID.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def KnowsNetwork(self, request, context):
+        """Returns whether a person has signed in from a network within the last 30 days. Such sign-ins by password have
+        places of their own, so this is asked before each.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -174,6 +187,11 @@ def add_SignInServiceServicer_to_server(servicer, server):
                     servicer.AcceptInvitation,
                     request_deserializer=fiatgate_dot_accounts_dot_v1_dot_accounts__pb2.AcceptInvitationRequest.FromString,
                     response_serializer=fiatgate_dot_accounts_dot_v1_dot_accounts__pb2.AcceptInvitationResponse.SerializeToString,
+            ),
+            'KnowsNetwork': grpc.unary_unary_rpc_method_handler(
+                    servicer.KnowsNetwork,
+                    request_deserializer=fiatgate_dot_accounts_dot_v1_dot_accounts__pb2.KnowsNetworkRequest.FromString,
+                    response_serializer=fiatgate_dot_accounts_dot_v1_dot_accounts__pb2.KnowsNetworkResponse.SerializeToString,
             ),
             'SignInByPassword': grpc.unary_unary_rpc_method_handler(
                     servicer.SignInByPassword,
@@ -269,6 +287,33 @@ class SignInService:
             '/fiatgate.accounts.v1.SignInService/AcceptInvitation',
             fiatgate_dot_accounts_dot_v1_dot_accounts__pb2.AcceptInvitationRequest.SerializeToString,
             fiatgate_dot_accounts_dot_v1_dot_accounts__pb2.AcceptInvitationResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def KnowsNetwork(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/fiatgate.accounts.v1.SignInService/KnowsNetwork',
+            fiatgate_dot_accounts_dot_v1_dot_accounts__pb2.KnowsNetworkRequest.SerializeToString,
+            fiatgate_dot_accounts_dot_v1_dot_accounts__pb2.KnowsNetworkResponse.FromString,
             options,
             channel_credentials,
             insecure,

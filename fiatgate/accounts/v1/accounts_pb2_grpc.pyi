@@ -45,6 +45,10 @@ class SignInServiceStub:
     """Uses up the invitation and adds its roles. Starts a session, stepped up, for a person without complete factors, and by
     a recovery link; any other person signs in with its factors. Reason: INVITATION_INVALID.
     """
+    KnowsNetwork: _grpc.UnaryUnaryMultiCallable[_accounts_pb2.KnowsNetworkRequest, _accounts_pb2.KnowsNetworkResponse]
+    """Returns whether a person has signed in from a network within the last 30 days. Such sign-ins by password have
+    places of their own, so this is asked before each.
+    """
     SignInByPassword: _grpc.UnaryUnaryMultiCallable[_accounts_pb2.SignInByPasswordRequest, _accounts_pb2.SignInByPasswordResponse]
     """Starts a session by e-mail address, password and a code: stepped up by TOTP, not by a recovery code, with which the
     person may add factors for 5 minutes. Unknown people, wrong passwords and wrong codes have the same answer after the
@@ -85,6 +89,10 @@ class SignInServiceAsyncStub(SignInServiceStub):
     AcceptInvitation: _aio.UnaryUnaryMultiCallable[_accounts_pb2.AcceptInvitationRequest, _accounts_pb2.AcceptInvitationResponse]  # type: ignore[assignment]
     """Uses up the invitation and adds its roles. Starts a session, stepped up, for a person without complete factors, and by
     a recovery link; any other person signs in with its factors. Reason: INVITATION_INVALID.
+    """
+    KnowsNetwork: _aio.UnaryUnaryMultiCallable[_accounts_pb2.KnowsNetworkRequest, _accounts_pb2.KnowsNetworkResponse]  # type: ignore[assignment]
+    """Returns whether a person has signed in from a network within the last 30 days. Such sign-ins by password have
+    places of their own, so this is asked before each.
     """
     SignInByPassword: _aio.UnaryUnaryMultiCallable[_accounts_pb2.SignInByPasswordRequest, _accounts_pb2.SignInByPasswordResponse]  # type: ignore[assignment]
     """Starts a session by e-mail address, password and a code: stepped up by TOTP, not by a recovery code, with which the
@@ -135,6 +143,16 @@ class SignInServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_accounts_pb2.AcceptInvitationResponse, _abc.Awaitable[_accounts_pb2.AcceptInvitationResponse]]:
         """Uses up the invitation and adds its roles. Starts a session, stepped up, for a person without complete factors, and by
         a recovery link; any other person signs in with its factors. Reason: INVITATION_INVALID.
+        """
+
+    @_abc_1.abstractmethod
+    def KnowsNetwork(
+        self,
+        request: _accounts_pb2.KnowsNetworkRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_accounts_pb2.KnowsNetworkResponse, _abc.Awaitable[_accounts_pb2.KnowsNetworkResponse]]:
+        """Returns whether a person has signed in from a network within the last 30 days. Such sign-ins by password have
+        places of their own, so this is asked before each.
         """
 
     @_abc_1.abstractmethod

@@ -25,13 +25,14 @@ DELAYED = metrics.counter(
 )
 
 
-def of_sign_in(email: str, surface: Surface, client: Client) -> Counters:
+def of_sign_in(email: str, surface: Surface, client: Client, *, is_known: bool) -> Counters:
     """Returns the counters of a sign-in by password. An unknown person has one like a known one; only its hash is
-    stored.
+    stored. In a network that is known for the person, guesses from other networks don't count.
     """
     person = hashlib.sha256(email.encode()).hexdigest()
     network = client.network or client.address
-    return [("network", f"{surface.value} {network}"), ("person", f"{surface.value} {person}")]
+    guessed = f"{person} {network}" if is_known else person
+    return [("network", f"{surface.value} {network}"), ("person", f"{surface.value} {guessed}")]
 
 
 def of_step_up(person_id: UUID, surface: Surface) -> Counters:

@@ -20,7 +20,15 @@ from services.accounts import errors
 from services.accounts.credentials import challenges, passkeys, tokens, totp
 from services.accounts.credentials.challenges import Challenge, Use
 from services.accounts.credentials.passwords import MOST_CHARACTERS
-from services.accounts.domain import SESSIONS_A_MINUTE_MOST, Client, Person, Purpose, Surface, Way
+from services.accounts.domain import (
+    ADDRESSES_KNOWN_MOST,
+    SESSIONS_A_MINUTE_MOST,
+    Client,
+    Person,
+    Purpose,
+    Surface,
+    Way,
+)
 from services.accounts.operations import guesses, sessions
 from services.accounts.operations.sessions import SignedIn
 from services.accounts.store import factors, people
@@ -75,6 +83,18 @@ class _Stored:
     has_recovery_code: bool
 
 
+def knows_network(deps: Deps, *, email: str, client: Client) -> bool:
+    """Returns whether the person has signed in from the client's network, as far as sessions are kept."""
+    with deps.db.transaction() as tx:
+        addresses = stored_sessions.addresses_of(tx, _address_of(email), limit=ADDRESSES_KNOWN_MOST)
+    return any(client.shares_network_with(each) for each in addresses)
+
+
+def _address_of(email: str) -> str:
+    values.text("email", email, most=EMAIL_CHARACTERS, least=0)
+    return email.strip().lower()
+
+
 def sign_in_by_password(
     deps: Deps, *, email: str, password: str, code: str, surface: Surface, client: Client
 ) -> str:
@@ -83,12 +103,12 @@ def sign_in_by_password(
     Unknown people, wrong passwords and wrong codes have the same answer after the same work. Raises SIGN_IN_REFUSED,
     SIGN_IN_DELAYED.
     """
-    values.text("email", email, most=EMAIL_CHARACTERS, least=0)
+    address = _address_of(email)
     values.text("code", code, most=CODE_CHARACTERS, least=0)
     if len(password) > MOST_CHARACTERS:
         raise values.invalid("password", f"password has at most {MOST_CHARACTERS} characters")
-    address = email.strip().lower()
-    counters = guesses.of_sign_in(address, surface, client)
+    is_known = knows_network(deps, email=email, client=client)
+    counters = guesses.of_sign_in(address, surface, client, is_known=is_known)
     guesses.begin(deps, counters)
     recovery_hash = tokens.hash_of_recovery_code(code)
     stored = _stored(deps, address, recovery_hash or bytes(32))

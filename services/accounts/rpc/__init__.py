@@ -101,16 +101,31 @@ def _surface_of(request: Any) -> str:
 
 
 def _sender_of(request: Any) -> Parts:
-    """Returns the merchant and the person; before the person is known, the client's network and the session."""
+    """Returns the merchant and the person; before the person is known, the client's network and the session, or in a
+    known network the e-mail address and the network.
+    """
     actor = actors.current()
     if actor.kind == "person":
         return parts(actor)
+    if getattr(request, "known_network", False):
+        return request.email.strip().lower(), request.client.network
     client = getattr(request, "client", None)
     return "" if client is None else client.network, getattr(request, "session_token", "")
 
 
+_STRANGER: Final = "stranger"
+
+
 def _surface_and_work_of(request: Any) -> str:
-    return f"{_surface_of(request)} {request.DESCRIPTOR.name}"
+    if isinstance(request, accounts_pb2.SetPasswordRequest):
+        work = "password"
+    else:
+        work = "known" if request.known_network else _STRANGER
+    return f"{_surface_of(request)} {work}"
+
+
+def _is_stranger(owner: str) -> bool:
+    return owner.endswith(_STRANGER)
 
 
 def _shared(
@@ -122,6 +137,7 @@ def _shared(
     waiting: int,
     owners: int,
     owner: Callable[[Any], str] = _surface_of,
+    last: Callable[[str], bool] = lambda _owner: False,
 ) -> Slots:
     """Returns a kind whose surfaces take turns: strangers at the dashboard's sign-in take no place of the desk. On a
     surface merchants and networks take turns, and in these people and sessions.
@@ -129,8 +145,9 @@ def _shared(
     in_all            calls in work at the same time
     working, waiting  of them in work, and besides them waiting for a turn, for one owner
     owners            so many find a thread to wait in
+    last              whether an owner's calls come last (`Share`)
     """
-    share = Share(working=working, waiting=waiting, wait_seconds=3, in_all=in_all)
+    share = Share(working=working, waiting=waiting, wait_seconds=3, in_all=in_all, last=last)
     return Slots(
         name=name,
         methods=methods,
@@ -142,8 +159,10 @@ def _shared(
 
 
 # Each request of a signed-in person waits for Authorize. A password costs a tenth of a second and 64 MiB, so two are
-# worked on at the same time; to set one waits for no guess.
+# worked on at the same time. Strangers come last, one of each surface at a time: people who set a password, and people
+# in a network that is known for them, wait for one guess at most.
 _AUTHORIZE: Final = frozenset({"SignInService/Authorize", "SignInService/SignOut"})
+_NETWORKS: Final = frozenset({"SignInService/KnowsNetwork"})
 _PASSWORDS: Final = frozenset({"SignInService/SignInByPassword", "OwnAccountService/SetPassword"})
 _SIGN_INS: Final = frozenset(
     f"SignInService/{each}"
@@ -152,12 +171,23 @@ _SIGN_INS: Final = frozenset(
 _PEOPLE: Final = (
     (_CONSOLE | approvals.METHODS | set(find.PERMISSIONS) | {queues.LIST})
     - _AUTHORIZE
+    - _NETWORKS
     - _PASSWORDS
     - _SIGN_INS
 )
 SLOTS: Final = (
     _shared("sessions", _AUTHORIZE, in_all=3, working=2, waiting=62, owners=2),
-    _shared("passwords", _PASSWORDS, in_all=2, working=1, waiting=7, owners=4, owner=_surface_and_work_of),
+    _shared("networks", _NETWORKS, in_all=1, working=1, waiting=15, owners=2),
+    _shared(
+        "passwords",
+        _PASSWORDS,
+        in_all=2,
+        working=1,
+        waiting=7,
+        owners=6,
+        owner=_surface_and_work_of,
+        last=_is_stranger,
+    ),
     _shared("sign_ins", _SIGN_INS, in_all=2, working=1, waiting=15, owners=2),
     _shared("people", _PEOPLE, in_all=3, working=2, waiting=10, owners=3),
     proofs(),

@@ -41,6 +41,14 @@ class SignInServicer(accounts_pb2_grpc.SignInServiceServicer):
         )
         return pb.AcceptInvitationResponse(session_token=token)
 
+    def KnowsNetwork(
+        self, request: pb.KnowsNetworkRequest, context: grpc.ServicerContext
+    ) -> pb.KnowsNetworkResponse:
+        known = signing_in.knows_network(
+            self._deps, email=request.email, client=client_from_message(request.client)
+        )
+        return pb.KnowsNetworkResponse(known=known)
+
     def SignInByPassword(
         self, request: pb.SignInByPasswordRequest, context: grpc.ServicerContext
     ) -> pb.SignInByPasswordResponse:

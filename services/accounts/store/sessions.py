@@ -1,5 +1,6 @@
 """Sessions."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
@@ -78,6 +79,15 @@ def started_between(tx: Tx, person_id: UUID, since: datetime, until: datetime) -
     times = (Session.started_at > since, Session.started_at <= until)
     started = select(func.count()).where(Session.person_id == person_id, *times)
     return tx.execute(started).scalar_one()
+
+
+def addresses_of(tx: Tx, email: str, *, limit: int) -> Sequence[str]:
+    """Returns the addresses of the person's sessions, ended ones included, the last used first."""
+    of_person = (
+        select(Session.address).join(Person, Person.id == Session.person_id).where(Person.email == email)
+    )
+    last_used = of_person.group_by(Session.address).order_by(func.max(Session.last_seen_at).desc())
+    return tx.scalars(last_used.limit(limit)).all()
 
 
 def live_session(tx: Tx, session_id: UUID, live: LiveLimits) -> domain.Session | None:
