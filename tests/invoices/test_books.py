@@ -77,6 +77,8 @@ def test_an_operators_whole_work_leaves_no_problem(world: World) -> None:
     world.adjust(adjusted, "90.01")
     desk.reject_deal(world.deps, deal_id=str(rejected.id), note="")
     checkout.select_payment_method(world.deps, invoice_id=str(replaced.invoice_id), method_code="sepa_eur")
+    for enabled in (False, True):
+        desk.set_deals_system(world.deps, enabled=enabled)
     for name in NAMES:
         (page,) = checked(world.deps.db, name)
         assert list(page.problems) == [], name
