@@ -62,9 +62,10 @@ def restart(db: Database, clock: Clock, *, service: str, count: int, hash: bytes
     with db.transaction() as tx:
         tx.execute(_LOCK, {"service": service})
         row = tx.execute(_LAST, {"service": service}).mappings().one_or_none()
-        before = {} if row is None else {"entries": row["count"]}
+        before = {} if row is None else {"entries": row["count"], "head": bytes(row["hash"]).hex()}
+        now = {"entries": count, "head": hash.hex()}
         _add(tx, service, Head(count, hash, clock.now()))
-        acts.record(tx, RESTART, f"service:{service}", before=before, after={"entries": count}, note=note)
+        acts.record(tx, RESTART, f"service:{service}", before=before, after=now, note=note)
 
 
 def kept(tx: Session) -> dict[str, Head]:

@@ -104,14 +104,11 @@ def test_a_forged_event_stays_parked_until_an_operator_discards_it(fiatgate: Fia
     listed = {each["event_id"]: each for each in fiatgate("parked", "list")}
     assert listed[forged]["error"] == "Unproven: it carries no signature"
     assert fiatgate.refused("parked", "discard", true) == "VALIDATION_ERROR"
-    refused = run("parked", "discard", forged)
-    assert refused.exit_code == 1
-    assert f"If it is forged: fiatgate parked discard {forged} --even-if-true" in refused.err
-    assert fiatgate("parked", "discard", forged, "--even-if-true") == [
+    assert fiatgate("parked", "discard", forged) == [
         {"service": "withdrawals", "discarded": True},
         {"service": "webhooks", "discarded": False},
     ]
-    assert fiatgate.refused("parked", "discard", forged, "--even-if-true") == "NOT_PARKED"
+    assert fiatgate.refused("parked", "discard", forged) == "NOT_PARKED"
     assert [each["event_id"] for each in fiatgate("parked", "list")] == [true]
     _unpark(fiatgate, true)
 

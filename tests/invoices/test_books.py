@@ -59,16 +59,18 @@ def test_a_row_that_is_gone_is_named_on_whichever_page_it_was(world: World) -> N
     ]
 
 
-def test_a_credit_that_was_changed_is_named_once_and_in_one_form(world: World) -> None:
+def test_a_credit_that_was_changed_is_named_by_its_terms_and_by_its_act(world: World) -> None:
     deal = world.with_deal()
     credited = desk.confirm_deal(world.deps, deal_id=str(deal.id)).merchant_usdt
     url = past_all_rules(world.deps.settings.database_url)
     with closing(psycopg2.connect(url)) as database, database, database.cursor() as cursor:
         cursor.execute("UPDATE deals SET merchant_usdt = 22.7")
     (page,) = checked(world.deps.db, "deals")
-    (problem,) = page.problems
-    assert (problem.field, problem.found) == ("merchant_usdt", "22.7")
-    assert problem.due == f"{credited:f}".rstrip("0").rstrip(".")
+    due = f"{credited:f}".rstrip("0").rstrip(".")
+    assert [(each.field, each.found, each.due) for each in page.problems] == [
+        ("merchant_usdt", "22.7", due),
+        ("merchant_usdt", "22.7", f"{due}, by the last act about it"),
+    ]
 
 
 def test_an_operators_whole_work_leaves_no_problem(world: World) -> None:
@@ -77,6 +79,8 @@ def test_an_operators_whole_work_leaves_no_problem(world: World) -> None:
     world.adjust(adjusted, "90.01")
     desk.reject_deal(world.deps, deal_id=str(rejected.id), note="")
     checkout.select_payment_method(world.deps, invoice_id=str(replaced.invoice_id), method_code="sepa_eur")
+    for enabled in (False, True):
+        desk.set_deals_system(world.deps, enabled=enabled)
     for name in NAMES:
         (page,) = checked(world.deps.db, name)
         assert list(page.problems) == [], name

@@ -12,9 +12,8 @@ import psycopg2.extensions
 import pytest
 
 from kit.db import months
-from kit.db.books import check_page
 from kit.db.database import Database
-from services.webhooks.store import books, retention
+from services.webhooks.store import retention
 from tests.support.databases import Databases, owner_url, past_all_rules
 
 EVENT: Final = """
@@ -191,7 +190,7 @@ def test_a_month_that_somebody_reads_keeps_the_later_ones(tables: Tables) -> Non
 
 
 def test_of_an_event_the_newest_attempts_are_left_when_a_pending_one_keeps_an_old_month(
-    tables: Tables, db: Database
+    tables: Tables,
 ) -> None:
     done, pending = tables.event(), tables.event("pending")
     for months_ago in (6, 5):
@@ -200,8 +199,6 @@ def test_of_an_event_the_newest_attempts_are_left_when_a_pending_one_keeps_an_ol
     tables.attempt(pending, at="-6 months")
     tables.run("UPDATE events SET auto_attempts = 2 WHERE id = %s", done)
     assert tables.run("SELECT drop_old_months_of_attempts(now())") == []
-    (part,) = books.PARTS
-    assert check_page(db, part, after="", limit=10).problems == []
 
 
 def test_a_hole_among_the_months_is_counted_and_filled(tables: Tables, db: Database) -> None:

@@ -98,10 +98,11 @@ def _terms_are_sealed(tx: Session, first: str, last: str) -> Iterator[Difference
             yield deal.id, "terms", "not those that were locked when it was opened", "sealed by invoices"
 
 
-# A deal that was restored from its signed fact has an act on its invoice.
+# A deal that was restored from its fact, or accepted by two operators, has an act on its invoice. Its fact proves it.
 _DECIDED: Final = """
 status IN ('completed', 'failed') AND NOT EXISTS (
-  SELECT FROM acts WHERE object = 'invoice:' || deals.invoice_id AND act = 'invoice.restore' AND refused = ''
+  SELECT FROM acts WHERE object = 'invoice:' || deals.invoice_id AND act IN ('invoice.restore', 'invoice.accept')
+  AND refused = ''
 )
 """
 

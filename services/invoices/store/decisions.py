@@ -18,7 +18,8 @@ DEAL: Final = Decided(
     ("deal.confirm", "deal.reject", "deal.appeal", "deal.resolve", "deal.adjust"),
     ("status", "sub_status", "adjusted_amount", "merchant_usdt"),
 )
-SWITCH: Final = Decided("switch", ("deals-system.set",), ("enabled",))
+# On before the first act.
+SWITCH: Final = Decided("switch", ("deals-system.set",), ("enabled",), first={"deals": {"enabled": "yes"}})
 
 _TERMS: Final[Sequence[str]] = (
     *("id", "invoice_id", "merchant_id", "method_code", "currency_code", "currency_decimals"),
