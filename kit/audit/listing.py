@@ -1,4 +1,4 @@
-"""The list of acts, newest first. Each filter has an index (kit/audit/models.py)."""
+"""The list of acts, newest first. Each filter has an index (kit/db/migrations/acts.py)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -13,6 +13,7 @@ from sqlalchemy import create_engine, make_url, text
 from deploy.local import databases
 from kit.db import schema
 from kit.db.database import Database
+from kit.db.migrations.acts import TABLES
 from kit.events.bus.connection import Bus
 from kit.events.bus.stream import OwnStream
 from kit.events.consumer import Consumer, Handler
@@ -61,6 +62,9 @@ def url(empty_url: str) -> str:
     """A database with the tables of `tests.kit.tables`."""
     engine = create_engine(make_url(empty_url).set(drivername="postgresql+psycopg2"))
     Base.metadata.create_all(engine)
+    with engine.begin() as connection:
+        for table in TABLES:
+            connection.execute(text(table))
     engine.dispose()
     return empty_url
 

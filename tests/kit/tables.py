@@ -6,7 +6,6 @@ from sqlalchemy import CheckConstraint, UniqueConstraint
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 import kit.db.database
-from kit.audit.models import ActChainColumns, ActColumns, ActHeadColumns
 from kit.events.inbox import InboxColumns, ParkedColumns
 from kit.events.outbox import BusStateColumns, OutboxColumns
 
@@ -29,18 +28,6 @@ class Inbox(InboxColumns, Base):
 
 
 class Parked(ParkedColumns, Base):
-    pass
-
-
-class Act(ActColumns, Base):
-    pass
-
-
-class ActChain(ActChainColumns, Base):
-    pass
-
-
-class ActHead(ActHeadColumns, Base):
     pass
 
 

@@ -14,16 +14,12 @@ from uuid import uuid4
 
 import psycopg2
 import pytest
-from sqlalchemy.orm import DeclarativeBase
 
-import kit.db.database
 from kit.audit import acts
-from kit.audit.models import ActChainColumns, ActColumns, ActHeadColumns
 from kit.base import actors
 from kit.base.actors import Actor
 from kit.base.clock import SystemClock
 from kit.base.services import SERVICES
-from kit.db import migrate
 from kit.db.database import Database
 from tests.support.databases import owner_url
 from tests.support.signing import SEALS
@@ -35,23 +31,6 @@ AUTHOR: Final = Actor(
     person_id=uuid.uuid4(),
     session_id=uuid.uuid4(),
 )
-
-
-class Base(DeclarativeBase):
-    metadata = kit.db.database.metadata()
-    type_annotation_map = kit.db.database.TYPES
-
-
-class Act(ActColumns, Base):
-    pass
-
-
-class ActChain(ActChainColumns, Base):
-    pass
-
-
-class ActHead(ActHeadColumns, Base):
-    pass
 
 
 @pytest.fixture
@@ -218,12 +197,3 @@ def test_neither_the_service_nor_the_owner_changes_or_deletes_an_act(
     for each in (url, owner_url(url)):
         with pytest.raises(psycopg2.errors.InsufficientPrivilege):
             execute(each, verb.format(table=table, column=column))
-
-
-@pytest.mark.parametrize("service", SERVICES)
-def test_the_models_have_what_the_migration_makes(database_url: Callable[[str], str], service: str) -> None:
-    lacking = migrate.drift(database_url(service), Base.metadata)
-
-    assert [each for each in lacking if not each.kind.startswith("remove_")] == []
-    removed = [each.text for each in lacking if "act_chain" in each.text or "ix_acts" in each.text]
-    assert removed == []

@@ -1,4 +1,6 @@
-"""The step that makes the tables of acts (kit/audit/models.py), for the migrations of every service."""
+"""The step that makes the tables of acts, for the migrations of every service."""
+
+from typing import Final
 
 from alembic import op
 
@@ -83,12 +85,20 @@ CREATE INDEX ix_act_heads_service ON act_heads (service, number);
 """
 
 
+TABLES: Final = (
+    _ACTS,
+    _CHAIN,
+    _FOLLOWS,
+    _EACH_FOLLOWS,
+    _HEADS,
+    *(f"CREATE INDEX {each}" for each in _INDEXES),
+)
+
+
 def make_acts() -> None:
     """Makes the tables. Their rows are only added: UPDATE, DELETE and TRUNCATE are refused."""
     guards.make_refusal()
-    for statement in (_ACTS, _CHAIN, _FOLLOWS, _EACH_FOLLOWS, _HEADS):
+    for statement in TABLES:
         op.execute(statement)
-    for index in _INDEXES:
-        op.execute(f"CREATE INDEX {index}")
     for table in ("acts", "act_chain", "act_heads"):
         guards.append_only(table)
