@@ -22,6 +22,7 @@ from demo.invoice import curl_line
 from deploy.local.supervision import ROOT
 from deploy.local.waiting import wait_until
 from kit.audit.heads import KEEPER
+from kit.base.services import SERVICES
 from tests.e2e.test_restarts import KILLED
 from tests.support.stack import CliRefused, Stack
 from tests.test_observability import alerts, scraped, selectors
