@@ -140,7 +140,6 @@ PROBLEMS: Final[Mapping[str, Problem]] = {
     ),
     "INSUFFICIENT_BALANCE": Problem(409, "The balance is too low", {"available": str, "requested": str}),
     "WITHDRAWAL_STATE_CONFLICT": Problem(409, "The withdrawal's state does not allow this", _STATE),
-    "NOT_DECIDED": Problem(409, "No act decided the values that this would use"),
     "SIGNING_SECRET_NOT_FOUND": Problem(409, "No active key of the merchant can sign"),
     "WEBHOOK_EVENT_NOT_FOUND": Problem(404, "Webhook event not found"),
     "CASE_NOT_FOUND": Problem(404, "Case not found"),

@@ -10,7 +10,7 @@ from kit.base.config.values import CommaSeparated, Key
 
 class MerchantsSettings(ServiceSettings):
     service: ClassVar[str] = "merchants"
-    slot_connections: ClassVar[int] = 8
+    slot_connections: ClassVar[int] = 7
 
     master_keys: Annotated[tuple[Key, ...], CommaSeparated] = Field(
         min_length=1,

@@ -21,7 +21,7 @@ from kit.rpc.permissions import (
     members,
     staff,
 )
-from kit.rpc.slots import Slots, of_people, proofs
+from kit.rpc.slots import Slots, of_people
 from services.merchants.rpc.servicer import MerchantsServicer
 from services.merchants.store import finding
 from services.merchants.store.books import PARTS
@@ -89,8 +89,7 @@ SLOTS: Final = (
         waiting=64,
     ),
     of_people("logos", frozenset({"MerchantsService/GetLogo"}), working=1),
-    of_people("desk", _OF_DESK | {"FindService/CompleteId"}, working=2),
-    proofs(),
+    of_people("desk", _OF_DESK | {"FindService/CompleteId", *books.PERMISSIONS}, working=2),
     # A call occupies a thread for a second and a connection for a moment. The last that waits begins in time to answer
     # within its caller's 5 seconds. An operator closes a leaked key in places of its own.
     of_people(
