@@ -13,7 +13,7 @@ SIGN_INS: Final = "sign-ins"
 KINDS: Final = {
     SESSIONS: Kind(at_a_time=2, missing="SESSION_INVALID"),
     # A person may sign in from a new network at any moment.
-    SIGN_INS: Kind(at_a_time=2, missing="SIGN_IN_REFUSED", denied_again_seconds=0),
+    SIGN_INS: Kind(at_a_time=16, missing="SIGN_IN_REFUSED", denied_again_seconds=0),
 }
 PER_MINUTE: Final = 60
 """Cookies that are no session's, and tries to sign in by password where a person is not known, of one network."""
