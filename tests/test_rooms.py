@@ -57,6 +57,7 @@ CONSOLE_ROOMS: Final = (
     "surfaces",
     "exchange",
     "calls",
+    "strangers",
     "options",
     "pictures",
     "ui",

@@ -1,8 +1,9 @@
 """Writes acts: each in the transaction of the change that it describes, so that there is none without the other.
 
-Each has a seal (kit.base.seals): an act that someone inserts by SQL has no right one, and counts nowhere.
+Each has a seal (kit.base.seals): an act that someone inserts by SQL has no right one: it decides no value.
 """
 
+import hashlib
 import json
 import threading
 import uuid
@@ -241,6 +242,11 @@ def text_of(value: object) -> str:
 
 
 def _storable(shown: str) -> str:
-    """Cuts a long text and removes characters that PostgreSQL refuses: NUL, and halves of characters."""
-    cut = shown if len(shown) <= MOST_CHARACTERS else f"{shown[: MOST_CHARACTERS - 1]}…"
+    """Cuts a long text, which then ends with its hash, and removes characters that PostgreSQL refuses: NUL, and halves
+    of characters.
+    """
+    cut = shown
+    if len(shown) > MOST_CHARACTERS:
+        end = f"… sha256 {hashlib.sha256(shown.encode(errors='replace')).hexdigest()}"
+        cut = shown[: MOST_CHARACTERS - len(end)] + end
     return cut.replace("\x00", "").encode(errors="replace").decode()

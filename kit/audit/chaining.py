@@ -89,7 +89,7 @@ class Chaining:
         if found.read == PAGE and found.last < earliest_id(read_at + LATE):
             self._after = found.last
             return True
-        self._after = max(self._after, earliest_id(read_at - LATE))
+        self._after = earliest_id(read_at - LATE)
         return False
 
     def _chain(self, ids: list[UUID]) -> bool:

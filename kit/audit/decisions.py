@@ -9,14 +9,14 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from sqlalchemy import RowMapping, text
 from sqlalchemy.orm import Session
 
 from kit.audit.acts import COLUMNS, is_sealed, text_of
-from kit.base.clock import SystemClock
-from kit.db.books import Difference, Follows
+from kit.base.clock import SystemClock, monotonic_seconds
+from kit.db.books import Difference, Follows, ordered
 from kit.db.database import Database, seals_of
 from kit.observe import metrics
 from kit.observe.log import get_logger
@@ -27,7 +27,12 @@ UNDECIDED: Final = metrics.counter(
     ["kind"],
 )
 REMEMBERED_MOST: Final = 10_000
+REMEMBERED_SECONDS: Final = 5.0
 SETTLING: Final = timedelta(seconds=5)
+
+Due: TypeAlias = tuple[str, ...]
+"""The values that a field may have by its acts, as `text_of` writes them: that of the last act first."""
+NOTHING: Final[Due] = ("",)
 
 _log = get_logger()
 
@@ -68,39 +73,43 @@ class Decided:
 
     def values(
         self, tx: Session, ids: Iterable[object], *, until: datetime | None = None
-    ) -> dict[str, dict[str, str]]:
-        """Returns the decided values by id, as `text_of` writes them. An id without an act is left out."""
+    ) -> dict[str, dict[str, Due]]:
+        """Returns what is due by id and field. An id without an act is left out."""
         texts = [str(id) for id in ids]
-        counts: dict[str, defaultdict[str, Counter[str]]] = {
-            id: defaultdict(Counter, {field: Counter([value]) for field, value in self.first[id].items()})
+        changes: dict[str, defaultdict[str, list[tuple[str, str]]]] = {
+            id: defaultdict(list, {field: [("", value)] for field, value in self.first[id].items()})
             for id in texts
             if id in self.first
         }
         for act in acts_on(tx, [f"{self.kind}:{id}" for id in texts], self.acts, until=until):
-            of_fields = counts.setdefault(act["object"].partition(":")[2], defaultdict(Counter))
+            of_fields = changes.setdefault(act["object"].partition(":")[2], defaultdict(list))
             for name, before, after in act["changes"]:
-                of_fields[name][after] += 1
-                of_fields[name][before] -= 1
-        return {id: {name: left(of) for name, of in fields.items()} for id, fields in counts.items()}
+                of_fields[name].append((before, after))
+        return {id: {name: due(of) for name, of in fields.items()} for id, fields in changes.items()}
 
     def differences(
-        self, decided: Mapping[str, str] | None, found: Mapping[str, Any]
+        self, decided: Mapping[str, Due] | None, found: Mapping[str, Any]
     ) -> Iterator[tuple[str, str, str]]:
-        """Yields each value that is not the decided one: field, found, due. A thing without values needs no act."""
+        """Yields each value that is not a due one: field, found, due. A thing without values needs no act."""
         if decided is None and any(text_of(found[name]) for name in self.fields):
             yield "act", "none", f"one of {', '.join(self.acts)}"
             return
         for name in self.fields:
-            is_now, due = text_of(found[name]), (decided or {}).get(name, "")
-            if is_now != due:
-                yield name, is_now or "nothing", f"{due or 'nothing'}, by the last act about it"
+            is_now, values = text_of(found[name]), (decided or {}).get(name, NOTHING)
+            if is_now not in values:
+                yield name, is_now or "nothing", f"{values[0] or 'nothing'}, by the last act about it"
 
 
-def left(counts: Counter[str]) -> str:
-    """Returns the value that acts gave and no later act took away, whatever the order of the acts: clocks of machines
-    differ. Several are left when the row was changed without an act between two acts.
+def due(changes: Iterable[tuple[str, str]]) -> Due:
+    """Returns what is due after these changes, (before, after), oldest first: the last value, or the only one that an
+    act gave and none took away. Clocks of machines differ, so the last act may not be the newest.
     """
-    return " or ".join(sorted(value for value, count in counts.items() if count > 0))
+    counts, last = Counter[str](), ""
+    for before, last in changes:
+        counts[last] += 1
+        counts[before] -= 1
+    left = [value for value, count in counts.items() if count > 0]
+    return (last, *left) if len(left) == 1 else (last,)
 
 
 def is_as_decided(tx: Session, kind: Decided, id: object, found: Mapping[str, Any]) -> bool:
@@ -116,26 +125,29 @@ def is_as_decided(tx: Session, kind: Decided, id: object, found: Mapping[str, An
 
 
 class Known:
-    """The decided values that one process has compared: each is compared again only when the row has other values."""
+    """The decided values that one process has compared: a row is compared again after a few seconds, or when it has
+    other values.
+    """
 
     def __init__(self, db: Database, kind: Decided) -> None:
         self._db = db
         self._kind = kind
-        self._values: dict[str, dict[str, str]] = {}
+        self._values: dict[str, tuple[float, dict[str, str]]] = {}
 
     def are(self, id: object, thing: object, tx: Session | None = None) -> bool:
         """Returns whether the last acts gave the thing the values that it has. If not, logs and counts it. Reads in the
         transaction of the caller if it has one.
         """
         values = {name: text_of(getattr(thing, name)) for name in self._kind.fields}
-        if self._values.get(str(id)) == values:
+        at, known = self._values.get(str(id), (0.0, None))
+        if known == values and monotonic_seconds() - at < REMEMBERED_SECONDS:
             return True
         with nullcontext(tx) if tx is not None else self._db.transaction() as reading:
             if not is_as_decided(reading, self._kind, id, values):
                 return False
         if len(self._values) >= REMEMBERED_MOST:
             self._values.clear()
-        self._values[str(id)] = values
+        self._values[str(id)] = (monotonic_seconds(), values)
         return True
 
 
@@ -157,18 +169,16 @@ def follow_acts(
     columns   the expressions of fields that are no column
     """
     selected = ", ".join(f"{columns.get(name, name)} AS {name}" for name in kind.fields)
+    key = ordered(id, key_type)
+    span_of_rows = f"{key} > CAST(:first AS {key_type}) AND {key} <= CAST(:last AS {key_type})"
     rows = text(
-        f"SELECT {id} AS id_of_row, {selected} FROM {table}"  # noqa: S608  made of constants
-        f" WHERE {id} > CAST(:first AS {key_type}) AND {id} <= CAST(:last AS {key_type}) AND {where}"
+        f"SELECT {id} AS id_of_row, {selected} FROM {table} WHERE {span_of_rows} AND {where}"  # noqa: S608  made of constants
     )
-    there = text(
-        f"SELECT {id} FROM {table}"  # noqa: S608
-        f" WHERE {id} > CAST(:first AS {key_type}) AND {id} <= CAST(:last AS {key_type})"
-    )
+    there = text(f"SELECT {id} FROM {table} WHERE {span_of_rows}")  # noqa: S608
     made = text(f"""
         SELECT DISTINCT object FROM acts
         WHERE act = ANY(:acts) AND refused = ''
-          AND object > '{kind.kind}:' || :first AND object <= '{kind.kind}:' || :last
+          AND object COLLATE "C" > '{kind.kind}:' || :first AND object COLLATE "C" <= '{kind.kind}:' || :last
     """)  # noqa: S608
 
     def follows(tx: Session, first: str, last: str) -> Iterator[Difference]:

@@ -14,7 +14,7 @@ from sqlalchemy import text
 from sqlalchemy.orm import Session
 
 from kit.audit import acts
-from kit.audit.chain import Head
+from kit.audit.chain import Head, hash_at
 from kit.base.clock import Clock
 from kit.base.seals import Seals, canonical
 from kit.db.database import Database, seals_of
@@ -41,20 +41,39 @@ class HeadRefused(Exception):
     """The given head contradicts the one that is kept: acts were removed or rewritten."""
 
 
-def keep(db: Database, clock: Clock, *, service: str, count: int, hash: bytes) -> None:
-    """Keeps the head of the service, if its chain has grown. Raises HeadRefused for a chain that is shorter, or another
-    one.
+def keep(
+    db: Database, clock: Clock, *, service: str, count: int, hash: bytes, continues: int | None = None
+) -> Head:
+    """Keeps the head of the service, if its chain has grown, and returns the kept one. With `continues`, the count of
+    the kept head that the service has found in its chain, only if that is still the kept one. Raises HeadRefused for a
+    chain that is shorter, or another one.
     """
     with db.transaction() as tx:
         tx.execute(_LOCK, {"service": service})
-        row = tx.execute(_LAST, {"service": service}).mappings().one_or_none()
-        if row is not None and count < row["count"]:
-            raise HeadRefused(f"the chain of {service} has {count} entries; it had {row['count']}")
-        if row is not None and count == row["count"]:
-            if hash != bytes(row["hash"]):
+        before = last(tx, service)
+        if before is not None and count < before.count:
+            raise HeadRefused(f"the chain of {service} has {count} entries; it had {before.count}")
+        if before is not None and count == before.count:
+            if hash != before.hash:
                 raise HeadRefused(f"entry {count} of {service} has another hash than before")
-            return
-        _add(tx, service, Head(count, hash, clock.now()))
+            return before
+        if before is not None and continues not in (None, before.count):
+            return before
+        made = Head(count, hash, clock.now())
+        _add(tx, service, made)
+        return made
+
+
+def require_in_chain(tx: Session, *, by: str, count: int, hash: bytes) -> None:
+    """Raises HeadRefused unless this service's chain has the head that another one keeps of it."""
+    if count and hash_at(tx, count) != hash:
+        raise HeadRefused(f"{by} keeps another entry {count} than this chain has")
+
+
+def last(tx: Session, service: str) -> Head | None:
+    """Returns the head of the service that this one keeps."""
+    row = tx.execute(_LAST, {"service": service}).mappings().one_or_none()
+    return None if row is None else Head(row["count"], bytes(row["hash"]), row["at"])
 
 
 def restart(db: Database, clock: Clock, *, service: str, count: int, hash: bytes, note: str) -> None:

@@ -9,12 +9,9 @@ import json
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
-from typing import Final
 from uuid import UUID
 
 from kit.base.keys import decoded
-
-SEAL_BYTES: Final = 32
 
 
 class Seals:

@@ -109,10 +109,14 @@ def check_page(db: Database, part: Part, *, after: str, limit: int) -> Page:
 
 
 def _keys(tx: Session, part: Part, first: str, limit: int) -> list[str]:
-    statement = (
-        f"SELECT DISTINCT {part.key} FROM {part.table} WHERE {part.key} > :first ORDER BY 1 LIMIT :limit"  # noqa: S608
-    )
+    key = ordered(part.key, part.key_type)
+    statement = f"SELECT DISTINCT {key} FROM {part.table} WHERE {key} > :first ORDER BY 1 LIMIT :limit"  # noqa: S608
     return [str(key) for key in tx.scalars(text(statement), {"first": first, "limit": limit})]
+
+
+def ordered(key: str, key_type: str) -> str:
+    """Returns the expression of a key in the order of its pages. That of texts is the same in each database."""
+    return f'{key} COLLATE "C"' if key_type == "text" else key
 
 
 def _differences(tx: Session, rule: str | Follows, first: str, last: str) -> Iterable[Difference]:

@@ -104,7 +104,7 @@ class Process:
         return workers
 
     def _of_acts(self, deps: Any) -> list[Worker]:
-        """Returns the workers that chain this service's acts, and exchange the head of the chain with accounts."""
+        """Returns the workers that chain this service's acts, and give the head of the chain to accounts."""
         self._chaining = Chaining(deps.db, SystemClock())
         workers: list[Worker] = [self._chaining.loop()]
         address = self._settings.accounts_address

@@ -68,9 +68,15 @@ class ActHeads:
 
     def _give(self, own: Head) -> bool:
         """Returns whether accounts has the head, and this service that of accounts."""
-        request = accounts_pb2.KeepHeadRequest(service=self._service, count=own.count, hash=own.hash)
         try:
-            answer = self._stub.KeepHead(request, timeout=CALL_SECONDS)
+            answer = self._stub.KeepHead(self._request(own), timeout=CALL_SECONDS)
+            if (
+                answer.kept_count != own.count
+            ):  # not kept yet: first the kept one has to be found in this chain
+                with self._db.transaction() as tx:
+                    heads.require_in_chain(tx, by=KEEPER, count=answer.kept_count, hash=answer.kept_hash)
+                request = self._request(own, continues=answer.kept_count)
+                answer = self._stub.KeepHead(request, timeout=CALL_SECONDS)
             if answer.count:
                 heads.keep(self._db, self._clock, service=KEEPER, count=answer.count, hash=answer.hash)
         except HeadRefused as contradiction:
@@ -79,8 +85,20 @@ class ActHeads:
             if refused.code is grpc.StatusCode.INVALID_ARGUMENT:
                 self._contradicted(refused.message)
         else:
-            return True
+            return answer.kept_count == own.count
         return False
+
+    def _request(self, own: Head, *, continues: int = 0) -> accounts_pb2.KeepHeadRequest:
+        with self._db.transaction() as tx:
+            keepers = heads.last(tx, KEEPER)
+        return accounts_pb2.KeepHeadRequest(
+            service=self._service,
+            count=own.count,
+            hash=own.hash,
+            continues=continues,
+            own_count=0 if keepers is None else keepers.count,
+            own_hash=b"" if keepers is None else keepers.hash,
+        )
 
     def _contradicted(self, error: str) -> None:
         REFUSED.inc()

@@ -111,7 +111,7 @@ def test_a_factor_or_a_session_that_was_made_past_the_service_is_named(
     execute(deps, "UPDATE people SET password_hash = 'x' WHERE id = :id", id=eve.person_id)
     execute(
         deps,
-        "INSERT INTO passkeys SELECT :new, person_id, rp_id, 'another', credential, 0, name, created_at"
+        "INSERT INTO passkeys SELECT :new, person_id, rp_id, 'another', credential, 0, name, created_at, seal"
         " FROM passkeys WHERE person_id = :of LIMIT 1",
         new=passkey,
         of=ada.person_id,

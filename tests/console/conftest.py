@@ -12,7 +12,6 @@ import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Page, Request, ViewportSize, sync_playwright
 
 from tests.console.house import House, Person
-from tests.console.payouts import restore_waits
 from tests.console.till import Till
 from tests.gateway.desk import Desk
 from tests.gateway.pay.conftest import launched
@@ -80,13 +79,6 @@ def till(stack: Stack) -> Iterator[Till]:
 def _forgiven(house: House) -> None:
     """Each file begins without failed sign-ins of this machine's network: all tests of a session share its counter."""
     house.database("DELETE FROM guesses WHERE kind = 'network'")
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _right_books(stack: Stack) -> Iterator[None]:
-    """Each file leaves the books of the session's stack as `fiatgate verify` wants them."""
-    yield
-    restore_waits(stack)
 
 
 @pytest.fixture(scope="module")

@@ -5,14 +5,12 @@ from __future__ import annotations
 import csv
 import io
 import re
-from contextlib import closing
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from html import unescape
 from typing import Any, Final
 from uuid import uuid4
 
 import grpc
-import psycopg2
 
 from fiatgate.withdrawals.v1 import withdrawals_pb2 as pb
 from fiatgate.withdrawals.v1.withdrawals_pb2_grpc import WithdrawalsServiceStub
@@ -78,16 +76,13 @@ def added(house: House, person: Person, name: str, *, usable: bool, address: str
 
 def wait_is_over(stack: Stack, address_id: str) -> None:
     """An address of the book can be used from now on."""
-    _set_past_all_rules(stack, "usable_at = created_at WHERE id = %s", address_id)
-
-
-def restore_waits(stack: Stack) -> None:
-    """Each address has the time again that its audit record has: `fiatgate verify` compares them."""
-    _set_past_all_rules(stack, "usable_at = created_at + %s WHERE usable_at = created_at", WAIT)
-
-
-def _set_past_all_rules(stack: Stack, change: str, *values: object) -> None:
-    past = closing(psycopg2.connect(stack.superuser_url("withdrawals")))
-    with past as connection, connection, connection.cursor() as cursor:
-        cursor.execute("SET session_replication_role = replica")  # the entry keeps its terms, by a trigger
-        cursor.execute(f"UPDATE withdrawal_addresses SET {change}", values)
+    usable_at = datetime.now(UTC).replace(microsecond=0) - timedelta(days=1)
+    stack.decide(
+        "withdrawals",
+        "UPDATE withdrawal_addresses SET created_at = :at, usable_at = :at WHERE id = :id",
+        "withdrawal-address.add",
+        f"withdrawal-address:{address_id}",
+        {"usable_at": usable_at},
+        at=usable_at,
+        id=address_id,
+    )

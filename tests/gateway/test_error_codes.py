@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,8 @@ import requests
 
 from fiatgate.invoices.v1 import invoices_pb2
 from fiatgate.merchants.v1 import merchants_pb2
+from services.catalog.domain import Origin, Rate
+from services.catalog.store.rates import seal_of_rate
 from tests.gateway.desk import Desk, Shop, code_of, settled, unique
 from tests.gateway.process import gateway_process
 from tests.gateway.test_problems import SPECIFIED
@@ -232,7 +235,7 @@ def _status_of_event(shop: Shop, path: str) -> str:
 def test_rates_unavailable(desk: Desk) -> None:
     """The only rate is older than RATES_MAX_AGE_SECONDS."""
     currency = desk.currency(rate=None)
-    _store_rate(desk, currency, age="11 minutes")
+    _store_rate(desk, currency, age=timedelta(minutes=11))
     response = desk.shop(currency).get("/api/v1/currencies")
     assert_refused(response, "RATES_UNAVAILABLE")
     assert 5 <= int(response.headers["Retry-After"]) <= 10
@@ -241,7 +244,7 @@ def test_rates_unavailable(desk: Desk) -> None:
 def test_rates_invalid(desk: Desk) -> None:
     """The stored rate is of a time that is to come."""
     currency = desk.currency(rate=None)
-    _store_rate(desk, currency, age="-5 minutes")
+    _store_rate(desk, currency, age=timedelta(minutes=-5))
     assert_refused(desk.shop(currency).get("/api/v1/currencies"), "RATES_INVALID")
 
 
@@ -256,12 +259,15 @@ def test_rate_not_found(desk: Desk) -> None:
     assert_refused(desk.shop(desk.currency(rate=None)).get("/api/v1/currencies"), "RATE_NOT_FOUND")
 
 
-def _store_rate(desk: Desk, currency: str, *, age: str) -> None:
+def _store_rate(desk: Desk, currency: str, *, age: timedelta) -> None:
+    rate = Rate(Decimal(90), Origin.OPERATOR, datetime.now(UTC) - age)
     desk.catalog_database(
         "INSERT INTO rates (currency_code, source_rate, origin, taken_at, document, seal)"
-        " VALUES (%s, 90, 'operator', now() - %s::interval, '{\"quotes\": []}', sha256(''))",
+        " VALUES (%s, %s, 'operator', %s, '{\"quotes\": []}', %s)",
         currency,
-        age,
+        rate.source_rate,
+        rate.taken_at,
+        seal_of_rate(desk.stack.seals_of("catalog"), currency, rate),
     )
 
 
@@ -280,8 +286,10 @@ def test_merchant_category_missing(desk: Desk, currency: str) -> None:
 def test_merchant_category_not_found(desk: Desk, currency: str) -> None:
     """A merchant of version 0.1.0 may have a category that does not exist."""
     shop = desk.shop(currency)
-    change = "UPDATE merchants SET category_code = %s WHERE id = %s"
-    desk.database("merchants", change, unique("nowhere"), shop.merchant_id)
+    change = "UPDATE merchants SET category_code = :code WHERE id = :id"
+    code = unique("nowhere")
+    act = ("merchant.configure", f"merchant:{shop.merchant_id}", {"category_code": code})
+    desk.stack.decide("merchants", change, *act, code=code, id=shop.merchant_id)
     assert_refused(shop.get("/api/v1/payment-methods"), "MERCHANT_CATEGORY_NOT_FOUND")
 
 

@@ -6,6 +6,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
 
 import psycopg2
 import pytest
@@ -81,9 +82,10 @@ def deactivate(desk: Desk, shop: Shop) -> None:
 
 def deactivate_again(desk: Desk, shop: Shop) -> None:
     """After a first act that was committed, and was cut off before its answer."""
-    with psycopg2.connect(desk.stack.superuser_url("merchants")) as connection, connection.cursor() as cursor:
-        cursor.execute("UPDATE api_keys SET deactivated_at = now() WHERE id = %s", [shop.key_id])
-    connection.close()
+    now = datetime.now(UTC)
+    change = "UPDATE api_keys SET deactivated_at = :now WHERE id = :id"
+    act = ("key.deactivate", f"key:{shop.key_id}", {"deactivated_at": now})
+    desk.stack.decide("merchants", change, *act, now=now, id=shop.key_id)
     deactivate(desk, shop)
 
 

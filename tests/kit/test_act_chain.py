@@ -335,3 +335,37 @@ def test_after_a_rotation_the_earlier_key_still_checks_and_the_new_one_seals(ser
     assert rotated.check().problems == []
     assert len(service.check().problems) == 2
     db.dispose()
+
+
+def test_a_chain_that_was_cut_and_grew_again_lacks_its_kept_head(service: Side, keeper: Side) -> None:
+    service.act(5)
+    before = give(service, keeper)
+    service.execute("ALTER TABLE act_chain DISABLE TRIGGER USER")
+    service.execute("ALTER TABLE acts DISABLE TRIGGER USER")
+    service.execute("DELETE FROM acts WHERE id IN (SELECT act_id FROM act_chain WHERE number > 2)")
+    service.execute("DELETE FROM act_chain WHERE number > 2")
+    service.act(5)
+    own = service.head()
+    assert own.count > before[0].count
+
+    offered = heads.keep(
+        keeper.db, SystemClock(), service=service.name, count=own.count, hash=own.hash, continues=0
+    )
+    assert (offered.count, offered.hash) == (before[0].count, before[0].hash), "not kept before it is found"
+    with service.db.transaction() as tx, pytest.raises(HeadRefused):
+        heads.require_in_chain(tx, by=keeper.name, count=offered.count, hash=offered.hash)
+    assert kept(service, keeper) == before
+    assert service.check(known=before).problems
+
+
+def test_a_head_that_goes_on_from_the_kept_one_is_kept(service: Side, keeper: Side) -> None:
+    service.act(2)
+    before = give(service, keeper)[0]
+    service.act(2)
+    own = service.head()
+    with service.db.transaction() as tx:
+        heads.require_in_chain(tx, by=keeper.name, count=before.count, hash=before.hash)
+    again = heads.keep(
+        keeper.db, SystemClock(), service=service.name, count=own.count, hash=own.hash, continues=before.count
+    )
+    assert (again.count, again.hash) == (own.count, own.hash)

@@ -228,7 +228,7 @@ class Cluster:
             "accounts-master-keys": MASTER_KEY,
             "smtp-url": "",
             "fact-signing-key": SIGNING_KEY,
-            "webhook-seal-keys": SEAL_KEY,
+            "seal-keys": SEAL_KEY,
             "fact-public-keys": ",".join(PUBLIC_KEYS),
             "nats-url": "",
         }

@@ -14,6 +14,7 @@ from typing import Any
 
 import psutil
 import requests
+from sqlalchemy import text
 
 from deploy.local import ports
 from deploy.local.home import Home
@@ -21,6 +22,10 @@ from deploy.local.plan import PREFIX
 from deploy.local.ports import free_ports
 from deploy.local.supervision import ROOT, ProgramState, Supervisor
 from deploy.local.waiting import wait_until
+from kit.audit import acts
+from kit.base.actors import Actor, acting
+from kit.base.seals import Seals
+from kit.db.database import Database
 
 _READY_SECONDS = 180
 _READY_ANSWERS = 10
@@ -193,6 +198,27 @@ class Stack:
     def superuser_url(self, service: str) -> str:
         """The database of a service as PostgreSQL's superuser."""
         return f"{self.home.running_stack()['postgres_url'].rpartition('/')[0]}/{service}"
+
+    def seals_of(self, service: str) -> Seals:
+        """With the service's key: for rows that no call writes."""
+        return Seals([self.home.secrets()["seal_keys"][service]])
+
+    def decide(
+        self,
+        service: str,
+        statement: str,
+        act: str,
+        object: str,
+        after: Mapping[str, object],
+        **values: object,
+    ) -> None:
+        """Changes rows as no call can, and writes the act that decides their values: `fiatgate verify` agrees."""
+        db = Database(self.superuser_url(service), name="tests", pool_size=1, seals=self.seals_of(service))
+        with acting(Actor(kind="cli", name="tests")), db.transaction() as tx:
+            tx.execute(text("SET LOCAL session_replication_role = replica"))
+            tx.execute(text(statement), values)
+            acts.record(tx, act, object, after=after)
+        db.dispose()
 
     def request(
         self, method: str, path: str, *, api_key: str | None = None, **options: Any

@@ -1888,20 +1888,31 @@ class KeepHeadRequest(_message.Message):
     SERVICE_FIELD_NUMBER: _builtins.int
     COUNT_FIELD_NUMBER: _builtins.int
     HASH_FIELD_NUMBER: _builtins.int
+    CONTINUES_FIELD_NUMBER: _builtins.int
+    OWN_COUNT_FIELD_NUMBER: _builtins.int
+    OWN_HASH_FIELD_NUMBER: _builtins.int
     service: _builtins.str
     """The name of the calling service."""
     count: _builtins.int
     hash: _builtins.bytes
+    continues: _builtins.int
+    """The count of the kept head that the caller has found in its chain. Of another one the head is not kept."""
+    own_count: _builtins.int
+    """The head of accounts that the caller keeps."""
+    own_hash: _builtins.bytes
     def __init__(
         self,
         *,
         service: _builtins.str = ...,
         count: _builtins.int = ...,
         hash: _builtins.bytes = ...,
+        continues: _builtins.int = ...,
+        own_count: _builtins.int = ...,
+        own_hash: _builtins.bytes = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["count", b"count", "hash", b"hash", "service", b"service"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["continues", b"continues", "count", b"count", "hash", b"hash", "own_count", b"own_count", "own_hash", b"own_hash", "service", b"service"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1913,18 +1924,25 @@ class KeepHeadResponse(_message.Message):
 
     COUNT_FIELD_NUMBER: _builtins.int
     HASH_FIELD_NUMBER: _builtins.int
+    KEPT_COUNT_FIELD_NUMBER: _builtins.int
+    KEPT_HASH_FIELD_NUMBER: _builtins.int
     count: _builtins.int
     """The head of accounts."""
     hash: _builtins.bytes
+    kept_count: _builtins.int
+    """The head of the caller that accounts keeps now."""
+    kept_hash: _builtins.bytes
     def __init__(
         self,
         *,
         count: _builtins.int = ...,
         hash: _builtins.bytes = ...,
+        kept_count: _builtins.int = ...,
+        kept_hash: _builtins.bytes = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["count", b"count", "hash", b"hash"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["count", b"count", "hash", b"hash", "kept_count", b"kept_count", "kept_hash", b"kept_hash"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

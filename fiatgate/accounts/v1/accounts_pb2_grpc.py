@@ -1768,9 +1768,9 @@ class HeadsServiceServicer:
     """
 
     def KeepHead(self, request, context):
-        """Keeps the caller's head of its chain of acts, and returns that of accounts for the caller to keep: a chain that is cut
-        at its end in one database contradicts the other. Reason: VALIDATION_ERROR (a service that does not exist, a head
-        that contradicts the kept one).
+        """Keeps the caller's head of its chain of acts, if that goes on from the kept one, and returns that of accounts for the
+        caller to keep: a chain that is cut at its end in one database contradicts the other, also when it has grown again.
+        Reason: VALIDATION_ERROR (a service that does not exist, a head that contradicts the kept one).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -653,9 +653,9 @@ class HeadsServiceStub:
     @_typing.overload
     def __new__(cls, channel: _aio.Channel) -> HeadsServiceAsyncStub: ...
     KeepHead: _grpc.UnaryUnaryMultiCallable[_accounts_pb2.KeepHeadRequest, _accounts_pb2.KeepHeadResponse]
-    """Keeps the caller's head of its chain of acts, and returns that of accounts for the caller to keep: a chain that is cut
-    at its end in one database contradicts the other. Reason: VALIDATION_ERROR (a service that does not exist, a head
-    that contradicts the kept one).
+    """Keeps the caller's head of its chain of acts, if that goes on from the kept one, and returns that of accounts for the
+    caller to keep: a chain that is cut at its end in one database contradicts the other, also when it has grown again.
+    Reason: VALIDATION_ERROR (a service that does not exist, a head that contradicts the kept one).
     """
 
 @_typing.type_check_only
@@ -667,9 +667,9 @@ class HeadsServiceAsyncStub(HeadsServiceStub):
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     KeepHead: _aio.UnaryUnaryMultiCallable[_accounts_pb2.KeepHeadRequest, _accounts_pb2.KeepHeadResponse]  # type: ignore[assignment]
-    """Keeps the caller's head of its chain of acts, and returns that of accounts for the caller to keep: a chain that is cut
-    at its end in one database contradicts the other. Reason: VALIDATION_ERROR (a service that does not exist, a head
-    that contradicts the kept one).
+    """Keeps the caller's head of its chain of acts, if that goes on from the kept one, and returns that of accounts for the
+    caller to keep: a chain that is cut at its end in one database contradicts the other, also when it has grown again.
+    Reason: VALIDATION_ERROR (a service that does not exist, a head that contradicts the kept one).
     """
 
 class HeadsServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -684,9 +684,9 @@ class HeadsServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _accounts_pb2.KeepHeadRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_accounts_pb2.KeepHeadResponse, _abc.Awaitable[_accounts_pb2.KeepHeadResponse]]:
-        """Keeps the caller's head of its chain of acts, and returns that of accounts for the caller to keep: a chain that is cut
-        at its end in one database contradicts the other. Reason: VALIDATION_ERROR (a service that does not exist, a head
-        that contradicts the kept one).
+        """Keeps the caller's head of its chain of acts, if that goes on from the kept one, and returns that of accounts for the
+        caller to keep: a chain that is cut at its end in one database contradicts the other, also when it has grown again.
+        Reason: VALIDATION_ERROR (a service that does not exist, a head that contradicts the kept one).
         """
 
 def add_HeadsServiceServicer_to_server(servicer: HeadsServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

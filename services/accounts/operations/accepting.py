@@ -21,7 +21,7 @@ from services.accounts.domain import (
 )
 from services.accounts.operations import fields, sessions
 from services.accounts.operations.fields import SESSION_TOKEN_CHARACTERS
-from services.accounts.operations.invitations import was_made_by_call
+from services.accounts.operations.invitations import ACCEPT, was_made_by_call
 from services.accounts.operations.people import close_pointless
 from services.accounts.operations.reach import inviter_of
 from services.accounts.operations.signing_in import SIGN_INS
@@ -67,7 +67,7 @@ def accept_invitation(deps: Deps, *, token: str, surface: Surface, client: Clien
         with actors.acting(sessions.actor_of(person, surface)):
             acts.record(
                 tx,
-                "invitation.accept",
+                ACCEPT,
                 f"person:{person_id}",
                 merchant_id=invitation.merchant_id,
                 before={"roles": _roles_at(before, invitation.merchant_id)},

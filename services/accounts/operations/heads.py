@@ -13,19 +13,27 @@ from services.accounts.wiring import Deps
 _OTHERS: Final = frozenset(SERVICES) - {heads.KEEPER}
 
 
-def keep_head(deps: Deps, *, service: str, count: int, hash: bytes) -> Head | None:
-    """Keeps the head of the service and returns that of accounts. Raises VALIDATION_ERROR, also for a head that
-    contradicts the kept one.
+def keep_head(
+    deps: Deps, *, service: str, given: Head, continues: int, own: Head
+) -> tuple[Head, Head | None]:
+    """Keeps the head of the service if that goes on from the kept one, and returns the kept one and that of accounts.
+    `own` is the head of accounts that the service keeps, of 0 entries without one. Raises VALIDATION_ERROR, also for a
+    chain that contradicts a kept head.
     """
     # With TLS the certificate names the caller: no service speaks for another one.
     if service not in _OTHERS or actors.current().name not in ("", service):
         raise values.invalid("service", "Expected the name of the calling service")
-    values.whole_number("count", count, least=0)
-    if len(hash) != len(chain.EMPTY):
-        raise values.invalid("hash", f"Expected {len(chain.EMPTY)} bytes")
+    for name, head in (("", given), ("own_", own)):
+        values.whole_number(f"{name}count", head.count, least=0)
+        if head.count and len(head.hash) != len(chain.EMPTY):
+            raise values.invalid(f"{name}hash", f"Expected {len(chain.EMPTY)} bytes")
     try:
-        heads.keep(deps.db, deps.clock, service=service, count=count, hash=hash)
+        with deps.db.transaction() as tx:
+            heads.require_in_chain(tx, by=service, count=own.count, hash=own.hash)
+        kept = heads.keep(
+            deps.db, deps.clock, service=service, count=given.count, hash=given.hash, continues=continues
+        )
     except HeadRefused as refused:
         raise values.invalid("count", str(refused)) from None
     with deps.db.autocommit() as connection:
-        return chain.head(connection)
+        return kept, chain.head(connection)

@@ -37,6 +37,7 @@ from services.accounts.wiring import Deps
 
 INVITATIONS_LISTED = 1000
 APPROVAL: Final = "approval"
+ACCEPT: Final = "invitation.accept"
 """The field of an act with the request that another person approved."""
 _DAY: Final = timedelta(days=1)
 
@@ -236,14 +237,20 @@ def _decided(invitation: Invitation, token: str) -> dict[str, Any]:
     return {
         "email": invitation.email,
         "roles": [*invitation.roles, *invitation.member_roles],
+        "by_operator": invitation.by_operator,
+        "expires_at": invitation.expires_at,
         "link_sha256": tokens.hash_of(token).hex(),
     }
 
 
 def was_made_by_call(tx: Tx, invitation: Invitation, token: str) -> bool:
-    """Returns whether a call made the invitation with this link, and another person approved it where one had to: its
-    act has the link. A row that someone inserts by SQL opens nothing.
+    """Returns whether a call made the invitation with this link, another person approved it where one had to, and
+    nobody has used it: so say its acts. A row that someone inserts by SQL opens nothing.
     """
+    person = people.person_by_email(tx, invitation.email)
+    accepted = [] if person is None else acts_on(tx, [f"person:{person.id}"], (ACCEPT,))
+    if any(each["note"] == f"invitation:{invitation.id}" for each in accepted):
+        return False
     act = RECOVER if tokens.is_for_recovery(token) else INVITE
     decided = {name: acts.text_of(value) for name, value in _decided(invitation, token).items()}
     for made in acts_on(tx, [f"invitation:{invitation.id}"], (act,)):

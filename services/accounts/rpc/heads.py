@@ -4,6 +4,7 @@ import grpc
 
 from fiatgate.accounts.v1 import accounts_pb2 as pb
 from fiatgate.accounts.v1 import accounts_pb2_grpc
+from kit.audit.chain import Head
 from services.accounts.operations import heads
 from services.accounts.wiring import Deps
 
@@ -15,5 +16,15 @@ class HeadsServicer(accounts_pb2_grpc.HeadsServiceServicer):
         self._deps = deps
 
     def KeepHead(self, request: pb.KeepHeadRequest, context: grpc.ServicerContext) -> pb.KeepHeadResponse:
-        own = heads.keep_head(self._deps, service=request.service, count=request.count, hash=request.hash)
-        return pb.KeepHeadResponse() if own is None else pb.KeepHeadResponse(count=own.count, hash=own.hash)
+        now = self._deps.clock.now()
+        kept, own = heads.keep_head(
+            self._deps,
+            service=request.service,
+            given=Head(request.count, request.hash, now),
+            continues=request.continues,
+            own=Head(request.own_count, request.own_hash, now),
+        )
+        answer = pb.KeepHeadResponse(kept_count=kept.count, kept_hash=kept.hash)
+        if own is not None:
+            answer.count, answer.hash = own.count, own.hash
+        return answer

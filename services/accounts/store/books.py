@@ -10,7 +10,7 @@ from sqlalchemy import text
 from sqlalchemy.orm import Session
 
 from kit.audit import approval_books
-from kit.audit.decisions import acts_on
+from kit.audit.decisions import NOTHING, acts_on
 from kit.base.ids import parse_id
 from kit.db.books import Difference, Follows, Part
 from kit.db.database import seals_of
@@ -45,8 +45,9 @@ _PASSKEYS_WERE_ADDED = """
 SELECT id, 'passkey', 'of person ' || person_id, 'added by that person: an act factor.add'
 FROM passkeys
 WHERE id > CAST(:first AS uuid) AND id <= CAST(:last AS uuid)
-  AND NOT EXISTS (SELECT FROM acts WHERE object = 'passkey:' || passkeys.id AND act = 'factor.add'
+  AND (NOT EXISTS (SELECT FROM acts WHERE object = 'passkey:' || passkeys.id AND act = 'factor.add'
                   AND acts.person_id = passkeys.person_id)
+   OR EXISTS (SELECT FROM acts WHERE object = 'passkey:' || passkeys.id AND act = 'factor.remove'))
 """
 
 _SESSIONS_WERE_STARTED = """
@@ -79,10 +80,10 @@ def _roles_are_those_of_the_acts(tx: Session, first: str, last: str) -> Iterator
         found.setdefault(person_id, {})[merchant_id] = roles
     for person_id, due in roles_decided(tx, found).items():
         for place in found[person_id].keys() | due.keys():
-            has, decided = found[person_id].get(place, ""), due.get(place, "")
-            if has != decided:
+            has, decided = found[person_id].get(place, ""), due.get(place, NOTHING)
+            if has not in decided:
                 at = f" at merchant {place}" if place else ""
-                yield person_id, f"roles{at}", has or "none", f"{decided or 'none'}, by the last act"
+                yield person_id, f"roles{at}", has or "none", f"{decided[0] or 'none'}, by the last act"
 
 
 _INVITATIONS: Final = text("""
@@ -124,7 +125,9 @@ def _sealed(kind: str, rows: str) -> Follows:
 
 _PASSWORDS: Final = "SELECT id, password_seal, id, password_hash FROM people WHERE password_hash IS NOT NULL"
 _PASSKEYS: Final = "SELECT id, seal, id, person_id, rp_id, credential FROM passkeys WHERE true"
-_SESSIONS: Final = "SELECT id, seal, id, person_id, surface, token_hash FROM sessions WHERE ended_at IS NULL"
+_SESSIONS: Final = (
+    "SELECT id, seal, id, person_id, surface, started_at, token_hash FROM sessions WHERE ended_at IS NULL"
+)
 _KEYS: Final = "SELECT id, seal, id, public_key FROM signing_keys WHERE true"
 
 PARTS: Final = (

@@ -10,6 +10,7 @@ from sqlalchemy import BindParameter, ColumnElement, delete, func, select, updat
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session as Tx
 
+from kit.audit.decisions import acts_on
 from kit.db.database import seals_of, table_of
 from kit.db.rows import Rows
 from services.accounts import domain
@@ -172,6 +173,8 @@ def passkey(tx: Tx, credential_id: bytes, *, rp_id: str) -> StoredPasskey | None
     of_host = (Passkey.credential_id == credential_id, Passkey.rp_id == rp_id, Passkey.cloned_at.is_(None))
     row = tx.scalars(select(Passkey).where(*of_host)).one_or_none()
     if row is None or not is_sealed(seals_of(tx), row.seal, PASSKEY, *_of_passkey(row)):
+        return None
+    if acts_on(tx, [f"passkey:{row.id}"], ("factor.remove",)):
         return None
     return StoredPasskey(row.id, row.person_id, bytes(row.credential), row.sign_count)
 

@@ -3,6 +3,7 @@
 SQL under the service's role could else give one's own password, passkey or session to another person.
 """
 
+from datetime import datetime
 from typing import Final
 from uuid import UUID
 
@@ -15,9 +16,9 @@ PASSKEY: Final = "passkey"
 SIGNING_KEY: Final = "signing key of actor tokens"
 
 
-def seal_of(seals: Seals, kind: str, *values: UUID | str | bytes) -> bytes:
+def seal_of(seals: Seals, kind: str, *values: UUID | str | bytes | datetime) -> bytes:
     return seals.seal(kind, canonical(values))
 
 
-def is_sealed(seals: Seals, seal: bytes | None, kind: str, *values: UUID | str | bytes) -> bool:
+def is_sealed(seals: Seals, seal: bytes | None, kind: str, *values: UUID | str | bytes | datetime) -> bool:
     return seal is not None and seals.is_right(kind, canonical(values), bytes(seal))

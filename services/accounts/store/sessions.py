@@ -108,13 +108,16 @@ def mark_seen(tx: Tx, session: domain.Session, *, at: datetime) -> None:
 
 
 def _seal(tx: Tx, session: domain.Session, token_hash: bytes) -> bytes:
-    return seal_of(seals_of(tx), SESSION, session.id, session.person_id, session.surface.value, token_hash)
+    return seal_of(seals_of(tx), SESSION, *_sealed_part(session, token_hash))
 
 
 def is_session_sealed(seals: Seals, session: domain.Session, token_hash: bytes, seal: bytes) -> bool:
     """Returns whether a process of the service gave this token to the session of this person."""
-    values = (session.id, session.person_id, session.surface.value, token_hash)
-    return is_sealed(seals, seal, SESSION, *values)
+    return is_sealed(seals, seal, SESSION, *_sealed_part(session, token_hash))
+
+
+def _sealed_part(session: domain.Session, token_hash: bytes) -> tuple[UUID, UUID, str, datetime, bytes]:
+    return session.id, session.person_id, session.surface.value, session.started_at, token_hash
 
 
 def step_up(tx: Tx, session: domain.Session, *, token_hash: bytes, at: datetime) -> bool:

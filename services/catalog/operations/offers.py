@@ -7,6 +7,8 @@ from decimal import Decimal
 from enum import StrEnum
 from typing import Final
 
+from kit.audit.decisions import UNDECIDED
+from kit.observe.log import get_logger
 from kit.rpc import values
 from kit.rpc.errors import Refused
 from services.catalog import errors
@@ -25,6 +27,8 @@ from services.catalog.operations.fields import is_currency_code
 from services.catalog.store import entries, rates
 from services.catalog.store.rates import RatedCurrency, RatedMethod
 from services.catalog.wiring import Deps
+
+_log = get_logger()
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,10 +203,11 @@ def _require_decided(deps: Deps, found: RatedMethod, basis: Rate) -> None:
     code = found.rated.currency.code
     if not deps.decided_methods.are(found.method.code, found.method):
         raise errors.payment_method_not_found(found.method.code)
-    if not (
-        deps.decided_currencies.are(code, found.rated.currency)
-        and rates.is_rate_sealed(deps.seals, code, basis)
-    ):
+    if not deps.decided_currencies.are(code, found.rated.currency):
+        raise errors.rates_invalid()
+    if not rates.is_rate_sealed(deps.seals, code, basis):
+        UNDECIDED.labels("rate").inc()
+        _log.error("value_not_decided", object=f"currency:{code}", field="rate")
         raise errors.rates_invalid()
 
 

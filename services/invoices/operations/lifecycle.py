@@ -10,6 +10,7 @@ from uuid import UUID
 
 from sqlalchemy.orm import Session
 
+from kit.audit.decisions import UNDECIDED
 from kit.base.ids import new_id
 from kit.db.database import after_commit
 from kit.events.outbox import announce
@@ -121,6 +122,7 @@ def advance(
     """
     step = step_of(deal, trigger)
     if step.target.status is DealStatus.COMPLETED and not has_its_terms(deps.seals, deal):
+        UNDECIDED.labels("deal").inc()
         _log.error("value_not_decided", object=f"deal:{deal.id}", field="terms")
         raise not_decided("deal")
     deal.status = step.target.status

@@ -1,7 +1,7 @@
 -- Two roles and one database per service, as docs/operations.md has them: the owner migrates and grants the service its rights.
 REVOKE CONNECT, TEMPORARY ON DATABASE postgres, template1 FROM PUBLIC;
 CREATE ROLE accounts_owner LOGIN CONNECTION LIMIT 5 PASSWORD 'local-only';
-CREATE ROLE accounts LOGIN CONNECTION LIMIT 200 PASSWORD 'local-only';
+CREATE ROLE accounts LOGIN CONNECTION LIMIT 210 PASSWORD 'local-only';
 CREATE DATABASE accounts OWNER accounts_owner;
 REVOKE ALL ON DATABASE accounts FROM PUBLIC;
 CREATE ROLE merchants_owner LOGIN CONNECTION LIMIT 5 PASSWORD 'local-only';
