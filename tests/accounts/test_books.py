@@ -111,23 +111,28 @@ def test_a_factor_or_a_session_that_was_made_past_the_service_is_named(
     execute(deps, "UPDATE people SET password_hash = 'x' WHERE id = :id", id=eve.person_id)
     execute(
         deps,
-        "INSERT INTO passkeys SELECT :new, person_id, rp_id, 'another', credential, 0, name, created_at, seal"
+        "INSERT INTO passkeys (id, person_id, rp_id, credential_id, credential, sign_count, name, created_at, seal)"
+        " SELECT :new, person_id, rp_id, 'another', credential, 0, name, created_at, seal"
         " FROM passkeys WHERE person_id = :of LIMIT 1",
         new=passkey,
         of=ada.person_id,
     )
     execute(
         deps,
-        "INSERT INTO sessions (id, person_id, token_hash, surface, way, address, user_agent, started_at, last_seen_at)"
-        " VALUES (:new, :of, decode(repeat('ab', 32), 'hex'), 'desk', 'passkey', '', '', now(), now())",
+        "INSERT INTO sessions (id, person_id, token_hash, surface, way, address, user_agent, started_at, last_seen_at,"
+        " seal) VALUES (:new, :of, decode(repeat('ab', 32), 'hex'), 'desk', 'passkey', '', '', now(), now(), '')",
         new=session,
         of=ada.person_id,
     )
     sessions.sign_out(deps, session_token=ada.token)
     execute(deps, "UPDATE sessions SET ended_at = NULL WHERE id = :id", id=ended)
+    unsealed = "written past the service; due: one with the seal of accounts"
     assert problems(deps) == [
         f"person {eve.person_id}: password set; due: added by the person: an act factor.add",
+        f"person {eve.person_id}: password {unsealed}",
         f"passkey {passkey}: passkey of person {ada.person_id}; due: added by that person: an act factor.add",
+        f"passkey {passkey}: passkey {unsealed}",
         f"session {session}: session of person {ada.person_id}; due: started by that person: an act session.start",
         f"session {ended}: session live; due: ended",
+        f"session {session}: session {unsealed}",
     ]
