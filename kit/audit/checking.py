@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, Final
+from uuid import UUID
 
 from sqlalchemy import RowMapping, text
 from sqlalchemy.orm import Session
@@ -20,6 +21,8 @@ from kit.db.database import Database, bound_statements, seals_of
 from kit.db.reading import each_by_itself
 
 MAX_PROBLEMS: Final = 100
+UNCHAINED_MOST: Final = 1000
+"""More wait only while no worker chains acts, which is a problem itself."""
 STATEMENT_TIMEOUT_SECONDS: Final = 50
 OVERDUE: Final = timedelta(minutes=5)
 """An act is in the chain within seconds. Clocks of machines differ by less."""
@@ -47,10 +50,14 @@ FROM act_chain LEFT JOIN acts ON acts.id = act_id
 WHERE number > CAST(:first AS bigint) AND number <= CAST(:last AS bigint) ORDER BY number
 """)  # noqa: S608  made of constants
 _BEFORE = text("SELECT hash FROM act_chain WHERE number = :number")
-_UNCHAINED = text("""
-SELECT id, at, act, object FROM acts
-WHERE NOT EXISTS (SELECT FROM act_chain WHERE act_id = acts.id) ORDER BY id LIMIT :limit
+_UNCHAINED_IDS = text("""
+SELECT id FROM acts WHERE NOT EXISTS (SELECT FROM act_chain WHERE act_id = acts.id) ORDER BY id LIMIT :limit
 """)
+_UNCHAINED = text(f"""
+SELECT {", ".join(COLUMNS)}, seal FROM acts
+WHERE NOT EXISTS (SELECT FROM act_chain WHERE act_id = acts.id)
+  AND id > CAST(:first AS uuid) AND id <= CAST(:last AS uuid) ORDER BY id
+""")  # noqa: S608  made of constants
 _COUNT_UNCHAINED = text(
     "SELECT count(*) FROM acts WHERE NOT EXISTS (SELECT FROM act_chain WHERE act_id = acts.id)"
 )
@@ -76,15 +83,17 @@ def check_page(db: Database, clock: Clock, *, after: int, limit: int, known: Seq
             unreadable=unreadable,
         )
         report.unreadable += [f"entry {each}" for each in unreadable]
-        report.problems += _of_entries(tx, rows, after, has_gaps=bool(unreadable))
-        if not report.more:
+        of_entries = list(_of_entries(tx, rows, after, has_gaps=bool(unreadable)))
+        if not report.more:  # what ends the chain comes first: many wrong entries don't hide it
             report.unchained = tx.scalar(_COUNT_UNCHAINED) or 0
-            report.problems += _of_unchained(tx, clock.now())
-            report.problems += _of_heads(tx, known)
             report.problems += [
                 f"the head of {each} that is kept here was added by hand" for each in heads.forged(tx)
             ]
-    del report.problems[MAX_PROBLEMS:]
+            report.problems += _of_heads(tx, known)
+            report.problems += _of_unchained(tx, clock.now(), report.unreadable)
+        report.problems += of_entries
+    if (more := len(report.problems) - MAX_PROBLEMS) > 0:
+        report.problems[MAX_PROBLEMS:] = [f"{more} more problems of acts are left out here"]
     return report
 
 
@@ -117,13 +126,24 @@ def _of_entry(seals: Seals, row: RowMapping, previous: bytes) -> Iterator[str]:
         yield f"{_named(row)}, {entry}: the entry was changed, or an entry before it is missing"
 
 
-def _of_unchained(tx: Session, now: datetime) -> list[str]:
-    waiting = tx.execute(_UNCHAINED, {"limit": MAX_PROBLEMS}).mappings()
-    return [
-        f"{_named(row)} is of {_time(row['at'])} and not in the chain: no worker chains acts, or it was added by hand"
-        for row in waiting
-        if row["at"] < now - OVERDUE
-    ]
+def _of_unchained(tx: Session, now: datetime, unreadable: list[str]) -> Iterator[str]:
+    ids = [str(each) for each in tx.scalars(_UNCHAINED_IDS, {"limit": UNCHAINED_MOST})]
+    if not ids:
+        return
+    failed: list[str] = []
+    first = str(UUID(int=0))
+    for row in each_by_itself(
+        tx, partial(_waiting, tx), first=first, keys=ids, last=ids[-1], unreadable=failed
+    ):
+        if not is_sealed(seals_of(tx), row):
+            yield f"{_named(row)} is not in the chain: no process of the service wrote it as it is"
+        elif row["at"] < now - OVERDUE:
+            yield f"{_named(row)} is of {_time(row['at'])} and not in the chain: no worker chains acts"
+    unreadable += [f"act {each}" for each in failed]
+
+
+def _waiting(tx: Session, first: str, last: str) -> Iterator[RowMapping]:
+    yield from tx.execute(_UNCHAINED, {"first": first, "last": last}).mappings()
 
 
 def _of_heads(tx: Session, known: Iterable[Head]) -> Iterator[str]:

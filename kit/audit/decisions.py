@@ -27,6 +27,7 @@ UNDECIDED: Final = metrics.counter(
     ["kind"],
 )
 REMEMBERED_MOST: Final = 10_000
+OF_MERCHANT: Final = "merchant_id"
 REMEMBERED_SECONDS: Final = 5.0
 SETTLING: Final = timedelta(seconds=5)
 
@@ -62,7 +63,7 @@ class Decided:
 
     kind    the first part of the object of its acts: "requisite" for requisite:ID
     acts    the names of the acts that decide them
-    fields  the names of the values in these acts
+    fields  the names of the values in these acts; with "merchant_id" the merchant of the acts counts too
     first   the values of things that a migration makes, by id
     """
 
@@ -85,6 +86,8 @@ class Decided:
             of_fields = changes.setdefault(act["object"].partition(":")[2], defaultdict(list))
             for name, before, after in act["changes"]:
                 of_fields[name].append((before, after))
+            if OF_MERCHANT in self.fields:
+                of_fields[OF_MERCHANT].append(("", text_of(act["merchant_id"])))
         return {id: {name: due(of) for name, of in fields.items()} for id, fields in changes.items()}
 
     def differences(
@@ -124,30 +127,41 @@ def is_as_decided(tx: Session, kind: Decided, id: object, found: Mapping[str, An
     return False
 
 
+class Remembered:
+    """What a process has compared, by id: it is compared again after a few seconds, or when it has another value."""
+
+    def __init__(self) -> None:
+        self._values: dict[object, tuple[float, object]] = {}
+
+    def has(self, id: object, value: object) -> bool:
+        at, known = self._values.get(id, (0.0, None))
+        return known == value and monotonic_seconds() - at < REMEMBERED_SECONDS
+
+    def add(self, id: object, value: object) -> None:
+        if len(self._values) >= REMEMBERED_MOST:
+            self._values.clear()
+        self._values[id] = (monotonic_seconds(), value)
+
+
 class Known:
-    """The decided values that one process has compared: a row is compared again after a few seconds, or when it has
-    other values.
-    """
+    """The decided values that one process has compared."""
 
     def __init__(self, db: Database, kind: Decided) -> None:
         self._db = db
         self._kind = kind
-        self._values: dict[str, tuple[float, dict[str, str]]] = {}
+        self._remembered = Remembered()
 
     def are(self, id: object, thing: object, tx: Session | None = None) -> bool:
         """Returns whether the last acts gave the thing the values that it has. If not, logs and counts it. Reads in the
         transaction of the caller if it has one.
         """
         values = {name: text_of(getattr(thing, name)) for name in self._kind.fields}
-        at, known = self._values.get(str(id), (0.0, None))
-        if known == values and monotonic_seconds() - at < REMEMBERED_SECONDS:
+        if self._remembered.has(id, values):
             return True
         with nullcontext(tx) if tx is not None else self._db.transaction() as reading:
             if not is_as_decided(reading, self._kind, id, values):
                 return False
-        if len(self._values) >= REMEMBERED_MOST:
-            self._values.clear()
-        self._values[str(id)] = (monotonic_seconds(), values)
+        self._remembered.add(id, values)
         return True
 
 

@@ -26,10 +26,10 @@ RESTART: Final = "heads.restart"
 _SEALED: Final = "head of another chain of acts"
 
 _LAST = text("""
-SELECT service, count, hash, at, seal FROM act_heads WHERE service = :service ORDER BY number DESC LIMIT 1
+SELECT service, count, hash, at, seal FROM act_heads WHERE service = :service ORDER BY at DESC, number DESC LIMIT 1
 """)
 _ALL_LAST = text("""
-SELECT DISTINCT ON (service) service, count, hash, at, seal FROM act_heads ORDER BY service, number DESC
+SELECT DISTINCT ON (service) service, count, hash, at, seal FROM act_heads ORDER BY service, at DESC, number DESC
 """)
 _ADD = text("""
 INSERT INTO act_heads (service, count, hash, at, seal) VALUES (:service, :count, :hash, :at, :seal)

@@ -6,7 +6,7 @@ import grpc
 
 from fiatgate.accounts.v1 import accounts_pb2, accounts_pb2_grpc
 from kit.audit import heads
-from kit.audit.chain import Head, head
+from kit.audit.chain import EMPTY, Head, head
 from kit.audit.heads import KEEPER, HeadRefused
 from kit.base.clock import SystemClock, monotonic_seconds
 from kit.base.tls import Identity
@@ -55,11 +55,9 @@ class ActHeads:
     def step(self) -> bool:
         """Gives the head to accounts if this chain has grown, and once a minute."""
         with self._db.autocommit() as connection:
-            own = head(connection)
+            own = head(connection) or Head(0, EMPTY, self._clock.now())
         now = monotonic_seconds()
-        if own is None or (
-            own.count == self._given_count and now - self._given_at_seconds < AT_LEAST_SECONDS
-        ):
+        if own.count == self._given_count and now - self._given_at_seconds < AT_LEAST_SECONDS:
             return False
         self._given_at_seconds = now
         if self._give(own):

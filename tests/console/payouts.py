@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from html import unescape
 from typing import Any, Final
 from uuid import uuid4
@@ -14,6 +14,7 @@ import grpc
 
 from fiatgate.withdrawals.v1 import withdrawals_pb2 as pb
 from fiatgate.withdrawals.v1.withdrawals_pb2_grpc import WithdrawalsServiceStub
+from kit.base.clock import SystemClock
 from tests.console.house import OPERATOR, House, Person
 from tests.e2e.market import Customer, Operator, Shop, settled
 from tests.support.stack import Stack
@@ -76,7 +77,7 @@ def added(house: House, person: Person, name: str, *, usable: bool, address: str
 
 def wait_is_over(stack: Stack, address_id: str) -> None:
     """An address of the book can be used from now on."""
-    usable_at = datetime.now(UTC).replace(microsecond=0) - timedelta(days=1)
+    usable_at = SystemClock().now().replace(microsecond=0) - timedelta(days=1)
     stack.decide(
         "withdrawals",
         "UPDATE withdrawal_addresses SET created_at = :at, usable_at = :at WHERE id = :id",

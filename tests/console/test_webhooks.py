@@ -92,8 +92,8 @@ def test_a_parked_event_is_shown_retried_and_a_forged_one_discarded(
     with psycopg2.connect(house.stack.superuser_url("webhooks")) as connection, connection.cursor() as cursor:
         cursor.execute(
             "INSERT INTO parked (event_id, subject, payload, request_id, error, attempts, failed_at, parked_at,"
-            " claimed_id) VALUES (%s, 'fiatgate.invoices.finished', 'forged', '', 'Unproven: <i>no</i>', 1, now(),"
-            " now(), %s)",
+            " claimed_id, signature) VALUES (%s, 'fiatgate.invoices.finished', 'forged', '', 'Unproven: <i>no</i>', 1,"
+            " now(), now(), %s, 'unknown.key')",
             (event_id, str(new_id())),
         )
     connection.close()

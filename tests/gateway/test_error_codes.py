@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 
@@ -12,6 +12,7 @@ import requests
 
 from fiatgate.invoices.v1 import invoices_pb2
 from fiatgate.merchants.v1 import merchants_pb2
+from kit.base.clock import SystemClock
 from services.catalog.domain import Origin, Rate
 from services.catalog.store.rates import seal_of_rate
 from tests.gateway.desk import Desk, Shop, code_of, settled, unique
@@ -260,7 +261,7 @@ def test_rate_not_found(desk: Desk) -> None:
 
 
 def _store_rate(desk: Desk, currency: str, *, age: timedelta) -> None:
-    rate = Rate(Decimal(90), Origin.OPERATOR, datetime.now(UTC) - age)
+    rate = Rate(Decimal(90), Origin.OPERATOR, SystemClock().now() - age)
     desk.catalog_database(
         "INSERT INTO rates (currency_code, source_rate, origin, taken_at, document, seal)"
         " VALUES (%s, %s, 'operator', %s, '{\"quotes\": []}', %s)",

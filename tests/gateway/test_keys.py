@@ -6,7 +6,6 @@ import threading
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, datetime
 
 import psycopg2
 import pytest
@@ -15,6 +14,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from deploy.local.waiting import wait_until
 from fiatgate.merchants.v1 import merchants_pb2
+from kit.base.clock import SystemClock
 from kit.base.ids import new_id
 from tests.gateway.desk import Desk, Shop, code_of
 from tests.support.stack import Stack
@@ -82,7 +82,7 @@ def deactivate(desk: Desk, shop: Shop) -> None:
 
 def deactivate_again(desk: Desk, shop: Shop) -> None:
     """After a first act that was committed, and was cut off before its answer."""
-    now = datetime.now(UTC)
+    now = SystemClock().now()
     change = "UPDATE api_keys SET deactivated_at = :now WHERE id = :id"
     act = ("key.deactivate", f"key:{shop.key_id}", {"deactivated_at": now})
     desk.stack.decide("merchants", change, *act, now=now, id=shop.key_id)

@@ -38,6 +38,9 @@ from services.accounts.wiring import Deps
 INVITATIONS_LISTED = 1000
 APPROVAL: Final = "approval"
 ACCEPT: Final = "invitation.accept"
+WITHDRAW: Final = "invitation.withdraw"
+ROLES_SET: Final = "person.roles"
+DISABLE: Final = "person.disable"
 """The field of an act with the request that another person approved."""
 _DAY: Final = timedelta(days=1)
 
@@ -247,18 +250,28 @@ def was_made_by_call(tx: Tx, invitation: Invitation, token: str) -> bool:
     """Returns whether a call made the invitation with this link, another person approved it where one had to, and
     nobody has used it: so say its acts. A row that someone inserts by SQL opens nothing.
     """
-    person = people.person_by_email(tx, invitation.email)
-    accepted = [] if person is None else acts_on(tx, [f"person:{person.id}"], (ACCEPT,))
-    if any(each["note"] == f"invitation:{invitation.id}" for each in accepted):
-        return False
+    of_link = f"invitation:{invitation.id}"
     act = RECOVER if tokens.is_for_recovery(token) else INVITE
     decided = {name: acts.text_of(value) for name, value in _decided(invitation, token).items()}
-    for made in acts_on(tx, [f"invitation:{invitation.id}"], (act,)):
+    for made in acts_on(tx, [of_link], (act,)):
         values = {name: after for name, _, after in made["changes"]}
         approval = values.pop(APPROVAL, "")
         if values == decided and made["merchant_id"] == invitation.merchant_id:
-            return not approval or is_approved(tx, UUID(approval), act=act)
+            approved = not approval or is_approved(tx, UUID(approval), act=act)
+            return approved and not _was_ended(tx, invitation, made["at"])
     return False
+
+
+def _was_ended(tx: Tx, invitation: Invitation, made_at: datetime) -> bool:
+    """Returns whether an act used or withdrew the link, or decided about the person's roles after it was made."""
+    of_link = f"invitation:{invitation.id}"
+    if acts_on(tx, [of_link], (WITHDRAW,)):
+        return True
+    person = people.person_by_email(tx, invitation.email)
+    of_person = [] if person is None else acts_on(tx, [f"person:{person.id}"], (ACCEPT, ROLES_SET, DISABLE))
+    return any(
+        each["note"] == of_link if each["act"] == ACCEPT else each["at"] > made_at for each in of_person
+    )
 
 
 def _made(
@@ -284,7 +297,7 @@ def _made(
     )
     if not deps.settings.smtp_url:
         return Invited(invitation=invitation, link=link)
-    mails.add_mail(tx, invitation.id, deps.vault.seal(link.encode()), at=now)
+    mails.add_mail(tx, invitation.id, deps.vault.seal(f"link:{invitation.id} {link}".encode()), at=now)
     return Invited(invitation=invitation, link="")
 
 
@@ -351,7 +364,7 @@ def withdraw_invitation(deps: Deps, *, invitation_id: str) -> None:
             raise errors.invitation_not_found()
         acts.record(
             tx,
-            "invitation.withdraw",
+            WITHDRAW,
             f"invitation:{wanted}",
             merchant_id=invitation.merchant_id,
             before={"email": invitation.email},

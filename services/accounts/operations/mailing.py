@@ -7,7 +7,7 @@ from kit.observe import metrics
 from kit.observe.log import get_logger
 from services.accounts.clients import MailFailed, MailServer
 from services.accounts.credentials import tokens
-from services.accounts.domain import Surface, mail_due_after
+from services.accounts.domain import Invitation, Surface, mail_due_after
 from services.accounts.operations.reach import inviter_of
 from services.accounts.store import mails
 from services.accounts.store.mails import DueMail
@@ -38,8 +38,13 @@ def send_due_mail(deps: Deps, server: MailServer) -> bool:
         _remove(deps, mail)
         _log.warning("mail_expired", invitation_id=str(invitation.id), attempts=mail.attempts - 1)
         return True
+    link = _link(deps, mail)
+    if link is None:
+        _remove(deps, mail)
+        _log.error("mail_of_another_link", invitation_id=str(invitation.id))
+        return True
     try:
-        server.send(to=invitation.email, subject="Your invitation to Fiatgate", text=_text(deps, mail))
+        server.send(to=invitation.email, subject="Your invitation to Fiatgate", text=_text(invitation, link))
     except MailFailed as error:
         FAILED.inc()
         due_at = deps.clock.now() + mail_due_after(mail.attempts)
@@ -59,10 +64,14 @@ def _remove(deps: Deps, mail: DueMail) -> None:
         mails.remove_mail(tx, mail.invitation.id)
 
 
-def _text(deps: Deps, mail: DueMail) -> str:
+def _link(deps: Deps, mail: DueMail) -> str | None:
+    """Returns the link of the mail's invitation; None when it is that of another one, or no link: SQL put it there."""
+    of, _, link = deps.vault.open(mail.sealed_link).decode().partition(" ")
+    return link if of == f"link:{mail.invitation.id}" else None
+
+
+def _text(invitation: Invitation, link: str) -> str:
     """Returns the text, which has nothing that the inviter typed: an owner could send any sentence to any address."""
-    link = deps.vault.open(mail.sealed_link).decode()
-    invitation = mail.invitation
     place = _PLACES[invitation.surface]
     reason = (
         f"You asked for a new way to sign in at {place} of Fiatgate, and have this link from {inviter_of(invitation)}."

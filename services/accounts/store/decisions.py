@@ -11,15 +11,13 @@ from sqlalchemy.orm import Session as Tx
 from kit.audit.acts import text_of
 from kit.audit.decisions import (
     NOTHING,
-    REMEMBERED_MOST,
-    REMEMBERED_SECONDS,
     UNDECIDED,
     Due,
+    Remembered,
     acts_on,
     due,
     moments_ago,
 )
-from kit.base.clock import monotonic_seconds
 from kit.db.database import Database
 from kit.observe.log import get_logger
 from services.accounts.domain import Person
@@ -47,20 +45,17 @@ def roles_decided(
 
 
 class KnownRoles:
-    """The roles that one process has compared with their acts: those of a person again after a few seconds, or when
-    they differ.
-    """
+    """The roles that one process has compared with their acts."""
 
     def __init__(self, db: Database) -> None:
         self._db = db
-        self._roles: dict[UUID, tuple[float, dict[UUID | None, str]]] = {}
+        self._remembered = Remembered()
 
     def are(self, person: Person) -> bool:
         """Returns whether acts gave the person the roles that it has. If not, logs and counts it."""
         places = [(None, person.roles), *((each.merchant_id, each.roles) for each in person.memberships)]
         found = {place: text_of(roles) for place, roles in places if roles}
-        at, known = self._roles.get(person.id, (0.0, None))
-        if known == found and monotonic_seconds() - at < REMEMBERED_SECONDS:
+        if self._remembered.has(person.id, found):
             return True
         with self._db.transaction() as tx:
             decided = [
@@ -73,7 +68,5 @@ class KnownRoles:
             UNDECIDED.labels("person").inc()
             _log.error("value_not_decided", object=f"person:{person.id}", field="roles")
             return False
-        if len(self._roles) >= REMEMBERED_MOST:
-            self._roles.clear()
-        self._roles[person.id] = (monotonic_seconds(), found)
+        self._remembered.add(person.id, found)
         return True

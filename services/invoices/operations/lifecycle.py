@@ -118,10 +118,12 @@ def advance(
     announcement if the invoice has been announced before.
 
     Raises DEAL_STATE_CONFLICT when the table has no such step, NOT_DECIDED when it would credit by terms that no
-    process of this service locked.
+    process of this service locked, or the customer was to pay another amount.
     """
     step = step_of(deal, trigger)
-    if step.target.status is DealStatus.COMPLETED and not has_its_terms(deps.seals, deal):
+    if step.target.status is DealStatus.COMPLETED and not (
+        has_its_terms(deps.seals, deal) and deal.amount_fiat == _amount_to_pay(deal)
+    ):
         UNDECIDED.labels("deal").inc()
         _log.error("value_not_decided", object=f"deal:{deal.id}", field="terms")
         raise not_decided("deal")
@@ -132,10 +134,9 @@ def advance(
         deal.confirm_before = now + deps.settings.confirmation_time
     if adjusted_amount is not None:
         deal.adjusted_amount = adjusted_amount
-        deal.amount_fiat = money.customer_amount(adjusted_amount, deal.client_percent, deal.currency_decimals)
+        deal.amount_fiat = _amount_to_pay(deal)
     if step.target.status is DealStatus.COMPLETED:
-        final_amount = deal.invoice_amount if deal.adjusted_amount is None else deal.adjusted_amount
-        deal.merchant_usdt = money.merchant_usdt(final_amount, deal.conversion_rate, deal.merchant_percent)
+        deal.merchant_usdt = money.merchant_usdt(_amount(deal), deal.conversion_rate, deal.merchant_percent)
     if step.target.status not in states.OPEN_DEAL_STATUSES:
         deal.finished_at = now
         deals.release_requisite(tx, deal.requisite_id)
@@ -144,6 +145,14 @@ def advance(
     send_hint(tx, deps, invoice.id)
     if step.invoice is not None:
         finish(tx, deps, invoice, deal, step.invoice, now=now, event_id=event_id)
+
+
+def _amount(deal: Deal) -> Decimal:
+    return deal.invoice_amount if deal.adjusted_amount is None else deal.adjusted_amount
+
+
+def _amount_to_pay(deal: Deal) -> Decimal:
+    return money.customer_amount(_amount(deal), deal.client_percent, deal.currency_decimals)
 
 
 def send_hint(tx: Session, deps: Deps, invoice_id: UUID) -> None:

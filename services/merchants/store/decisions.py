@@ -22,4 +22,6 @@ MERCHANT: Final = Decided(
 )
 OWNER: Final = Decided("owner", ("owner.block", "owner.unblock"), ("blocked_at",))
 CATEGORY: Final = Decided("category", ("category.set",), ("commission",))
-KEY: Final = Decided("key", ("key.create", "key.deactivate"), ("name", "hint", "deactivated_at"))
+KEY: Final = Decided(
+    "key", ("key.create", "key.deactivate"), ("merchant_id", "name", "hint", "deactivated_at")
+)

@@ -109,7 +109,7 @@ def _payload_differences(found: bytes, due: bytes) -> Iterator[Difference]:
     try:
         members = json.loads(found)
         names = [name for name in expected | members if members.get(name) != expected.get(name)]
-    except (ValueError, TypeError, AttributeError):
+    except (ValueError, TypeError, AttributeError, RecursionError):
         names = []
     for name in names:
         yield Difference(f"payload {name}", str(members.get(name)), str(expected.get(name)))

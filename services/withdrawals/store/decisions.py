@@ -15,14 +15,14 @@ WITHDRAWAL: Final = Decided(
         "withdrawal.cancel",
     ),
     (
-        *("method_id", "network", "address", "address_memo", "amount", "network_fee"),
+        *("merchant_id", "method_id", "network", "address", "address_memo", "amount", "network_fee"),
         *("status", "substatus", "external_tx_id"),
     ),
 )
 ADDRESS: Final = Decided(
     "withdrawal-address",
     ("withdrawal-address.add", "withdrawal-address.remove"),
-    ("name", "method_id", "network", "address", "address_memo", "usable_at"),
+    ("merchant_id", "name", "method_id", "network", "address", "address_memo", "usable_at"),
 )
 METHOD: Final = Decided(
     "withdrawal-method",
