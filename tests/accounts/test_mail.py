@@ -99,6 +99,21 @@ def test_the_link_is_in_the_mail_only_and_leads_to_a_session(
     assert authorize(posting, session).person.email == address
 
 
+def test_the_link_of_another_invitation_is_not_sent(
+    posting: Deps, server: MailServer, inbox: Inbox, new_email: Callable[[], str]
+) -> None:
+    theirs, mine = invite_staff(posting, new_email()), invite_staff(posting, new_email())
+    with posting.db.transaction() as tx:
+        swap = (
+            "UPDATE mails SET sealed_link = (SELECT sealed_link FROM mails WHERE invitation_id = :theirs)"
+            " WHERE invitation_id = :mine"
+        )
+        tx.execute(text(swap), {"theirs": theirs.invitation.id, "mine": mine.invitation.id})
+    while mailing.send_due_mail(posting, server):
+        pass
+    assert [to for to, _ in inbox.mails] == [[theirs.invitation.email]]
+
+
 def test_a_recovery_mail_says_so(
     posting: Deps, deps: Deps, server: MailServer, inbox: Inbox, new_email: Callable[[], str]
 ) -> None:

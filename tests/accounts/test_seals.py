@@ -6,12 +6,13 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
+from sqlalchemy import text
 
 from kit.base.ids import new_id
 from kit.rpc.errors import Refused
 from services.accounts.credentials import tokens
 from services.accounts.domain import Surface
-from services.accounts.operations import keys, people, sessions
+from services.accounts.operations import factors, invitations, keys, people, sessions
 from services.accounts.wiring import Deps
 from tests.accounts.authenticator import Authenticator
 from tests.accounts.conftest import DESK_URL
@@ -171,3 +172,39 @@ def test_a_signing_key_that_accounts_did_not_make_is_published_to_nobody(deps: D
     )
     assert forged not in {each.id for each in keys.list_actor_keys(deps)}
     assert sessions.authorize(deps, session_token=eve.token, surface=Surface.DESK).actor_token
+
+
+@pytest.mark.parametrize("ended_by", ["use", "withdrawal", "roles"])
+def test_a_link_that_was_ended_opens_nothing_again(deps: Deps, ada: Someone, ended_by: str) -> None:
+    made = invite_staff(deps, ada.email, "treasury")
+    match ended_by:
+        case "use":
+            accept(deps, made)
+        case "withdrawal":
+            invitations.withdraw_invitation(deps, invitation_id=str(made.invitation.id))
+        case _:
+            people.set_roles(deps, person_id=str(ada.person_id), roles=["viewer"], merchant_id="")
+    back = "UPDATE invitations SET used_at = NULL, withdrawn_at = NULL WHERE id = :id"
+    execute(deps, back, id=made.invitation.id)
+    assert reason(lambda: accept(deps, made)) == "INVITATION_INVALID"
+
+
+def test_a_link_that_lasts_longer_by_sql_opens_nothing(deps: Deps, ada: Someone) -> None:
+    made = invite_staff(deps, ada.email, "viewer")
+    columns = "id, token_hash, email, name, roles, invited_by, by_operator, created_at"
+    copy = f"WITH old AS (DELETE FROM invitations WHERE id = :id RETURNING *) INSERT INTO invitations ({columns},"
+    execute(deps, f"{copy} expires_at) SELECT {columns}, 'infinity' FROM old", id=made.invitation.id)
+    assert reason(lambda: accept(deps, made)) == "INVITATION_INVALID"
+
+
+def test_a_removed_passkey_that_is_put_back_signs_nobody_in(deps: Deps, ada: Someone) -> None:
+    device = Authenticator(DESK_URL)
+    id = register(ada, device)
+    with deps.db.transaction() as tx:
+        row = dict(tx.execute(text("SELECT * FROM passkeys WHERE id = :id"), {"id": id}).mappings().one())
+    with ada.acting():
+        factors.remove_passkey(deps, passkey_id=id)
+    columns = ", ".join(row)
+    execute(deps, f"INSERT INTO passkeys ({columns}) VALUES ({', '.join(f':{each}' for each in row)})", **row)
+    assert reason(lambda: sign_in(deps, device)) == "SIGN_IN_REFUSED"
+    assert any(id in each for each in problems(deps))

@@ -593,6 +593,13 @@ _OF_OWNERS: Final = (
     ),
     found_of_owner(
         "withdrawals",
+        "a withdrawal given to another merchant",
+        "UPDATE withdrawals SET merchant_id = %(banned)s WHERE id = %(small)s",
+        "%(small)s",
+        "merchant_id is",
+    ),
+    found_of_owner(
+        "withdrawals",
         "a balance",
         "UPDATE accounts SET balance = balance + 1 WHERE kind = 'merchant_reserved' AND merchant_id = %(merchant)s",
         "its transfers add up to",
@@ -626,6 +633,13 @@ _OF_OWNERS: Final = (
         "a row that can't be read",
         "UPDATE deals SET finished_at = '20000-01-01' WHERE id = %(rejected_deal)s",
         "%(rejected_deal)s",
+    ),
+    found_of_owner(
+        "merchants",
+        "a key given to another merchant",
+        "UPDATE api_keys SET merchant_id = %(banned)s WHERE id = %(dead_key)s",
+        "%(dead_key)s",
+        "merchant_id is",
     ),
     found_of_owner(
         "merchants",
