@@ -11,6 +11,7 @@ import pyotp
 import pytest
 from sqlalchemy import text
 
+from kit.audit import acts
 from kit.base import actors
 from kit.base.actors import Actor
 from kit.base.ids import new_id
@@ -21,6 +22,7 @@ from services.accounts.operations import accepting, factors, invitations, sessio
 from services.accounts.operations.invitations import Invited
 from services.accounts.rpc import APPROVABLE
 from services.accounts.store import people
+from services.accounts.store.decisions import decided_admins
 from services.accounts.wiring import Deps
 from tests.support.acting import BEN, Approvals
 
@@ -46,6 +48,14 @@ def refused(reason: str) -> Iterator[None]:
 
 def approvals_of(deps: Deps) -> Approvals:
     return Approvals(ApprovalsServicer("accounts", deps, APPROVABLE))
+
+
+def disable_admins(deps: Deps) -> None:
+    """Disables each admin, as one who has left."""
+    with deps.db.transaction() as tx, actors.acting(Actor(kind="cli", name="eve@laptop")):
+        for id in decided_admins(tx):
+            acts.record(tx, "person.disable", f"person:{id}")
+        tx.execute(text("UPDATE people SET disabled_at = now() WHERE 'admin' = ANY (roles)"))
 
 
 def invite_staff(deps: Deps, email: str, *roles: str) -> Invited:

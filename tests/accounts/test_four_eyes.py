@@ -19,6 +19,7 @@ from tests.accounts.house import (
     accept,
     approvals_of,
     authorize,
+    disable_admins,
     invite_member,
     invite_staff,
     operator,
@@ -207,8 +208,7 @@ def test_an_invitation_of_a_person_who_has_the_role_by_now_is_not_approved(
 
 
 def test_without_another_active_admin_one_person_is_enough(deps: Deps, new_email: Callable[[], str]) -> None:
-    with deps.db.transaction() as tx:
-        tx.execute(text("UPDATE people SET roles = '{viewer}' WHERE 'admin' = ANY (roles)"))
+    disable_admins(deps)
     first = operator(deps, new_email(), "admin")
     lost = invitations.recover_person(deps, person_id=str(first.person_id), merchant_id="")
     assert lost.link  # of the only one
@@ -218,8 +218,7 @@ def test_without_another_active_admin_one_person_is_enough(deps: Deps, new_email
 def test_the_only_admin_makes_a_second_one_alone_and_the_two_are_needed_for_a_third(
     deps: Deps, new_email: Callable[[], str]
 ) -> None:
-    with deps.db.transaction() as tx:
-        tx.execute(text("UPDATE people SET roles = '{viewer}' WHERE 'admin' = ANY (roles)"))
+    disable_admins(deps)
     first = operator(deps, new_email(), "admin")
     by_name = replace(CID, on_behalf_of=first.email.upper())
     assert acting(by_name, invite(deps, new_email(), "admin")).link

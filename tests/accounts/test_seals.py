@@ -208,3 +208,20 @@ def test_a_removed_passkey_that_is_put_back_signs_nobody_in(deps: Deps, ada: Som
     execute(deps, f"INSERT INTO passkeys ({columns}) VALUES ({', '.join(f':{each}' for each in row)})", **row)
     assert reason(lambda: sign_in(deps, device)) == "SIGN_IN_REFUSED"
     assert any(id in each for each in problems(deps))
+
+
+def test_an_admin_who_is_marked_disabled_by_sql_still_has_to_approve_another_one(
+    deps: Deps, new_email: Callable[[], str]
+) -> None:
+    admin = operator(deps, new_email(), "admin")
+    execute(deps, "UPDATE people SET disabled_at = now(), roles = '{}' WHERE roles @> '{admin}'")
+
+    def invite() -> object:
+        return invitations.invite_person(
+            deps, email=new_email(), name="Eve", roles=("admin",), merchant_id="", member_roles=()
+        )
+
+    assert reason(invite) == "APPROVAL_REQUIRED"
+    execute(
+        deps, "UPDATE people SET disabled_at = NULL, roles = '{admin}' WHERE id = :id", id=admin.person_id
+    )

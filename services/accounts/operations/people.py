@@ -20,6 +20,7 @@ from services.accounts.operations import fields
 from services.accounts.operations.reach import as_shown, merchant_reached, own_merchant
 from services.accounts.operations.sessions import end_all
 from services.accounts.store import people
+from services.accounts.store.decisions import decided_admins
 from services.accounts.wiring import Deps
 
 PEOPLE_PER_PAGE = 200
@@ -109,7 +110,11 @@ def needs_two(deps: Deps, tx: Tx, email: str) -> bool:
     known = people.person_by_email(tx, email)
     is_admin = known is not None and ADMIN in known.roles and known.disabled_at is None
     besides = email if is_admin else identity(actors.current())
-    return deps.settings.four_eyes and people.active_admins(tx, besides=(besides,)) > 0
+    if not deps.settings.four_eyes:
+        return False
+    author = people.person_by_email(tx, besides)
+    by_acts = decided_admins(tx) - ({author.id} if author else set())
+    return bool(by_acts) or people.active_admins(tx, besides=(besides,)) > 0
 
 
 def require_requester(tx: Tx, asked: Approval) -> None:

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Final
 from uuid import UUID
 
+from sqlalchemy import text
 from sqlalchemy.orm import Session as Tx
 
 from kit.audit.acts import text_of
@@ -20,12 +21,14 @@ from kit.audit.decisions import (
 )
 from kit.db.database import Database
 from kit.observe.log import get_logger
-from services.accounts.domain import Person
+from services.accounts.domain import ADMIN, Person
 
 _log = get_logger()
 
 ROLES: Final = ("person.roles", "invitation.accept")
 """The acts that decide the roles of a person, of the staff or at the merchant of the act."""
+DISABLE: Final = "person.disable"
+ENABLE: Final = "person.enable"
 INVITING: Final = ("person.invite", "person.recover")
 
 
@@ -42,6 +45,26 @@ def roles_decided(
             if field == "roles":
                 changes[objects[act["object"]]][act["merchant_id"]].append((before, after))
     return {id: {place: due(of) for place, of in places.items()} for id, places in changes.items()}
+
+
+_OF_STAFF: Final = text("""
+SELECT DISTINCT object FROM acts
+WHERE act = ANY(:acts) AND merchant_id IS NULL AND refused = '' AND object LIKE 'person:%'
+""")
+
+
+def decided_admins(tx: Tx) -> set[UUID]:
+    """Returns the people who are admins and not disabled by their last acts, whatever their rows say."""
+    ids = [UUID(each.partition(":")[2]) for each in tx.scalars(_OF_STAFF, {"acts": list(ROLES)})]
+    disabled = {
+        act["object"]: act["act"] == DISABLE
+        for act in acts_on(tx, [f"person:{id}" for id in ids], (DISABLE, ENABLE))
+    }
+    return {
+        id
+        for id, due in roles_decided(tx, ids).items()
+        if ADMIN in due.get(None, NOTHING)[0].split(", ") and not disabled.get(f"person:{id}")
+    }
 
 
 class KnownRoles:
