@@ -128,7 +128,7 @@ def is_as_decided(tx: Session, kind: Decided, id: object, found: Mapping[str, An
 
 
 class Remembered:
-    """What a process has compared, by id: it is compared again after a few seconds, or when it has another value."""
+    """What a process has compared, by id: a value counts for a few seconds."""
 
     def __init__(self) -> None:
         self._values: dict[object, tuple[float, object]] = {}

@@ -41,7 +41,7 @@ def send_due_mail(deps: Deps, server: MailServer) -> bool:
     link = _link(deps, mail)
     if link is None:
         _remove(deps, mail)
-        _log.error("mail_of_another_link", invitation_id=str(invitation.id))
+        _log.error("mail_discarded", invitation_id=str(invitation.id))
         return True
     try:
         server.send(to=invitation.email, subject="Your invitation to Fiatgate", text=_text(invitation, link))
