@@ -128,7 +128,7 @@ def is_as_decided(tx: Session, kind: Decided, id: object, found: Mapping[str, An
 
 
 class Remembered:
-    """What a process has compared, by id: a value counts for a few seconds."""
+    """The values that a process has compared, by id, each for a few seconds."""
 
     def __init__(self) -> None:
         self._values: dict[object, tuple[float, object]] = {}
