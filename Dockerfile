@@ -1,5 +1,5 @@
 # One image, many commands: `python -m services.invoices serve`, `python -m gateway run`, `fiatgate status` ...
-# docker build -t fiatgate:0.1.0 .
+# docker build -t fiatgate:1.0.0 .
 
 FROM python:3.11.14-slim-bookworm@sha256:65a93d69fa75478d554f4ad27c85c1e69fa184956261b4301ebaf6dbb0a3543d AS base
 ENV PATH=/opt/fiatgate/bin:$PATH \
