@@ -102,7 +102,7 @@ def test_a_room_of_an_http_process_imports_itself_and_those_before_it(process: s
 
 
 SAMPLE: Final = ("gateway.pay.brand", "gateway.pay.files", "gateway.pay.sample")
-"""The parts of the payment page of which the settings make a preview (docs/decisions/0109)."""
+"""The parts of the payment page of which the settings make a preview (docs/decisions/0036)."""
 
 
 def test_the_settings_show_the_payment_page_and_the_console_knows_nothing_else_of_the_gateway() -> None:

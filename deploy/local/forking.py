@@ -1,7 +1,7 @@
 """`python -m deploy.local.forking -c FILE`: supervisord, which imports the code of our programs once for all of them.
 
 A program in Python is forked from supervisord and not executed anew, so all share the memory of what they import, and
-they start sooner. No import starts a thread or opens a connection (docs/decisions/0076). In a cluster, and on systems
+they start sooner. No import starts a thread or opens a connection (docs/decisions/0040). In a cluster, and on systems
 other than Linux, each process is executed.
 """
 

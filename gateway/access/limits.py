@@ -1,7 +1,7 @@
 """The limit of a key's requests per minute, counted by each worker process for itself, and its headers.
 
 Windows are the minutes of the clock. A key never gets less than its limit, and at most that of each worker which its
-connections reach (docs/decisions/0015). A request costs a look-up in a dictionary and no call. One with a large body
+connections reach (docs/decisions/0011). A request costs a look-up in a dictionary and no call. One with a large body
 counts as several, because its body takes as long as several.
 
 Headers: draft-ietf-httpapi-ratelimit-headers-10, `RateLimit-Policy` and `RateLimit`.

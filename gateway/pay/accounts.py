@@ -1,7 +1,7 @@
 """The written forms of an account and a payment reference, their texts for copying, and the account's QR code.
 
 The code holds a text that most banking apps accept: the whole transfer where a standard exists for it, elsewhere the
-account alone, exactly as given, which every phone's camera can copy (decision 0018).
+account alone, exactly as given, which every phone's camera can copy (docs/decisions/0006).
 """
 
 import re

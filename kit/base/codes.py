@@ -3,7 +3,7 @@
 The alphabet has no I, L, O and U, so that no two of its characters look alike. With the check character, a weighted sum
 over the field with 32 elements is zero: each character counts by another power of an element that generates the field.
 So it finds every wrong character, every swap of two characters, neighbours or not, and every pair of equal neighbours
-that was typed as another such pair (docs/decisions/0064-a-reference-for-every-transfer.md).
+that was typed as another such pair (docs/decisions/0006-a-reference-for-every-transfer.md).
 """
 
 import secrets

@@ -1,4 +1,4 @@
-"""The head of an answer: the status line decides, even if the rest is broken (docs/decisions/0020).
+"""The head of an answer: the status line decides, even if the rest is broken (docs/decisions/0009).
 
 aiohttp returns an answer when its whole head has come and is in order. For an answer with a broken header, or with
 bytes after its end, it raises an error and the status is lost. So the first bytes of each answer are read here too,

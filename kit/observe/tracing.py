@@ -8,7 +8,8 @@ Off unless the setting `traces_endpoint` gives the collector's address. When off
 OpenTelemetry isn't imported: `start` imports it, through `kit.observe.otel`, only when traces are on.
 
 A span holds only values that the code names (no addresses, statements, bodies, messages of exceptions), because the
-operators of the collector can read it. docs/decisions/0019 explains which process begins traces.
+operators of the collector can read it. A request at the gateway, an operator's command and an event without a request
+begin a trace; probes and the calls of loops begin none (docs/decisions/0012).
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """Answers that may be used again for a moment, because each act that changes them waits until that moment is over
-(docs/decisions/0077).
+(docs/decisions/0003).
 
 A lease begins before its call is sent, so it ends before the wait of an act that the call did not see.
 """

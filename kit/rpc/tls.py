@@ -1,4 +1,4 @@
-"""Both ends of a gRPC connection prove their names (docs/decisions/0021-mtls-of-our-own.md). Credentials are
+"""Both ends of a gRPC connection prove their names (docs/decisions/0013-mtls-of-our-own.md). Credentials are
 renewed while they are in use.
 
 A server uses new files at its next handshake. A client's channel is replaced when they change (`kit.rpc.renewed`), and

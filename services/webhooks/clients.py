@@ -20,7 +20,7 @@ class SigningSecrets:
     """Present signing secrets; merchants without an active key are absent.
 
     leased              the keys whose own secret it is, not that of a newer key in the place of a deactivated one
-    lease_milliseconds  how long a leased one may be used, from the start of the call (docs/decisions/0077)
+    lease_milliseconds  how long a leased one may be used, from the start of the call (docs/decisions/0003)
     """
 
     of_key: dict[SigningKey, str] = field(default_factory=dict)

@@ -1,6 +1,6 @@
 """Balances in USDT and withdrawals.
 
-Owns: the double-entry ledger (docs/decisions/0009-ledger-one-row-per-transfer.md), withdrawal methods,
+Owns: the double-entry ledger (docs/decisions/0008-ledger-one-row-per-transfer.md), withdrawal methods,
 merchants' address books, withdrawals.
 Consumes: `fiatgate.invoices.finished`, from which it credits each successful invoice exactly once.
 Announces nothing. Calls merchants, before a member adds an address or requests a withdrawal: a banned merchant starts

@@ -1,4 +1,4 @@
-"""How long invoices uses merchants' answer for a choice of a method (docs/decisions/0077)."""
+"""How long invoices uses merchants' answer for a choice of a method (docs/decisions/0003)."""
 
 from __future__ import annotations
 

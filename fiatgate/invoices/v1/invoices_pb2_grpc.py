@@ -2031,7 +2031,7 @@ class ReportsServiceServicer:
 
     def GetReport(self, request, context):
         """An event counts on the UTC day on which it happened: a creation, a choice, "I have paid", a decision. So the numbers of
-        a day that is over do not change (docs/decisions/0074-days-are-closed-by-their-events.md).
+        a day that is over do not change (docs/decisions/0029-sums-are-made-once.md).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

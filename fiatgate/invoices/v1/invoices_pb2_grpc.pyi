@@ -761,7 +761,7 @@ class ReportsServiceStub:
     def __new__(cls, channel: _aio.Channel) -> ReportsServiceAsyncStub: ...
     GetReport: _grpc.UnaryUnaryMultiCallable[_invoices_pb2.GetReportRequest, _invoices_pb2.GetReportResponse]
     """An event counts on the UTC day on which it happened: a creation, a choice, "I have paid", a decision. So the numbers of
-    a day that is over do not change (docs/decisions/0074-days-are-closed-by-their-events.md).
+    a day that is over do not change (docs/decisions/0029-sums-are-made-once.md).
     """
 
 @_typing.type_check_only
@@ -771,7 +771,7 @@ class ReportsServiceAsyncStub(ReportsServiceStub):
     def __init__(self, channel: _aio.Channel) -> None: ...
     GetReport: _aio.UnaryUnaryMultiCallable[_invoices_pb2.GetReportRequest, _invoices_pb2.GetReportResponse]  # type: ignore[assignment]
     """An event counts on the UTC day on which it happened: a creation, a choice, "I have paid", a decision. So the numbers of
-    a day that is over do not change (docs/decisions/0074-days-are-closed-by-their-events.md).
+    a day that is over do not change (docs/decisions/0029-sums-are-made-once.md).
     """
 
 class ReportsServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -784,7 +784,7 @@ class ReportsServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_invoices_pb2.GetReportResponse, _abc.Awaitable[_invoices_pb2.GetReportResponse]]:
         """An event counts on the UTC day on which it happened: a creation, a choice, "I have paid", a decision. So the numbers of
-        a day that is over do not change (docs/decisions/0074-days-are-closed-by-their-events.md).
+        a day that is over do not change (docs/decisions/0029-sums-are-made-once.md).
         """
 
 def add_ReportsServiceServicer_to_server(servicer: ReportsServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -1,4 +1,4 @@
-"""Steps that divide a table of history by month (docs/decisions/0097).
+"""Steps that divide a table of history by month (docs/decisions/0031).
 
 The table, just made and empty, becomes the head of partitions: one for all rows until the end of this month
 (`…_before`), one for each month, and one for the rows of months that have none yet (`…_rest`), so that an insert never

@@ -1,5 +1,5 @@
-"""Creates an invoice, in one statement (docs/decisions/0002-create-invoice-in-one-statement.md). One by hand has an act
-beside it (docs/decisions/0107-invoices-by-hand-have-no-key.md).
+"""Creates an invoice, in one statement (docs/decisions/0001-create-invoice-in-one-statement.md). One by hand has an act
+beside it (docs/decisions/0036-tools-of-members-use-the-code-of-the-api.md).
 """
 
 from collections.abc import Sequence

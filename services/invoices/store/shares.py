@@ -4,7 +4,7 @@ A method's requisites are few, and every open deal holds one of their places, an
 at most `share_percent` of the places that no other merchant holds: of its own and the free ones together. So however
 many one merchant takes, some stay free for the others, and a merchant that holds none may always take a free one. The
 same rule counts the requisites that can take one amount, because two open deals of one amount share a requisite only if
-the transfers of both carry a reference (docs/decisions/0040-shares-of-scarce-accounts.md, 0064).
+the transfers of both carry a reference (docs/decisions/0005-shares-of-scarce-accounts.md, 0006).
 """
 
 from collections.abc import Sequence

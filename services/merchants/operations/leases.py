@@ -1,8 +1,8 @@
 """Leases of keys: the time for which a gateway uses an answer of Authenticate, and the acts that wait for its end.
 
 An act commits, then waits for one lease, then answers. A lease begins with the gateway's call, so every answer that was
-read before the commit has expired by then (docs/decisions/0077). An act that changes nothing waits for the rest of the
-lease that began when this process first knew the row as it is (docs/decisions/0111).
+read before the commit has expired by then. An act that changes nothing waits for the rest of the
+lease that began when this process first knew the row as it is (docs/decisions/0003).
 """
 
 import threading

@@ -5,7 +5,7 @@ A claim would cost a search, an update that waits for the disk, and a call for t
 secret is requested while the transaction is under way.
 
 The engine takes an event only while its lane has room and, as far as known, nothing older that is due. Any other event
-is written without a lease and waits for a claim (docs/decisions/0082-new-events-need-no-claim.md).
+is written without a lease and waits for a claim (docs/decisions/0040-what-saves-time-and-memory.md).
 """
 
 import threading

@@ -4,7 +4,7 @@ Each destination of a merchant has a lane. Lanes and merchants start with few sl
 in TCP's slow start. Silence costs half of the slots, and a quick failure takes back some of the earned ones. So an
 endpoint that hangs holds a handful of slots at most, whatever its backlog; a merchant with a thousand such endpoints
 holds few more; and all hanging endpoints together hold at most half of all slots: the rest is for those that answer
-(docs/decisions/0012-a-lane-per-destination.md).
+(docs/decisions/0009-a-lane-per-destination.md).
 
 This is the breaker as well: it delays attempts that are due and drops none. While no endpoint hangs, nothing waits.
 """

@@ -1,6 +1,6 @@
 """Signing secrets that are requested while the event that they will sign is still being written.
 
-A secret is used again while its lease lasts: DeactivateApiKey answers only after that (docs/decisions/0077). So a
+A secret is used again while its lease lasts: DeactivateApiKey answers only after that (docs/decisions/0003). So a
 webhook whose event is made after that answer is not signed with it.
 """
 

@@ -200,7 +200,7 @@ CREATE TABLE switches (
 );
 """
 # A table of its own, without a foreign key: a second version of the invoice's row would cost the page ten times as much
-# (docs/decisions/0070).
+# (docs/decisions/0027).
 _PAGE_OPENINGS = """
 CREATE TABLE page_openings (
   invoice_id uuid NOT NULL,
