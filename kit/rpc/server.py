@@ -66,7 +66,7 @@ _PEOPLE: Final = frozenset({"person", "cli"})
 SLOW_SECONDS: Final = 0.25
 """A call that takes longer has a log line, as one that is refused and one of a person or an operator. Any other has a
 line at level debug only: the line of the caller's request names it (kit.rpc.made_calls), and one of its own took a
-quarter of the processor time of a call (benchmarks/README.md).
+quarter of the processor time of a call.
 """
 
 CALLS: Final = metrics.counter(
