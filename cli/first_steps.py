@@ -19,7 +19,7 @@ from demo.world import CURRENCIES, METHODS
 from fiatgate.merchants.v1 import merchants_pb2
 
 Report = Callable[[str, str], None]
-OPERATIONS = "docs/operations.md#try-it"
+OPERATIONS = "docs/operations/kubernetes.md#try-it"
 
 
 class OthersThere(Exception):

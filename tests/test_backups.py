@@ -1,4 +1,4 @@
-"""docs/operations.md, "Backups": its commands dump every database, and a dump makes the database again."""
+"""docs/operations/backup-and-restore.md, "Backups": its commands dump every database, and a dump restores it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.k8s.manifests import SERVICES
 from tests.support.databases import owner_url
 from tests.support.servers import PostgresServer
 
-OPERATIONS: Final = Path(__file__).resolve().parents[1] / "docs" / "operations.md"
+DOCUMENT: Final = Path(__file__).resolve().parents[1] / "docs" / "operations" / "backup-and-restore.md"
 PARTS: Final = """
 SELECT relid::regclass::text, has_table_privilege('webhooks', relid, 'SELECT')
 FROM pg_partition_tree('attempts') ORDER BY 1
@@ -28,7 +28,7 @@ FROM pg_partition_tree('attempts') ORDER BY 1
 
 def commands() -> str:
     (found,) = re.findall(
-        r"\n## Backups\n.*?```sh\n(.*?)```", OPERATIONS.read_text().partition("### Restore\n")[0], re.DOTALL
+        r"^# Backups\n.*?```sh\n(.*?)```", DOCUMENT.read_text().partition("## Restore\n")[0], re.DOTALL
     )
     return str(found)
 

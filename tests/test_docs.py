@@ -104,7 +104,7 @@ def _is_log(function: ast.expr) -> bool:
 
 
 def names_in_the_table_of_log_lines() -> set[str]:
-    text = (ROOT / "docs" / "operations.md").read_text()
+    text = (ROOT / "docs" / "operations" / "reference.md").read_text()
     (table,) = re.findall(r"<!-- log lines -->\n(.*?)\n<!-- end of log lines -->", text, re.DOTALL)
     events = [row.split("|")[1] for row in table.splitlines()[2:]]
     return {name for cell in events for name in re.findall("`([^`]+)`", cell)}
@@ -117,7 +117,7 @@ def test_every_log_line_is_explained() -> None:
     assert len(lines) > 30, "the search finds nothing any more"
     explained = names_in_the_table_of_log_lines()
     assert not {each for each in lines if each[0] not in explained}, (
-        "not in the table of docs/operations.md#logs"
+        "not in the table of docs/operations/reference.md#logs"
     )
 
 
@@ -144,7 +144,7 @@ def test_an_event_of_another_style_is_noticed(event: str) -> None:
 
 
 def test_every_gauge_is_explained() -> None:
-    text = (ROOT / "docs" / "operations.md").read_text()
+    text = (ROOT / "docs" / "operations" / "reference.md").read_text()
     gauges = {
         name for path in code("services") for name in re.findall(r"Gauge\(\s*\"(\w+)\"", path.read_text())
     }
@@ -183,7 +183,7 @@ def test_the_contents_of_a_document_have_every_section() -> None:
             checked.add(document.name)
             missing = {each for each in SECTIONS.findall(text) if not anchors_of(each) & listed}
             assert not missing, relative(document)
-    assert {"operations.md", "api.md"} <= checked
+    assert {"reference.md", "api.md"} <= checked
 
 
 def anchors_of(text: str) -> set[str]:

@@ -1,4 +1,4 @@
-"""Schemas and versions come in any order (docs/operations.md, Upgrades): the version before runs on the new schema, and
+"""Schemas and versions come in any order (docs/operations/upgrade.md): the version before runs on the new schema, and
 this version on the schema of the one before. tests/kit/test_schema.py and test_migrate.py try it on a made-up second
 migration, tests/rolling upgrades a running system.
 

@@ -24,7 +24,8 @@ from tests.support.stack import Stack
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 FOLDER: Final = ROOT / "deploy" / "observability"
-OPERATIONS: Final = (ROOT / "docs" / "operations.md").read_text()
+ALERTS: Final = (ROOT / "docs" / "operations" / "alerts.md").read_text()
+REFERENCE: Final = (ROOT / "docs" / "operations" / "reference.md").read_text()
 SEVERITIES: Final = {"critical", "warning"}
 ADDED_BY_PROMETHEUS: Final = {"instance", "job"}
 
@@ -281,9 +282,9 @@ def test_every_metric_is_explained(stack: Stack) -> None:
     unknown = {
         each
         for each in ours
-        if f"`{each}`" not in OPERATIONS and f"`{each[len('fiatgate_') :]}`" not in OPERATIONS
+        if f"`{each}`" not in REFERENCE and f"`{each[len('fiatgate_') :]}`" not in REFERENCE
     }
-    assert not unknown, "in no table of docs/operations.md"
+    assert not unknown, "in no table of docs/operations/reference.md"
 
 
 def test_every_metric_says_what_it_is(stack: Stack) -> None:
@@ -298,11 +299,11 @@ def test_an_alert_tells_how_bad_it_is_and_what_to_do(name: str) -> None:
     rule = {**alerts(), **postgres_alerts()}[name]
     assert rule["labels"]["severity"] in SEVERITIES
     assert rule["annotations"]["summary"]
-    assert rule["annotations"]["runbook_url"] == f"docs/operations.md#{name.lower()}"
+    assert rule["annotations"]["runbook_url"] == f"docs/operations/alerts.md#{name.lower()}"
 
 
 def test_every_alert_has_its_paragraph_and_every_paragraph_its_alert() -> None:
-    sections = re.findall(r"^### (Fiatgate\w+)\n\n(.+)", OPERATIONS, re.MULTILINE)
+    sections = re.findall(r"^### (Fiatgate\w+)\n\n(.+)", ALERTS, re.MULTILINE)
     assert sections and {name for name, _ in sections} == {*alerts(), *postgres_alerts()}
 
 

@@ -185,7 +185,7 @@ def _first_line(command: Any) -> str:
 
 PARTS: Final[Mapping[tuple[str, str], Callable[[], str]]] = {
     ("docs/settings.md", "settings"): settings_table,
-    ("docs/operations.md", "commands"): command_list,
+    ("docs/operations/reference.md", "commands"): command_list,
     **{("docs/api.md", name): render for name, render in (api_tables.PARTS | api_states.PARTS).items()},
 }
 

@@ -22,7 +22,7 @@ def nats_unavailable() -> Refused:
 def nats_refuses(refusal: str) -> Refused:
     message = (
         f"NATS refuses the user `invoices` a right ({refusal}). Give its server the rights of this version: "
-        "docs/operations.md#users-of-nats"
+        "docs/operations/install.md#users-of-nats"
     )
     return unavailable("DB_UNAVAILABLE", message)
 

@@ -1,7 +1,7 @@
 """`python -m services.merchants run | serve | work | migrate | settings | rotate-secrets`.
 
 All but the last are common to all services (kit.process.main). `rotate-secrets` encrypts everything again with the
-first of FIATGATE_MASTER_KEYS, then ends; docs/operations.md has the whole procedure.
+first of FIATGATE_MASTER_KEYS, then ends; docs/operations/keys.md has the whole procedure.
 """
 
 import sys

@@ -8,7 +8,7 @@ import subprocess
 from collections.abc import Iterator
 from typing import Any, Final
 
-HELP: Final = 'docs/operations.md, "Try it"'
+HELP: Final = 'docs/operations/kubernetes.md, "Try it"'
 CLI: Final = ("exec", "deploy/cli", "--", "fiatgate")
 
 Manifest = dict[str, Any]

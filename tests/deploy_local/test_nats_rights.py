@@ -243,7 +243,7 @@ def test_a_right_that_the_server_does_not_give_yet_is_named(
         since = SystemClock().now() - timedelta(minutes=1)
         with pytest.raises(BusRefused, match=rf'(?i)for publish to "\$JS.API.STREAM.MSG.GET.{STREAM}"'):
             bus.read(since=since, limit=10)
-        assert "docs/operations.md#users-of-nats" in errors.nats_refuses("…").message
+        assert "docs/operations/install.md#users-of-nats" in errors.nats_refuses("…").message
         server.stop()
         wait_until(lambda: not bus.connected, "the bus to notice", timeout_seconds=10)
         with pytest.raises(BusUnavailable) as away:

@@ -157,15 +157,15 @@ def shop(world: World, cursor: Any) -> list[UUID]:
 
 
 def test_an_invoice_with_a_time_of_long_ago_is_found_and_counted_anew(world: World, cursor: Any) -> None:
-    """The statement of docs/operations.md mends the count."""
+    """The statement of docs/operations/verify.md mends the count."""
     shop(world, cursor)
     insert(cursor, MERCHANTS[0], world.clock.now() - timedelta(minutes=30), "EUR")
     with pytest.raises(AssertionError):
         assert_exact(world, cursor, per_page=10)
-    operations = (Path(__file__).parents[2] / "docs/operations.md").read_text()
+    verify = (Path(__file__).parents[2] / "docs/operations/verify.md").read_text()
     (cure,) = re.findall(
         r"```sql\n(BEGIN;\nSELECT pg_advisory_xact_lock.hashtextextended..invoice_segments.*?)```",
-        operations,
+        verify,
         re.DOTALL,
     )
     cursor.execute(cure)

@@ -22,7 +22,7 @@ from tests.k8s.manifests import (
     settings_class,
 )
 
-OPERATIONS: Final = (ROOT / "docs" / "operations.md").read_text()
+KUBERNETES: Final = (ROOT / "docs" / "operations" / "kubernetes.md").read_text()
 # The longest that clusters' name servers keep an answer (kubeadm's Corefile, kube-dns, caches on nodes). A caller asks
 # again when a pod hangs up, and may get an answer of that age.
 NAMES_KEPT_SECONDS: Final = 30
@@ -90,7 +90,7 @@ def test_the_documentation_says_how_many_connections_the_most_pods_open(service:
         for each in DEPLOYMENTS
         if process(each) == service
     )
-    documented = re.findall(rf"^\| {service} \| (\d+) \|$", OPERATIONS, re.MULTILINE)
+    documented = re.findall(rf"^\| {service} \| (\d+) \|$", KUBERNETES, re.MULTILINE)
     assert documented == [str(most)]
 
 

@@ -480,8 +480,8 @@ def test_it_renders() -> None:
 
 @needs_kubectl
 def test_the_overlay_of_the_documentation_renders(tmp_path: Path) -> None:
-    operations = (ROOT / "docs" / "operations.md").read_text()
-    blocks = re.findall(r"```yaml\n(.*?)```", operations, re.DOTALL)
+    document = (ROOT / "docs" / "operations" / "kubernetes.md").read_text()
+    blocks = re.findall(r"```yaml\n(.*?)```", document, re.DOTALL)
     (overlay,) = (each for each in blocks if "path/to/deploy/k8s/base" in each)
     shutil.copytree(BASE, tmp_path / "base")
     text = textwrap.dedent(overlay).replace("path/to/deploy/k8s/base", "base")

@@ -192,11 +192,13 @@ def test_locally_no_role_can_take_all_connections_and_each_has_enough() -> None:
     }
     assert sum(limits.values()) < int(connections) - 10, "some stay for people"
     documented = (
-        (ROOT / "docs" / "operations.md").read_text().partition("| service | connections at most |")[2]
+        (ROOT / "docs" / "operations" / "kubernetes.md")
+        .read_text()
+        .partition("| service | connections at most |")[2]
     )
     for service in SERVICES:
         (most,) = re.findall(rf"\| {service} \| (\d+) \|", documented.partition("\n\n")[0])
-        assert limits[service] >= int(most), "docs/operations.md: what all its pods open"
+        assert limits[service] >= int(most), "docs/operations/kubernetes.md: what all its pods open"
 
 
 def test_locally_a_restart_leaves_one_pod_of_each_that_is_called() -> None:

@@ -39,7 +39,8 @@ PRODUCTION: Final = K8S / "overlays" / "production"
 FOLDER: Final = K8S / "components" / "postgres-cloudnativepg"
 COMPONENT: Final[Manifest] = yaml.safe_load((FOLDER / "kustomization.yaml").read_text())
 SCHEMAS: Final = yaml.safe_load((Path(__file__).parent / "schemas" / "cloudnativepg.yaml").read_text())
-OPERATIONS: Final = (ROOT / "docs" / "operations.md").read_text()
+KUBERNETES: Final = (ROOT / "docs" / "operations" / "kubernetes.md").read_text()
+RESTORING: Final = (ROOT / "docs" / "operations" / "backup-and-restore.md").read_text()
 NODE_LABELS: Final = {"topology.kubernetes.io/zone", "kubernetes.io/hostname"}
 CA_FILE: Final = "/etc/fiatgate/postgres/ca.crt"
 PEERS: Final[dict[str, str]] = {"cnpg.io/cluster": "postgres"}
@@ -150,10 +151,9 @@ def test_in_production_the_bucket_is_the_overlays() -> None:
     assert configuration["endpointURL"].endswith("your-region.example")
 
 
-def documented(heading: str) -> list[list[Manifest]]:
-    """The patches of each block in a part of docs/operations.md."""
-    _, _, part = OPERATIONS.partition(f"### {heading}\n")
-    blocks = re.findall(r"   ```yaml\n(   patches:.*?)   ```", part.partition("\n### ")[0], re.DOTALL)
+def documented_patches() -> list[list[Manifest]]:
+    """The patches of each block in docs/operations/backup-and-restore.md."""
+    blocks = re.findall(r"   ```yaml\n(   patches:.*?)   ```", RESTORING, re.DOTALL)
     return [yaml.safe_load(textwrap.dedent(each))["patches"] for each in blocks]
 
 
@@ -177,7 +177,7 @@ def overlay(
 
 @needs_kubectl
 def test_networks_are_named_as_documented(tmp_path: Path) -> None:
-    part = OPERATIONS.partition("### Networks of your own\n")[2].partition("\n### ")[0]
+    part = KUBERNETES.partition("## Networks of your own\n")[2].partition("\n## ")[0]
     patches, replacements = map(yaml.safe_load, re.findall(r"^```yaml\n(.*?)^```", part, re.DOTALL | re.M))
     made = overlay(tmp_path, **patches, **replacements)
     ways = {
@@ -195,7 +195,7 @@ def test_networks_are_named_as_documented(tmp_path: Path) -> None:
 
 @needs_kubectl
 def test_a_restore_takes_the_backup_and_never_writes_into_its_folder(tmp_path: Path) -> None:
-    folder, source_and_time = documented("Restore to a moment")
+    folder, source_and_time = documented_patches()
     (cluster,) = [
         each
         for each in overlay(tmp_path, [*folder, *source_and_time], "restore")
@@ -239,10 +239,12 @@ def test_each_service_has_its_database_and_two_roles() -> None:
 
 
 def test_each_role_has_enough_connections_and_some_stay_for_people() -> None:
-    documented = OPERATIONS.partition("| service | connections at most |")[2].partition("\n\n")[0]
+    documented = KUBERNETES.partition("| service | connections at most |")[2].partition("\n\n")[0]
     for service in SERVICES:
         (most,) = re.findall(rf"\| {service} \| (\d+) \|", documented)
-        assert ROLES[service]["connectionLimit"] >= int(most), "docs/operations.md: what all its pods open"
+        assert ROLES[service]["connectionLimit"] >= int(most), (
+            "docs/operations/kubernetes.md: what all its pods open"
+        )
         assert ROLES[owner_of(service)]["connectionLimit"] == CONNECTIONS_OF_AN_OWNER
     limits = sum(role["connectionLimit"] for role in ROLES.values())
     assert limits < int(CLUSTER_SPEC["postgresql"]["parameters"]["max_connections"]) - 10
@@ -299,7 +301,7 @@ def test_every_pod_with_a_database_has_the_ca_and_not_its_key() -> None:
 
 
 def test_the_documented_address_checks_the_servers_name() -> None:
-    (address,) = set(re.findall(r"@(postgres-rw\S+?sslrootcert=[^\s\"`]+)", OPERATIONS))
+    (address,) = set(re.findall(r"@(postgres-rw\S+?sslrootcert=[^\s\"`]+)", KUBERNETES))
     host, _, options = address.partition("?")
     assert host.startswith(f"{name(CLUSTER)}-rw:{POSTGRESQL}/")
     assert options == f"sslmode=verify-full&sslrootcert={CA_FILE}"

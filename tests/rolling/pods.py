@@ -29,7 +29,7 @@ READY_EVERY_SECONDS: Final = 0.1
 HEARD_SECONDS: Final = 2.5
 """Until the cluster's name server and nodes know that a pod leaves."""
 NAMES_KEPT_SECONDS: Final = 30.0
-"""The longest that name servers of clusters keep an answer: docs/operations.md, Rolling restarts."""
+"""The longest that name servers of clusters keep an answer: docs/operations/kubernetes.md, Rolling restarts."""
 
 
 class Broken(Exception):

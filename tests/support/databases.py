@@ -20,7 +20,7 @@ DELETE FROM invoice_segments;
 DELETE FROM segment_pending;
 UPDATE segment_place SET invoice_at = '1970-01-01 00:00+00'
 """
-"""Has all invoices counted again for lists (docs/operations.md): for rows that are inserted with times of the past."""
+"""Has all invoices counted again for lists (docs/operations/verify.md): for rows inserted with times of the past."""
 
 _PASSWORD = "service-of-tests"
 _SUPERUSER = "past_all_rules"

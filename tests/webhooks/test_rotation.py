@@ -1,4 +1,4 @@
-"""A merchant changes keys as docs/operations.md says, and no webhook is lost or unsigned at any step."""
+"""A merchant changes keys as docs/operations/keys.md says, and no webhook is lost or unsigned at any step."""
 
 from uuid import UUID
 

@@ -222,8 +222,8 @@ class FourEyesSettings(ServiceSettings):
 
     four_eyes: bool = Field(
         default=True,
-        description="on: the calls in operations.md#a-second-pair-of-eyes need the approval of another person; off: "
-        "for an operation of one person",
+        description="on: the calls in operations/daily-work.md#a-second-pair-of-eyes need another person; off: one "
+        "person runs everything",
     )
 
 

@@ -1,4 +1,4 @@
--- Two roles and one database per service, as docs/operations.md has them: the owner migrates and grants the service its rights.
+-- Two roles and one database per service, as docs/operations/kubernetes.md has them: the owner migrates and grants the service its rights.
 REVOKE CONNECT, TEMPORARY ON DATABASE postgres, template1 FROM PUBLIC;
 CREATE ROLE accounts_owner LOGIN CONNECTION LIMIT 5 PASSWORD 'local-only';
 CREATE ROLE accounts LOGIN CONNECTION LIMIT 210 PASSWORD 'local-only';
