@@ -106,7 +106,7 @@ def _is_log(function: ast.expr) -> bool:
 def names_in_the_table_of_log_lines() -> set[str]:
     text = (ROOT / "docs" / "operations" / "reference.md").read_text()
     (table,) = re.findall(r"<!-- log lines -->\n(.*?)\n<!-- end of log lines -->", text, re.DOTALL)
-    events = [row.split("|")[1] for row in table.splitlines()[2:]]
+    events = [row.split("|")[1] for row in table.splitlines() if row.startswith("| `")]
     return {name for cell in events for name in re.findall("`([^`]+)`", cell)}
 
 

@@ -144,7 +144,7 @@ def command_list() -> str:
     commands = sorted(_leaves(root, ()), key=lambda leaf: leaf[0])
     lines = ["| `fiatgate …` | |", "|---|---|"]
     return "\n".join(
-        [*lines, *(f"| `{_usage(path, leaf)}` | {_first_line(leaf)} |" for path, leaf in commands)]
+        [*lines, *(f"| `{_usage(path, leaf)}` | {_first_sentence(leaf)} |" for path, leaf in commands)]
     )
 
 
@@ -156,11 +156,13 @@ def _leaves(command: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ..
 
 
 def _usage(path: tuple[str, ...], command: Any) -> str:
+    """Returns the command with its arguments and the options that are required."""
     words = [*path]
     for parameter in command.params:
-        if parameter.name in ("help", "as_json"):
-            continue
-        words.append(_argument(parameter) if not parameter.opts[0].startswith("-") else _option(parameter))
+        if not parameter.opts[0].startswith("-"):
+            words.append(_argument(parameter))
+        elif parameter.required:
+            words.append(f"{parameter.opts[0]} {parameter.metavar or parameter.name.upper()}")
     return " ".join(words).replace("|", "\\|")
 
 
@@ -169,15 +171,8 @@ def _argument(parameter: Any) -> str:
     return name if parameter.required else f"[{name}]"
 
 
-def _option(parameter: Any) -> str:
-    text = "/".join([parameter.opts[0], *parameter.secondary_opts])
-    if not parameter.is_flag:
-        text += f" {parameter.metavar or parameter.name.upper()}"
-    return text if parameter.required else f"[{text}]"
-
-
-def _first_line(command: Any) -> str:
-    text = re.split(r"\n\n|\s*Example: ", command.help.strip())[0]
+def _first_sentence(command: Any) -> str:
+    text = re.split(r"\n\n|\s*Example: |(?<=\.)\s", command.help.strip())[0]
     return " ".join(text.split()).replace("|", "\\|")
 
 
