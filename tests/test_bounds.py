@@ -6,11 +6,15 @@ import re
 import pytest
 
 from cli.commands import merchants as merchants_cli
+from console.prices import methods
+from fiatgate.catalog.v1 import catalog_pb2
 from gateway.walls.calls import CALL_SECONDS, KINDS, WAIT_SECONDS
 from kit.rpc import values
 from kit.rpc.errors import Refused
 from kit.rpc.find import FOUND_MOST_ROWS
 from kit.web.exchange import REQUEST_SECONDS
+from services.catalog import domain as catalog
+from services.invoices import account_forms
 from services.merchants.operations.fields import parse_method_codes
 from services.merchants.operations.merchants import MERCHANTS_PER_PAGE
 from services.webhooks.rpc import SLOTS
@@ -84,3 +88,17 @@ def test_merchants_are_allowed_no_method_that_cannot_be_set(code: str) -> None:
 def test_a_call_that_has_waited_for_its_place_still_has_time_in_its_request() -> None:
     assert WAIT_SECONDS + CALL_SECONDS <= REQUEST_SECONDS
     assert all(kind.seconds + CALL_SECONDS <= REQUEST_SECONDS for kind in KINDS)
+
+
+def test_the_kinds_of_accounts_are_the_same_in_contract_services_database_and_console() -> None:
+    kinds = {str(kind) for kind in catalog.AccountKind}
+    named = {
+        name.removeprefix("ACCOUNT_KIND_").lower()
+        for name in catalog_pb2.AccountKind.DESCRIPTOR.values_by_name
+    }
+    assert named - {"unspecified"} == kinds
+    assert {str(kind) for kind in account_forms.AccountKind} == kinds
+    assert set(methods.KINDS) == kinds
+    migrations = "".join(path.read_text() for path in sources("services/catalog/migrations/versions"))
+    (*_, checked) = re.findall(r"account_kind IN \(([^)]+)\)", migrations)
+    assert set(re.findall(r"'(\w+)'", checked)) == kinds
