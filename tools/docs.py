@@ -27,7 +27,7 @@ from gateway.config import GatewaySettings  # noqa: E402
 from kit.base.config.processes import CallerSettings, CliSettings, Settings  # noqa: E402
 from kit.base.config.variables import PREFIX, describe  # noqa: E402
 from kit.base.services import SERVICES  # noqa: E402
-from tools import api_states, api_tables  # noqa: E402
+from tools import api_tables  # noqa: E402
 from tools.guide import MADE, guide_html  # noqa: E402
 
 # -- settings
@@ -181,7 +181,7 @@ def _first_sentence(command: Any) -> str:
 PARTS: Final[Mapping[tuple[str, str], Callable[[], str]]] = {
     ("docs/settings.md", "settings"): settings_table,
     ("docs/operations/reference.md", "commands"): command_list,
-    **{("docs/api.md", name): render for name, render in (api_tables.PARTS | api_states.PARTS).items()},
+    **{("docs/api.md", name): render for name, render in api_tables.PARTS.items()},
 }
 
 

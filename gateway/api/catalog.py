@@ -67,7 +67,7 @@ class PaymentMethodResource:
 
 
 def currency_offer_to_json(offer: pb.CurrencyOffer) -> dict[str, Any]:
-    """Returns docs/api.md#object-Currency."""
+    """Returns `Currency` of openapi.yaml."""
     currency = offer.currency
     return {
         "currency": currency.code,
@@ -79,7 +79,7 @@ def currency_offer_to_json(offer: pb.CurrencyOffer) -> dict[str, Any]:
 
 
 def method_offer_to_json(offer: pb.MethodOffer, links: Links) -> dict[str, Any]:
-    """Returns docs/api.md#object-PaymentMethod. `logo_url` is the one that was set, else the logo served here."""
+    """Returns `PaymentMethod` of openapi.yaml. `logo_url` is the one that was set, else the logo served here."""
     method, currency = offer.method, offer.currency
     own_logo_url = links.public_method_logo(method.logo) if method.logo else None
     return {

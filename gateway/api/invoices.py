@@ -113,7 +113,7 @@ def create_request_from(wanted: CreateInvoice, exchange: Exchange) -> pb.CreateI
 
 
 def created_invoice_to_json(invoice: pb.Invoice, links: Links) -> dict[str, Any]:
-    """Returns docs/api.md#object-CreatedInvoice."""
+    """Returns `CreatedInvoice` of openapi.yaml."""
     return {
         "invoice_id": invoice.invoice_id,
         "external_id": invoice.external_id,
@@ -133,7 +133,7 @@ def created_invoice_to_json(invoice: pb.Invoice, links: Links) -> dict[str, Any]
 
 
 def invoice_to_json(invoice: pb.Invoice, links: Links) -> dict[str, Any]:
-    """Returns docs/api.md#object-Invoice."""
+    """Returns `Invoice` of openapi.yaml."""
     chosen = invoice.HasField("deal")
     return {
         **created_invoice_to_json(invoice, links),
@@ -143,7 +143,7 @@ def invoice_to_json(invoice: pb.Invoice, links: Links) -> dict[str, Any]:
 
 
 def deal_to_json(deal: pb.Deal) -> dict[str, Any]:
-    """Returns the deal as JSON (docs/api.md#object-Deal)."""
+    """Returns the deal as JSON (`Deal` of openapi.yaml)."""
     return {
         "deal_id": deal.deal_id,
         "status": DEAL_STATUS_NAMES[deal.status],

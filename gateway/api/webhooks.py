@@ -80,7 +80,7 @@ class WebhookResource:
 
 
 def event_to_json(event: pb.WebhookEvent) -> dict[str, Any]:
-    """Returns docs/api.md#object-WebhookEvent."""
+    """Returns `WebhookEvent` of openapi.yaml."""
     return {
         "event_id": event.event_id,
         "event_type": event.event_type,
@@ -100,7 +100,7 @@ def event_to_json(event: pb.WebhookEvent) -> dict[str, Any]:
 
 
 def attempt_to_json(attempt: pb.Attempt) -> dict[str, Any]:
-    """Returns docs/api.md#object-WebhookAttempt. `response_headers` is null when the receiver did not answer."""
+    """Returns `WebhookAttempt` of openapi.yaml. `response_headers` is null when the receiver did not answer."""
     http_status = optional(attempt, "http_status")
     return {
         "try_number": attempt.try_number,

@@ -64,7 +64,7 @@ class WithdrawalResource:
 
 
 def withdrawal_to_json(withdrawal: pb.Withdrawal) -> dict[str, Any]:
-    """Returns docs/api.md#object-Withdrawal. A nullable field without a value is null, never absent."""
+    """Returns `Withdrawal` of openapi.yaml. A nullable field without a value is null, never absent."""
     return {
         "withdraw_uuid": withdrawal.withdraw_uuid,
         "withdrawal_method_id": withdrawal.withdrawal_method_id,

@@ -11,15 +11,7 @@ from typing import Annotated, Any, Final, NoReturn
 from urllib.parse import urlsplit
 
 from falcon.util.mediatypes import parse_header
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    ConfigDict,
-    Field,
-    StringConstraints,
-    ValidationError,
-    WithJsonSchema,
-)
+from pydantic import AfterValidator, BaseModel, ConfigDict, StringConstraints, ValidationError
 from pydantic_core import PydanticCustomError
 
 from fiatgate.invoices.v1 import invoices_pb2 as pb
@@ -181,73 +173,30 @@ def _addressable(text: str) -> str:
     return text
 
 
-# The schemas' form of the validators' checks; for the OpenAPI document only.
-_WITHOUT_NUL: Final = Field(json_schema_extra={"pattern": r"^[^\x00]*$"})
-_NOT_DOTS: Final = Field(json_schema_extra={"not": {"enum": [".", ".."]}})
-_URL_FORM: Final = Field(
-    json_schema_extra={
-        "format": "iri",
-        "pattern": f"^https?://[^@/?#{NEVER_IN_A_URL}]+([/?#][^{NEVER_IN_A_URL}]*)?$",
-    }
-)
-
-
 def _length(field: str) -> StringConstraints:
     return StringConstraints(min_length=1, max_length=most_of(pb.CreateInvoiceRequest, field))
 
 
-Amount = Annotated[str, StringConstraints(pattern=r"^[0-9]+(\.[0-9]+)?$"), AfterValidator(_bounded)]
-CurrencyCode = Annotated[str, StringConstraints(pattern=r"^[A-Z]{3}$")]
-Url = Annotated[
-    str, StringConstraints(min_length=1, max_length=URL_MAX_CHARACTERS), AfterValidator(_web_url), _URL_FORM
+_NoNul = AfterValidator(_no_nul)
+_Url = Annotated[
+    str, StringConstraints(min_length=1, max_length=URL_MAX_CHARACTERS), AfterValidator(_web_url)
 ]
-
-# The documented pattern; an amount with more decimals gets a 422 of its own (`create_invoice_from`).
-_AMOUNT_SCHEMA: Final = {"type": "string", "pattern": rf"^[0-9]+(\.[0-9]{{1,{AMOUNT_MAX_DECIMALS}}})?$"}
 
 
 class CreateInvoice(BaseModel):
-    """The body of create-invoice. Lengths are in characters, unknown fields are ignored, null means absent.
-
-    Its JSON schema, with the descriptions, is the one in the OpenAPI document.
-    """
+    """The body of create-invoice. Lengths are in characters, unknown fields are ignored, null means absent."""
 
     model_config = ConfigDict(strict=True, extra="ignore", frozen=True)
 
-    amount: Annotated[Amount, WithJsonSchema(_AMOUNT_SCHEMA)] = Field(
-        description="Fiat amount, a string with at most 2 decimal places.", examples=["100.50"]
-    )
-    currency_code: CurrencyCode = Field(description="ISO 4217, upper-case.", examples=["EUR"])
-    customer_id: Annotated[str, _length("customer_id"), AfterValidator(_no_nul), _WITHOUT_NUL] = Field(
-        description="Your customer's id: one pending invoice at a time, and a limit of unpaid ones, per customer.",
-        examples=["alice"],
-    )
-    external_id: Annotated[
-        str,
-        _length("external_id"),
-        AfterValidator(_no_nul),
-        _WITHOUT_NUL,
-        AfterValidator(_addressable),
-        _NOT_DOTS,
-    ] = Field(description="Your order id, unique among your invoices.", examples=["order-1"])
-    purpose: Annotated[str, _length("purpose"), AfterValidator(_no_nul), _WITHOUT_NUL] | None = Field(
-        default=None, description="Text for the customer on the payment page.", examples=["Two tickets"]
-    )
-    callback_url: Url | None = Field(
-        default=None,
-        description="https URL for the webhook. Default: the merchant's.",
-        examples=["https://shop.example/webhooks"],
-    )
-    success_url: Url | None = Field(
-        default=None,
-        description="The customer's way back after success. Default: the merchant's.",
-        examples=["https://shop.example/thanks"],
-    )
-    fail_url: Url | None = Field(
-        default=None,
-        description="The customer's way back after fail, expiry or cancel. Default: the merchant's.",
-        examples=["https://shop.example/sorry"],
-    )
+    # An amount with more decimals than documented gets a 422 of its own (`create_invoice_from`).
+    amount: Annotated[str, StringConstraints(pattern=r"^[0-9]+(\.[0-9]+)?$"), AfterValidator(_bounded)]
+    currency_code: Annotated[str, StringConstraints(pattern=r"^[A-Z]{3}$")]
+    customer_id: Annotated[str, _length("customer_id"), _NoNul]
+    external_id: Annotated[str, _length("external_id"), _NoNul, AfterValidator(_addressable)]
+    purpose: Annotated[str, _length("purpose"), _NoNul] | None = None
+    callback_url: _Url | None = None
+    success_url: _Url | None = None
+    fail_url: _Url | None = None
 
 
 def create_invoice_from(req: Request, *, http_callbacks: bool) -> CreateInvoice:

@@ -89,7 +89,7 @@ def usdt_text(value: Decimal) -> str:
 
 
 def rate_text(value: Decimal) -> str:
-    """Returns the rate with two decimals, such as `"92.15"`, rounded down (docs/api.md#object-Currency)."""
+    """Returns the rate with two decimals, such as `"92.15"`, rounded down (`Currency` of openapi.yaml)."""
     return _text(value, RATE_PLACES)
 
 

@@ -13,7 +13,7 @@ from tests.gateway.desk import Desk, Shop, code_of, unique
 
 CREATE = "/api/v1/create-invoice"
 
-# The fields of docs/api.md#object-CreatedInvoice, in its order.
+# The fields of `CreatedInvoice` of openapi.yaml, in its order.
 CREATED_FIELDS = [
     "invoice_id",
     "external_id",
