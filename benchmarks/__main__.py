@@ -20,7 +20,6 @@ BENCHMARKS = (
     "bench_walls",
     "bench_desk",
     "bench_dashboard",
-    "bench_lists",
 )
 BENCHMARK_SECONDS = 900
 

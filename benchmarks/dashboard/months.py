@@ -14,7 +14,6 @@ from typing import Any, Final
 import psycopg2
 
 from benchmarks.desk.years import NOT_SUMMED, filling
-from tests.support.databases import COUNT_ANEW
 from tests.support.stack import Stack
 
 DAYS: Final = 90
@@ -101,10 +100,6 @@ SELECT credit_account, day, sum(amount) OVER (PARTITION BY credit_account ORDER 
   WHERE created_at < date_trunc('day', now() AT TIME ZONE 'UTC') AT TIME ZONE 'UTC' GROUP BY 1, 2
 ) AS days ON CONFLICT DO NOTHING
 """
-_UNCOUNTED: Final = """
-SELECT EXISTS (SELECT FROM invoices, segment_place
-               WHERE (created_at, id) > (invoice_at, invoice_id) AND created_at < now() - interval '10 minutes')
-"""
 
 
 @dataclass(frozen=True)
@@ -140,20 +135,8 @@ def make(stack: Stack, months: Months, merchants: Sequence[str]) -> None:
         for statement in (_SHOPS, _MADE, NOT_SUMMED, _INVOICES, _DEALS):
             cursor.execute(statement, values)
         cursor.execute(_DAYS_OF_INVOICES)
-        cursor.execute(COUNT_ANEW)
     with _superuser(stack, "webhooks", values) as cursor:
         cursor.execute(_EVENTS)
     with _superuser(stack, "withdrawals", values) as cursor:
         cursor.execute(_ACCOUNTS)
         cursor.execute(_TRANSFERS)
-
-
-def is_counted(stack: Stack) -> bool:
-    """Returns whether the worker has counted all invoices by segment."""
-    with (
-        closing(psycopg2.connect(stack.superuser_url("invoices"))) as connection,
-        connection.cursor() as cursor,
-    ):
-        cursor.execute(_UNCOUNTED)
-        row = cursor.fetchone()
-        return row is not None and not row[0]

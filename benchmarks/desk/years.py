@@ -87,7 +87,6 @@ UPDATE daily_place SET transition_id = (SELECT coalesce(max(id), 0) FROM deal_tr
                        summed_until = now()
 """
 """Sums of days begin after the rows that are made: the worker would read millions of them meanwhile."""
-_NOT_COUNTED: Final = "UPDATE segment_place SET invoice_at = now()"
 _INDEXES: Final = """
 SELECT indexname, indexdef FROM pg_indexes
 WHERE tablename = ANY(ARRAY['invoices', 'deals'])
@@ -131,5 +130,5 @@ def make(stack: Stack, years: Years) -> None:
         "merchant": stack.demo["merchant_id"],
     }
     with filling(stack) as cursor:
-        for statement in (_NOT_COUNTED, _ACCOUNTS, _OLD_INVOICES, _OLD_DEALS, _OPEN, _STEPS, NOT_SUMMED):
+        for statement in (_ACCOUNTS, _OLD_INVOICES, _OLD_DEALS, _OPEN, _STEPS, NOT_SUMMED):
             cursor.execute(statement, values)

@@ -7,16 +7,14 @@ from kit.rpc import approvals
 from kit.rpc.status import Gauge
 from kit.work.worker import Loop, Worker
 from services.invoices.models import BusState, Outbox
-from services.invoices.operations import counting, reports, timers
-from services.invoices.store import cases, daily, deals, invoices, segments
+from services.invoices.operations import reports, timers
+from services.invoices.store import cases, daily, deals, invoices
 from services.invoices.wiring import Deps
 
 # How late a time-out may be noticed. A customer's own steps check the time themselves.
 TIMER_SECONDS = 1.0
 SUMS_SECONDS = 10.0
 """How often events are added to the sums of their days. Until then a report counts them from the rows."""
-COUNTS_SECONDS = 10.0
-"""How often invoices are added to the counts of their segments. Until then a list counts them from the rows."""
 METHODS_SHOWN = 100
 """The number of methods with metrics of their own, the fullest ones: one series for each would have no bound."""
 CROWDED_PERCENT = 80
@@ -29,12 +27,6 @@ def workers(deps: Deps) -> Sequence[Worker]:
         _timer("expire-deals", deps, timers.expire_deals),
         _timer("overdue-confirmations", deps, timers.open_overdue_appeals),
         Loop("daily-sums", lambda: reports.sum_days(deps), every_seconds=SUMS_SECONDS, required=False),
-        Loop(
-            "invoice-counts",
-            lambda: counting.count_invoices(deps),
-            every_seconds=COUNTS_SECONDS,
-            required=False,
-        ),
     ]
 
 
@@ -66,7 +58,6 @@ def gauges(deps: Deps) -> Sequence[Gauge]:
         open_cases = cases.open_case_count(connection)
         loads = deals.method_loads(connection, METHODS_SHOWN)
         behind = daily.time_behind(connection, now)
-        uncounted = segments.time_behind(connection, now)
     return [
         Gauge(
             "invoices_set_aside",
@@ -104,11 +95,6 @@ def gauges(deps: Deps) -> Sequence[Gauge]:
             "daily_sums_behind_seconds",
             behind.total_seconds(),
             "Age of the oldest event that is not summed into its day yet; usually five minutes",
-        ),
-        Gauge(
-            "invoice_counts_behind_seconds",
-            uncounted.total_seconds(),
-            "Age of the oldest invoice that is not counted for lists yet; usually five minutes",
         ),
         *(gauge for load in loads for gauge in _gauges_of_method(load)),
         *approvals.gauges(deps),

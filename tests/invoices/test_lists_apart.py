@@ -75,7 +75,7 @@ def lists_in_work(world: World) -> Iterator[Counter[int]]:
     stop = threading.Event()
     query = text(
         "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND state = 'active' "
-        "AND pid <> pg_backend_pid() AND query LIKE 'SELECT %' AND query LIKE '%FROM invoices%'"
+        "AND pid <> pg_backend_pid() AND query LIKE '%FROM invoices%'"
     )
 
     def look() -> None:

@@ -108,7 +108,6 @@ def test_the_gauges_tell_what_waits(running: World, world: World) -> None:
         "invoices_set_aside",
         "methods_crowded",
         "daily_sums_behind_seconds",
-        "invoice_counts_behind_seconds",
         "approvals_pending",
         "approvals_oldest_seconds",
     }

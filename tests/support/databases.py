@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from contextlib import closing
-from typing import Final
 from urllib.parse import urlsplit
 
 import psycopg2
@@ -13,14 +12,6 @@ from psycopg2 import sql
 import kit.db.migrate
 from deploy.local import databases
 from tests.support.servers import PostgresServer
-
-COUNT_ANEW: Final = """
-SELECT pg_advisory_xact_lock(hashtextextended('invoice_segments', 0));
-DELETE FROM invoice_segments;
-DELETE FROM segment_pending;
-UPDATE segment_place SET invoice_at = '1970-01-01 00:00+00'
-"""
-"""Has all invoices counted again for lists (docs/operations/verify.md): for rows inserted with times of the past."""
 
 _PASSWORD = "service-of-tests"
 _SUPERUSER = "past_all_rules"

@@ -25,9 +25,6 @@ RIGHTS: Mapping[str, str] = {
     "daily_sums": "SELECT, INSERT, UPDATE",
     "daily_times": "SELECT, INSERT, UPDATE",
     "daily_place": "SELECT, INSERT, UPDATE",
-    "invoice_segments": "SELECT, INSERT, UPDATE",
-    "segment_pending": "SELECT, INSERT, DELETE",
-    "segment_place": "SELECT, INSERT, UPDATE",
     **ACT_RIGHTS,
 }
 """The rights of the service's role on each table (kit.db.rights). Rows that never change: no DELETE, and UPDATE

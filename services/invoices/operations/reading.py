@@ -15,8 +15,7 @@ from services.invoices.domain.states import InvoiceStatus
 from services.invoices.operations import fields
 from services.invoices.store import invoice_lists, invoices, merchant_lists, stories
 from services.invoices.store.invoice_lists import InvoiceFilter, InvoiceList
-from services.invoices.store.merchant_lists import Page
-from services.invoices.store.segments import ListFilter
+from services.invoices.store.merchant_lists import ListFilter, Page
 from services.invoices.store.stories import InvoiceStory
 from services.invoices.store.views import InvoiceView
 from services.invoices.wiring import Deps

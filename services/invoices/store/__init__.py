@@ -3,7 +3,6 @@
 - `invoices`: invoices with their newest deal, and the outbox
 - `invoice_lists`: invoices of all merchants, for operators
 - `merchant_lists`: a merchant's list, with the number of all that match
-- `segments`: how many invoices a merchant has, counted once
 - `stories`: everything that is stored about one invoice
 - `opening`: the statement that opens a deal
 - `deals`: deals with their history, requisites, the switch
@@ -13,7 +12,6 @@
 - `finding`: the operator's search
 - `daily`: sums of events by day
 - `books`: the invariants that `fiatgate verify` proves
-- `segment_books`: the same for the counts of `segments`
 - `shares`: the part of a payment method that one merchant may hold
 - `cases`: late money and pictures
 - `facts`: the signed facts of finished invoices

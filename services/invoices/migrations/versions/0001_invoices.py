@@ -258,45 +258,6 @@ CREATE TABLE daily_place (
   CONSTRAINT ck_daily_place_one CHECK (one)
 );
 """
-# The first index is for the proof, which reads page by page; the second for lists of a rare currency, which read only
-# the segments that have it.
-_INVOICE_SEGMENTS = """
-CREATE TABLE invoice_segments (
-  merchant_id uuid NOT NULL,
-  size integer NOT NULL,
-  number bigint NOT NULL,
-  currency_code text COLLATE "C" NOT NULL,
-  first_at timestamp with time zone NOT NULL,
-  first_id uuid NOT NULL,
-  last_at timestamp with time zone NOT NULL,
-  last_id uuid NOT NULL,
-  created bigint NOT NULL,
-  success bigint NOT NULL,
-  fail bigint NOT NULL,
-  expired bigint NOT NULL,
-  canceled bigint NOT NULL,
-  CONSTRAINT pk_invoice_segments PRIMARY KEY (merchant_id, size, number, currency_code)
-);
-CREATE INDEX ix_invoice_segments_first ON invoice_segments (first_id);
-CREATE INDEX ix_invoice_segments_currency ON invoice_segments (merchant_id, size, currency_code, number);
-"""
-_SEGMENT_PENDING = """
-CREATE TABLE segment_pending (
-  merchant_id uuid NOT NULL,
-  invoice_id uuid NOT NULL,
-  ordinal bigint NOT NULL,
-  CONSTRAINT pk_segment_pending PRIMARY KEY (merchant_id, invoice_id)
-);
-"""
-_SEGMENT_PLACE = """
-CREATE TABLE segment_place (
-  one boolean NOT NULL DEFAULT true,
-  invoice_at timestamp with time zone NOT NULL,
-  invoice_id uuid NOT NULL,
-  CONSTRAINT pk_segment_place PRIMARY KEY (one),
-  CONSTRAINT ck_segment_place_one CHECK (one)
-);
-"""
 # The outbox deletes its facts after some days; these stay, so that an invoice is announced again only as it once was.
 # Announced again, a fact names the same event under a new id of the outbox: that copy would never be read.
 _KEEP_FACTS = """
@@ -314,7 +275,6 @@ CREATE TRIGGER outbox_facts_are_kept AFTER INSERT ON outbox
 """
 _FROM_THE_START = """
 INSERT INTO daily_place VALUES (true, 0, '-infinity', '00000000-0000-0000-0000-000000000000', '-infinity');
-INSERT INTO segment_place VALUES (true, '1970-01-01 00:00+00', '00000000-0000-0000-0000-000000000000');
 """
 INVOICE_TERMS = (
     *("id", "merchant_id", "key_id", "external_id", "amount", "currency_code", "customer_id", "purpose"),
@@ -352,9 +312,6 @@ def upgrade() -> None:
         _DAILY_SUMS,
         _DAILY_TIMES,
         _DAILY_PLACE,
-        _INVOICE_SEGMENTS,
-        _SEGMENT_PENDING,
-        _SEGMENT_PLACE,
     ):
         op.execute(table)
     op.execute(_FROM_THE_START)
