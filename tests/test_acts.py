@@ -1,4 +1,4 @@
-"""The act of each call that changes something: total for all services, against their PERMISSIONS.
+"""The act of each call that changes something: total for all services, against what the protos say.
 
 That a call leaves exactly its act is in tests/cli/test_audit.py, and for accounts in tests/accounts/test_acts.py.
 """
@@ -6,12 +6,11 @@ That a call leaves exactly its act is in tests/cli/test_audit.py, and for accoun
 from __future__ import annotations
 
 import ast
-import importlib
 from typing import Final
 
 from console.words import acts
 from kit.base.services import SERVICES
-from kit.rpc import audit
+from tests.support.contracts import permissions_of
 from tests.test_architecture import sources
 
 ACT_OF: Final = {
@@ -106,10 +105,9 @@ NO_ACT: Final = {
 
 
 def test_each_call_that_changes_something_has_an_act_or_a_reason_for_none() -> None:
-    changing = {method for method, row in audit.PERMISSIONS.items() if row.changes}
-    for service in SERVICES:
-        rows = importlib.import_module(f"services.{service}.rpc").PERMISSIONS
-        changing |= {method for method, row in rows.items() if row.changes}
+    changing = {
+        method for service in SERVICES for method, row in permissions_of(service).items() if row.changes
+    }
     of_customers = {method for method in changing if method.startswith("CheckoutService/")}
     assert of_customers
     named = ACT_OF.keys() | NO_ACT.keys() - {"CheckoutService/*"}

@@ -28,7 +28,8 @@ from console.wiring import Deps
 from gateway.walls import calls as gateway_calls
 from kit.base.config.processes import ServiceSettings
 from kit.base.services import SERVICES
-from kit.rpc.callers import ALL
+from kit.rpc import audit
+from tests.support.contracts import BY_PROCESS, SHARED, methods_by_caller, permissions_of, rpcs_of, serves
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 
@@ -204,6 +205,7 @@ def business_in_kit(each: Import) -> bool:
             "audit",
             "books",
             "bounds",
+            "rpc",
             "errors",
             "events",
             "find",
@@ -419,15 +421,6 @@ def test_the_calls_have_no_cycle() -> None:
     TopologicalSorter(CALLS).prepare()  # raises CycleError
 
 
-def rpcs_of(service: str) -> dict[str, str]:
-    """Method name -> `Service/Method`, of all that a service of ours offers."""
-    module = importlib.import_module(f"fiatgate.{service}.v1.{service}_pb2")
-    offered = module.DESCRIPTOR.services_by_name.values()
-    names = [(method.name, f"{each.name}/{method.name}") for each in offered for method in each.methods]
-    assert len(dict(names)) == len(names), "two of one name: this test can't tell them apart"
-    return dict(names)
-
-
 def rpcs_called(folder: str, service: str) -> frozenset[str]:
     """What the code of `folder` calls of a service's methods, by their names: `stub.GetQuote`, called or handed on."""
     offered = rpcs_of(service)
@@ -475,15 +468,12 @@ def called_by_console(surface: str, service: str) -> frozenset[str]:
             else:
                 called |= {f"{of}/{node.attr}" for of, is_shared in stubs.values() if is_shared}
     offered = set(rpcs_of(service).values())
-    for shared in (each for each in SHARED if surface == "desk" or service in OF_MEMBERS.get(each, ())):
+    for shared in (
+        each for each in (*BY_PROCESS, *SHARED) if surface == "desk" or service in OF_MEMBERS.get(each, ())
+    ):
         if shared in BY_PROCESS or serves(service, shared):
             offered |= set(rpcs_of(shared).values())
     return frozenset(called & offered)
-
-
-SHARED: Final = ("approvals", "audit", "find", "parked", "queues", "status")
-BY_PROCESS: Final = ("audit", "status")
-"""The contracts that the process registers, alike for all services."""
 
 
 @pytest.mark.parametrize("service", [each for each in SERVICES if each != "accounts"])
@@ -491,32 +481,28 @@ def test_a_service_lets_each_caller_call_what_it_calls_and_no_more(service: str)
     """With TLS, that is what a stolen certificate is good for. The network policies follow the same calls."""
     callers = {caller: caller if caller not in SERVICES else f"services/{caller}" for caller in CALLS}
     expected = {
-        caller: frozenset({ALL}) if caller == "cli" else rpcs_called(folder, service)
+        caller: rpcs_called(folder, service)
         for caller, folder in callers.items()
-        if service in calls_of(folder) and caller != "console"
+        if service in calls_of(folder) and caller not in ("cli", "console")
     }
     expected |= {f"console-{surface}": called_by_console(surface, service) for surface in ROOMS_OF}
-    assert expected == importlib.import_module(f"services.{service}.rpc").CALLERS
+    assert expected == methods_by_caller(service)
 
 
 def test_accounts_lets_the_consoles_call_what_they_call_of_contracts_of_all_services() -> None:
     own = set(rpcs_of("accounts").values())
     for surface in ROOMS_OF:
-        permitted = importlib.import_module("services.accounts.rpc").CALLERS[f"console-{surface}"]
+        permitted = methods_by_caller("accounts")[f"console-{surface}"]
         assert permitted - own == called_by_console(surface, "accounts") - own
 
 
 @pytest.mark.parametrize("service", SERVICES)
 def test_every_rpc_belongs_to_one_kind_of_calls(service: str) -> None:
     """One that belongs to none would share its threads with every other such call, and have no bound."""
-    rpc = importlib.import_module(f"services.{service}.rpc")
-    offered = set(rpcs_of(service).values())
-    for shared in ("approvals", "books", "find", "parked", "queues"):
-        if serves(service, shared):
-            offered |= set(rpcs_of(shared).values())
-    listed = [method for kind in rpc.SLOTS for method in kind.methods]
-    assert len(set(listed)) == len(listed), "a method is of two kinds"
-    assert set(listed) == offered, "name each method in one kind of SLOTS in rpc.py"
+    kinds = {each.name for each in importlib.import_module(f"services.{service}.rpc").SLOTS}
+    rows = permissions_of(service)
+    named = {row.kind for method, row in rows.items() if method != "StatusService/GetStatus"}
+    assert named == kinds | {audit.SLOTS.name}, "name kinds of SLOTS in the proto"
 
 
 @pytest.mark.parametrize("service", SERVICES)
@@ -535,10 +521,10 @@ def test_a_service_takes_all_that_four_workers_of_the_gateway_send_at_a_time(ser
     (settings,) = service_settings_of(service)
     threads = settings.model_fields["threads"].default
     from_gateway = Counter[str]()
+    rows = permissions_of(service)
     for sent in gateway_calls.KINDS:
-        for kind in kinds:
-            if sent.methods & kind.methods:
-                from_gateway[kind.name] += 4 * sent.running
+        for name in {rows[method].kind for method in sent.methods & rows.keys()}:
+            from_gateway[name] += 4 * sent.running
     taken = {kind.name: (kind.threads or threads) + kind.waiting for kind in kinds}
     assert from_gateway
     assert {name: sent for name, sent in from_gateway.items() if sent > taken[name]} == {}
@@ -562,11 +548,6 @@ def test_an_rpc_has_the_operation_of_its_name(service: str) -> None:
     }
     names = {method: re.sub(r"(?<!^)(?=[A-Z])", "_", method).lower() for method in rpcs_of(service)}
     assert {OTHER_OPERATIONS.get(method, name) for method, name in names.items()} <= there
-
-
-def serves(service: str, shared: str) -> bool:
-    paths = [*sources(f"services/{service}/rpc"), ROOT / f"services/{service}/rpc.py"]
-    return any(path.exists() and f"{shared}.add_to" in path.read_text() for path in paths)
 
 
 @pytest.mark.parametrize("service", SERVICES)

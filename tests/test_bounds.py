@@ -17,7 +17,7 @@ from services.catalog import domain as catalog
 from services.invoices import account_forms
 from services.merchants.operations.fields import parse_method_codes
 from services.merchants.operations.merchants import MERCHANTS_PER_PAGE
-from services.webhooks.rpc import SLOTS
+from tests.support.contracts import permissions_of
 from tests.test_architecture import ROOT, sources
 from tools.protolint import PROTOS, compile_protos
 
@@ -56,8 +56,8 @@ def test_the_contracts_say_the_bounds_of_lists() -> None:
 
 def test_who_calls_what_waits_for_a_server_of_others_waits_as_long() -> None:
     """The validators of the service's settings count on it."""
-    (waiting,) = [each.methods for each in SLOTS if each.name == "resends"]
-    methods = {each.rpartition("/")[2] for each in waiting}
+    rows = permissions_of("webhooks")
+    methods = {method.rpartition("/")[2] for method, row in rows.items() if row.kind == "resends"}
     calls = {}
     for path in (each for folder in ("cli", "console", "gateway") for each in sources(folder)):
         for node in ast.walk(ast.parse(path.read_text())):

@@ -1,4 +1,4 @@
-"""The actors of each call (docs/ARCHITECTURE.md#actors): each service's PERMISSIONS are total and say what is so.
+"""The actors of each call (docs/ARCHITECTURE.md#actors): the protos name them for every method and say what is so.
 
 Their effect is in tests/kit/test_actors.py.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import importlib
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from typing import Any, Final
 
 import pytest
@@ -16,24 +16,19 @@ from cli import ids
 from cli.commands import approvals, find, parked
 from console.surfaces import DASHBOARD, DESK
 from console.words import acts
+from fiatgate.rpc.v1 import access_pb2
 from kit.base.actors import MEMBER_ROLES, STAFF_ROLES
 from kit.base.services import SERVICES
-from kit.rpc.permissions import CONSOLES, OF_NONE, OF_OBJECT, Permission
-from tests.test_architecture import ROOT, rpcs_of, serves
-
-SHARED: Final = ("approvals", "audit", "books", "find", "parked", "queues")
-"""Contracts whose servicers several services register."""
-
-
-def permissions_of(service: str) -> Mapping[str, Permission]:
-    rows: Mapping[str, Permission] = importlib.import_module(f"services.{service}.rpc").PERMISSIONS
-    return rows
+from tests.support.contracts import BY_PROCESS, SHARED, permissions_of, serves
+from tests.test_architecture import ROOT
 
 
 def method_of(service: str, method: str) -> Any:
     """The descriptor of `Service/Method`."""
     name, _, called = method.partition("/")
-    modules = [importlib.import_module(f"fiatgate.{each}.v1.{each}_pb2") for each in (service, *SHARED)]
+    modules = [
+        importlib.import_module(f"fiatgate.{each}.v1.{each}_pb2") for each in (service, *BY_PROCESS, *SHARED)
+    ]
     (found,) = [
         each.DESCRIPTOR.services_by_name[name] for each in modules if name in each.DESCRIPTOR.services_by_name
     ]
@@ -42,21 +37,12 @@ def method_of(service: str, method: str) -> Any:
 
 @pytest.mark.parametrize("service", SERVICES)
 def test_every_rpc_names_the_actors_that_may_call_it(service: str) -> None:
-    """A method without a row is closed to people and processes; a row without a method says nothing."""
-    offered = {*rpcs_of(service).values(), *rpcs_of("status").values()}
-    for shared in SHARED:
-        if serves(service, shared):
-            offered |= set(rpcs_of(shared).values())
-    assert permissions_of(service).keys() == offered, "name each method in PERMISSIONS in rpc.py"
-
-
-@pytest.mark.parametrize("service", SERVICES)
-def test_processes_may_call_what_they_call_and_people_open_nothing_to_them(service: str) -> None:
-    callers = importlib.import_module(f"services.{service}.rpc").CALLERS
-    processes = [methods for name, methods in callers.items() if name != "cli" and name not in CONSOLES]
-    called = frozenset[str]().union(*processes)
-    rows = permissions_of(service)
-    assert {method for method, row in rows.items() if row.machines and not row.signing_in} == called
+    """A method without an entry is closed to people and processes."""
+    for method in permissions_of(service):
+        entries = method_of(service, method).GetOptions().Extensions[access_pb2.access]
+        chosen = [each for each in entries if service in each.services]
+        others = [each for each in entries if not each.services]
+        assert len(chosen or others) == 1, f"{method}: one entry of fiatgate.rpc.v1.access for {service}"
 
 
 def test_the_console_explains_each_role() -> None:
@@ -71,7 +57,10 @@ def test_an_approvable_call_is_listed_counted_and_read_as_a_sentence() -> None:
     assert set(approvals.SERVICES) == served
     for service in served:
         assert "approvals.gauges(" in (ROOT / f"services/{service}/workers.py").read_text(), service
-        for act in importlib.import_module(f"services.{service}.rpc").APPROVABLE:
+        approvable = importlib.import_module(f"services.{service}.rpc").APPROVABLE
+        deciding = permissions_of(service)["ApprovalsService/Approve"].staff
+        assert deciding == {"admin", *(each.role for each in approvable.values())}, "approvals.proto"
+        for act in approvable:
             assert act in acts.SENTENCES or act.partition(".")[2] in acts.PAST, (
                 f"{act}: console/words/acts.py"
             )
@@ -108,8 +97,8 @@ def test_a_row_says_whether_its_method_changes_something(service: str) -> None:
 def test_a_members_call_names_the_merchant_in_a_field_of_its_request(service: str) -> None:
     """Else a member of one merchant would reach those of the others (tests/e2e/test_other_merchants.py tries each)."""
     for method, row in permissions_of(service).items():
-        if row.merchant_field not in (OF_OBJECT, OF_NONE):
-            assert row.merchant_field in method_of(service, method).input_type.fields_by_name, method
+        if row.members and row.merchant == access_pb2.MERCHANT_UNSPECIFIED:
+            assert "merchant_id" in method_of(service, method).input_type.fields_by_name, method
 
 
 NEED_A_STEP_UP: Final = {

@@ -15,7 +15,7 @@ from kit.base.services import SERVICES
 from kit.db.database import Database
 from kit.db.queues import MOST_COUNTED, Queue, waiting
 from tests.support.clock import START
-from tests.test_architecture import serves
+from tests.support.contracts import serves
 
 SERVING: Final = [service for service in SERVICES if serves(service, "queues")]
 SMALL: Final = {"rates_held"}

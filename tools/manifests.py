@@ -1,8 +1,8 @@
 """Writes the manifests of services and HTTP processes, their certificates, and the network policies of their calls.
 
 The templates are deploy/k8s/*.j2; each process's own part is in deploy/k8s/processes.yaml, and the allowed calls are
-CALLERS of each service. `make docs` runs this; a test compares. The result is in the repository, so that kustomize, and
-tests without kubectl, read plain files.
+options of the methods in protos/. `make docs` runs this; a test compares. The result is in the repository, so that
+kustomize, and tests without kubectl, read plain files.
 """
 
 from __future__ import annotations
@@ -17,6 +17,9 @@ import yaml
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))  # run as a script, python looks beside the script only
+
+from kit.rpc.permissions import permission_of  # noqa: E402
+
 K8S: Final = ROOT / "deploy" / "k8s"
 PROCESSES: Final = yaml.safe_load((K8S / "processes.yaml").read_text())
 
@@ -46,12 +49,20 @@ def manifests() -> dict[Path, str]:
 
 def _calls(services: list[str]) -> dict[str, Any]:
     """Returns the callers of each service, and the services that each of them calls."""
-    callers = {
-        service: sorted(importlib.import_module(f"services.{service}.rpc").CALLERS) for service in services
-    }
+    callers = {service: _callers_of(service) for service in services}
     names = sorted({name for each in callers.values() for name in each})
     called = {name: [service for service in services if name in callers[service]] for name in names}
     return {"callers": callers, "called": called}
+
+
+def _callers_of(service: str) -> list[str]:
+    contract = importlib.import_module(f"fiatgate.{service}.v1.{service}_pb2").DESCRIPTOR
+    methods = [
+        f"{each.full_name}/{method.name}"
+        for each in contract.services_by_name.values()
+        for method in each.methods
+    ]
+    return sorted(frozenset[str]().union(*(permission_of(each, service).callers for each in methods)))
 
 
 def _rendered(template: str, **values: Any) -> str:

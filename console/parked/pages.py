@@ -140,4 +140,4 @@ def _cells(service: str, event: pb.ParkedEvent) -> Sequence[str]:
 
 
 ROLES: Final = {"withdrawals": "treasury", "webhooks": "desk"}
-"""The role whose work the events of a service are (its PERMISSIONS)."""
+"""The role whose work the events of a service are (parked.proto)."""

@@ -144,16 +144,12 @@ class Process:
         settings = self._settings
         server = RpcServer(
             Options(
+                service=self._service.name,
                 threads=settings.threads,
                 max_concurrent_calls=settings.max_concurrent_calls,
                 call_seconds=settings.call_seconds,
                 identity=settings.identity,
-                callers=self._service.callers,
-                checks=Checks(
-                    permissions={**audit.PERMISSIONS, **self._service.permissions},
-                    keys=self._keys(deps),
-                    record=partial(_record_refusal, deps.db),
-                ),
+                checks=Checks(keys=self._keys(deps), record=partial(_record_refusal, deps.db)),
                 slots=(*self._service.slots, audit.SLOTS),
             )
         )

@@ -9,8 +9,6 @@ import grpc
 from kit.base.config.processes import ServiceSettings
 from kit.rpc import status
 from kit.rpc.actor_tokens import Keys
-from kit.rpc.callers import Callers
-from kit.rpc.permissions import Permissions
 from kit.rpc.slots import Slots
 from kit.work.worker import Worker
 
@@ -37,8 +35,6 @@ class Service(Generic[S, D]):
     settings  its settings class
     wire      assembles its parts; opens no connection
     add_to    registers its servicers
-    callers   the callers of each method, by the names that TLS proves
-    permissions  the actors that may call each method
     slots     the kinds of its calls: threads and bounds of each
     workers   loops that do its work: relay, consumers, timers; any number of processes may run them
     companions  further loops that each of its processes needs: a snapshot kept fresh in memory, the relay of that
@@ -51,8 +47,6 @@ class Service(Generic[S, D]):
     settings: type[S]
     wire: Callable[[S], D]
     add_to: Callable[[grpc.Server, D], None]
-    callers: Callers
-    permissions: Permissions
     slots: Sequence[Slots] = ()
     workers: Callable[[D], Sequence[Worker]] = lambda deps: ()
     companions: Callable[[D], Sequence[Worker]] = lambda deps: ()

@@ -33,7 +33,6 @@ from kit.db.database import Database, retry_conflicts
 from kit.observe.log import get_logger
 from kit.rpc import values
 from kit.rpc.errors import Refused, denied, not_found, precondition
-from kit.rpc.permissions import READERS, Permissions, staff
 from kit.rpc.status import Gauge
 
 # ruff: noqa: N802  methods are named by the proto
@@ -337,22 +336,3 @@ def add_to(server: grpc.Server, service: str, parts: D, approvable: Mapping[str,
     """Adds the service. `approvable` has the change of each act that this service lets request."""
     servicer = ApprovalsServicer(service, parts, approvable)
     approvals_pb2_grpc.add_ApprovalsServiceServicer_to_server(servicer, server)
-
-
-def permissions(approvable: Mapping[str, Approvable[Any]]) -> Permissions:
-    """Returns the rows of a service with these changes. All staff reads the requests. A decision needs the role of the
-    requested call, and an approval steps up, as that call does.
-    """
-    roles = {each.role for each in approvable.values()}
-    return {
-        "ApprovalsService/ListApprovals": staff(*READERS),
-        "ApprovalsService/GetApproval": staff(*READERS),
-        "ApprovalsService/Approve": staff(*roles, changes=True, steps_up=True),
-        "ApprovalsService/Reject": staff(*roles, changes=True),
-    }
-
-
-METHODS: Final = frozenset(
-    f"ApprovalsService/{each.name}" for each in pb.DESCRIPTOR.services_by_name["ApprovalsService"].methods
-)
-"""For a service's SLOTS: these calls are an operator's."""

@@ -17,20 +17,10 @@ from kit.base.proto import datetime_from, most_of, optional_datetime, timestamp_
 from kit.base.services import SERVICES
 from kit.db.database import Database
 from kit.rpc import values
-from kit.rpc.permissions import Permission, Permissions, members, staff
 from kit.rpc.slots import Slots
 from kit.rpc.turns import Share
 
 # ruff: noqa: N802  methods are named by the proto
-
-PERMISSIONS: Final[Permissions] = {
-    "AuditService/ListActs": staff("auditor") | members(),
-    "AuditService/CheckActs": staff("auditor"),
-    "AuditService/GetHead": staff("auditor"),
-    "AuditService/RestartHead": Permission(changes=True),
-}
-LIST: Final = "AuditService/ListActs"
-"""The method that the consoles call for people."""
 
 
 def _reader_of(request: Any) -> str:
@@ -42,7 +32,6 @@ def _reader_of(request: Any) -> str:
 # One call at a time reads the acts. There are many threads because a call that waits for its turn occupies one.
 SLOTS: Final = Slots(
     name="audit",
-    methods=frozenset(PERMISSIONS),
     threads=48,
     owner=_reader_of,
     share=Share(working=1, waiting=3, wait_seconds=3, in_all=1),

@@ -1,7 +1,6 @@
 """fiatgate.books.v1.BooksService: the verification of a service's own books, for `fiatgate verify`."""
 
 from collections.abc import Sequence
-from typing import Final
 
 import grpc
 
@@ -10,14 +9,8 @@ from fiatgate.books.v1 import books_pb2_grpc
 from kit.db import books
 from kit.db.database import Database
 from kit.rpc import values
-from kit.rpc.permissions import Permissions, staff
 
 # ruff: noqa: N802  methods are named by the proto
-
-PERMISSIONS: Final[Permissions] = {
-    "BooksService/ListParts": staff("auditor"),
-    "BooksService/CheckPage": staff("auditor"),
-}
 
 
 class BooksServicer(books_pb2_grpc.BooksServiceServicer):

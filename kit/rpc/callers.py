@@ -1,7 +1,7 @@
-"""The methods that each caller may use, when both ends of a connection have proved their names (`kit.rpc.tls`).
+"""The callers of each method, when both ends of a connection have proved their names (`kit.rpc.tls`).
 
-Each service declares them beside its servicers (`CALLERS` in its rpc.py), method by method. So a certificate that is
-stolen from one process opens the methods that this process needs, and no others.
+The proto declares them, method by method (`fiatgate.rpc.v1.access`). So a certificate that is stolen from one process
+opens the methods that this process needs, and no others.
 """
 
 from __future__ import annotations  # grpc's classes are generic in their stubs only
@@ -15,15 +15,6 @@ import grpc
 
 from kit.observe import metrics
 from kit.observe.log import get_logger
-
-Callers = Mapping[str, frozenset[str]]
-"""DNS name in the caller's certificate -> the methods that it may call, as `InvoicesService/CreateInvoice`, or `ALL`.
-
-Each named caller may also call health.
-"""
-
-ALL: Final = "*"
-"""Every method, also status and reflection: for an operator."""
 
 # Without labels, so that it exists from the start at 0 and the first refusal is an increase.
 REFUSED: Final = metrics.counter("rpc_peers_refused", "Calls that the caller's certificate does not allow")
@@ -42,22 +33,26 @@ def current() -> str | None:
 
 
 class Guard:
-    """Lets the calls pass that `callers` allows, and answers PERMISSION_DENIED to all others."""
+    """Lets the calls of permitted callers pass, and answers PERMISSION_DENIED to all others. The callers of any method
+    of the server may also call health.
+    """
 
-    def __init__(self, callers: Callers) -> None:
-        self._callers = callers
+    def __init__(self) -> None:
+        self._callers: set[str] = set()
 
     def around(
-        self, method: str, handler: grpc.RpcMethodHandler[Any, Any]
+        self, method: str, handler: grpc.RpcMethodHandler[Any, Any], callers: frozenset[str]
     ) -> grpc.RpcMethodHandler[Any, Any]:
         """Returns the handler of `/package.Service/Method` behind the guard, for a handler of any kind."""
+        self._callers |= callers
+        permitted_names = self._callers if method.rpartition(".")[2] in _HEALTH else callers
         make, behaviour = _kind(handler)
 
         @functools.wraps(behaviour)  # also copies the attributes by which gRPC chooses threads
         def behave(request: Any, context: grpc.ServicerContext, *rest: Any) -> Any:
             proved: Mapping[str, Any] = context.auth_context()
             names = [name.decode() for name in proved.get("peer_dns", ())]
-            permitted = next((name for name in names if self._may(name, method)), None)
+            permitted = next((name for name in names if name in permitted_names), None)
             if permitted is None:
                 _log.warning("peer_refused", method=method, names=names, peer=context.peer())
                 REFUSED.inc()
@@ -69,13 +64,6 @@ class Guard:
             behave, handler.request_deserializer, handler.response_serializer
         )
         return guarded
-
-    def _may(self, name: str, method: str) -> bool:
-        permitted = self._callers.get(name)
-        if permitted is None:
-            return False
-        called = method.rpartition(".")[2]
-        return called in permitted or ALL in permitted or called in _HEALTH
 
 
 def _kind(handler: grpc.RpcMethodHandler[Any, Any]) -> tuple[Callable[..., Any], Callable[..., Any]]:

@@ -14,24 +14,12 @@ from kit.base.proto import most_of, timestamp_from
 from kit.db.database import Database, bound_statements
 from kit.db.finding import COMPLETED_MOST, Found, Ids, OwnSearch, Part, Search, completed
 from kit.rpc import values
-from kit.rpc.permissions import READERS, Permissions, members, staff
 
 # ruff: noqa: N802  methods are named by the proto
 
 FOUND_MOST_ROWS: Final = 100
 STATEMENT_SECONDS: Final = 2
 """The longest that one statement of a search may take: others wait for its thread."""
-
-
-PERMISSIONS: Final[Permissions] = {
-    "FindService/CompleteId": staff(*READERS),
-    "FindService/Find": staff(*READERS),
-}
-
-
-def permissions(*roles: str) -> Permissions:
-    """Returns the permissions of a service in which members with these roles find their merchant's things."""
-    return {**PERMISSIONS, "FindService/Find": PERMISSIONS["FindService/Find"] | members(*roles)}
 
 
 class FindServicer(find_pb2_grpc.FindServiceServicer):

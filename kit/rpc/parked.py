@@ -9,18 +9,8 @@ from kit.events.consumer import Consumer
 from kit.events.inbox import ParkedColumns
 from kit.events.parked import MayBeTrue, Place
 from kit.rpc import values
-from kit.rpc.permissions import READERS, Permissions, staff
 
 # ruff: noqa: N802  methods are named by the proto
-
-
-def permissions(role: str) -> Permissions:
-    """Returns the permissions where events are the work of `role`. Only `admin` discards: the event never counts."""
-    return {
-        "ParkedService/ListParked": staff(*READERS),
-        "ParkedService/RetryParked": staff(role, changes=True),
-        "ParkedService/DiscardParked": staff("admin", changes=True),
-    }
 
 
 class ParkedServicer(parked_pb2_grpc.ParkedServiceServicer):

@@ -1,17 +1,21 @@
-"""The actors that may make a call: each service declares them beside its servicers, method by method (`PERMISSIONS`).
+"""The processes and actors that may make a call, as its proto says (`fiatgate.rpc.v1.access`).
 
-`kit.rpc.callers` decides by certificates, which name processes. This table decides by actors: a process of ours, a
-person of the staff or of a merchant with a role, or the command line, which may everything. Both must let a call pass.
+`kit.rpc.callers` decides by certificates, which name processes. `Check` decides by actors: a process of ours, a person
+of the staff or of a merchant with a role, or the command line, which may everything. Both must let a call pass.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, Final
 
+from google.protobuf import descriptor_pool
+
 from fiatgate.accounts.v1 import accounts_pb2
+from fiatgate.rpc.v1 import access_pb2
+from fiatgate.rpc.v1.access_pb2 import Access
 from kit.base.actors import MEMBER_ROLES, STAFF_ROLES, Actor
 from kit.base.clock import Clock, SystemClock
 from kit.observe import metrics
@@ -23,12 +27,8 @@ from kit.rpc.errors import Refused
 
 STEP_UP_COUNTS: Final = timedelta(minutes=5)
 
-OF_OBJECT: Final = "of the object"
-"""For `members(merchant_field=…)`: the request names an object only, and the operation calls
-`kit.rpc.actors.require_merchant` with the merchant of it."""
-OF_NONE: Final = ""
-"""For `members(merchant_field=…)`: the answer is the same for each merchant, or the person's own."""
-
+READERS: Final = ("viewer", "desk", "treasury", "prices")
+"""The roles of the staff that see the daily work, `readers` in the protos; `admin` and `auditor` always do."""
 CONSOLES: Final = {"console-desk": "desk", "console-dashboard": "dashboard"}
 """Names in certificates -> the surface of the people there."""
 _SURFACES: Final = {accounts_pb2.SURFACE_DESK: "desk", accounts_pb2.SURFACE_DASHBOARD: "dashboard"}
@@ -47,100 +47,70 @@ _log = get_logger()
 
 @dataclass(frozen=True, kw_only=True)
 class Permission:
-    """The actors that may call one method; the command line may call each.
+    """The processes and actors that may call one method, and its kind: an `Access` with all roles written out."""
 
-    machines        processes of ours, as CALLERS lists them
-    for_api         the method does the work of a merchant's program
-    signing_in      the console calls it before a person is known
-    no_person       the console also calls it by itself, for no person: the answer concerns none
-    own             for each person who is signed in, also for a member of several merchants who has chosen none yet
-    staff, members  the roles on the desk, and on the dashboard
-    merchant_field  the field of the request that must be the member's merchant, or OF_OBJECT, or OF_NONE
-    changes         the method changes something, so its author must be known
-    steps_up        people need a step-up within the last 5 minutes
-    """
-
-    machines: bool = False
+    callers: frozenset[str] = frozenset({CLI})
     for_api: bool = False
     signing_in: bool = False
     no_person: bool = False
     own: bool = False
     staff: frozenset[str] = frozenset()
     members: frozenset[str] = frozenset()
-    merchant_field: str = OF_NONE
-    changes: bool = False
+    merchant: access_pb2.Merchant.ValueType = access_pb2.MERCHANT_UNSPECIFIED
+    changes: bool = True
     steps_up: bool = False
+    kind: str = ""
 
-    def __or__(self, other: Permission) -> Permission:
-        return Permission(
-            machines=self.machines or other.machines,
-            for_api=self.for_api or other.for_api,
-            signing_in=self.signing_in or other.signing_in,
-            no_person=self.no_person or other.no_person,
-            own=self.own or other.own,
-            staff=self.staff | other.staff,
-            members=self.members | other.members,
-            merchant_field=self.merchant_field or other.merchant_field,
-            changes=self.changes or other.changes,
-            steps_up=self.steps_up or other.steps_up,
-        )
+    @property
+    def machines(self) -> bool:
+        """Returns whether processes call it for themselves, or a console that knows no person yet."""
+        return self.signing_in or not self.callers <= {CLI, *CONSOLES}
 
     def roles(self, surface: str) -> frozenset[str]:
-        """Returns the roles that may call it, with those that may all: `admin` and `owner`; `auditor` all reads."""
-        if surface == "dashboard":
-            return self.members | {"owner"} if self.members else self.members
-        always = {"admin"} if self.changes else {"admin", "auditor"}
-        return self.staff | always if self.staff else self.staff
+        """Returns the roles that may call it on the surface."""
+        return self.members if surface == "dashboard" else self.staff
 
 
-Permissions = Mapping[str, Permission]
-"""Each method of each servicer that a service registers, as `InvoicesService/CreateInvoice`."""
+def permission_of(method: str, service: str) -> Permission:
+    """Returns what the proto says about `/package.Service/Method` in a service; without an entry, and for a method of
+    no proto of ours, only the command line may call it.
+    """
+    try:
+        found = descriptor_pool.Default().FindMethodByName(method.strip("/").replace("/", "."))
+    except KeyError:
+        return Permission()
+    entries = found.GetOptions().Extensions[access_pb2.access]
+    of_service = [each for each in entries if service in each.services]
+    chosen = of_service or [each for each in entries if not each.services]
+    return permission_from_access(chosen[0]) if chosen else Permission()
 
 
-def machine(*, for_api: bool = False, changes: bool = False) -> Permission:
-    """Returns the permission of processes of ours."""
-    return Permission(machines=True, for_api=for_api, changes=changes)
-
-
-def signing_in(*, changes: bool = True) -> Permission:
-    """Returns the permission of the console's calls before it knows the person."""
-    return Permission(machines=True, signing_in=True, changes=changes)
-
-
-def for_no_person() -> Permission:
-    """Returns the permission of a console's own process, as CALLERS lists it, in a call that names no person."""
-    return Permission(no_person=True)
-
-
-def staff(*roles: str, changes: bool = False, steps_up: bool = False) -> Permission:
-    """Returns the permission of these roles on the desk, and of `admin`; for a read, of `auditor` too."""
-    assert set(roles) <= set(STAFF_ROLES), f"unknown roles: {set(roles) - set(STAFF_ROLES)}"
-    return Permission(staff=frozenset({*roles, "admin"}), changes=changes, steps_up=steps_up)
-
-
-def members(
-    *roles: str, merchant_field: str = "merchant_id", changes: bool = False, steps_up: bool = False
-) -> Permission:
-    """Returns the permission of these roles of the merchant in `merchant_field`, and of its `owner`."""
-    assert set(roles) <= set(MEMBER_ROLES), f"unknown roles: {set(roles) - set(MEMBER_ROLES)}"
+def permission_from_access(access: Access) -> Permission:
+    """Returns the permission with all roles: `admin` and `owner`, and `auditor` where nothing is changed."""
+    staff, members = set(access.staff), set(access.members)
+    if "readers" in staff:
+        staff = staff - {"readers"} | set(READERS)
+    if staff:
+        staff |= {"admin"} if access.changes else {"admin", "auditor"}
+    if members:
+        members |= {"owner"}
+    if access.own:
+        staff, members = set(STAFF_ROLES), set(MEMBER_ROLES)
+    assert staff <= set(STAFF_ROLES), staff
+    assert members <= set(MEMBER_ROLES), members
     return Permission(
-        members=frozenset({*roles, "owner"}),
-        merchant_field=merchant_field,
-        changes=changes,
-        steps_up=steps_up,
+        callers=frozenset({CLI, *access.callers}),
+        for_api=access.for_api,
+        signing_in=access.signing_in,
+        no_person=access.no_person,
+        own=access.own,
+        staff=frozenset(staff),
+        members=frozenset(members),
+        merchant=access_pb2.MERCHANT_OF_NONE if access.own else access.merchant,
+        changes=access.changes,
+        steps_up=access.steps_up,
+        kind=access.kind,
     )
-
-
-def everyone(*, changes: bool = False, steps_up: bool = False) -> Permission:
-    """Returns the permission of each person, for what is the person's own."""
-    roles = staff(*STAFF_ROLES, changes=changes, steps_up=steps_up) | members(
-        *MEMBER_ROLES, merchant_field=OF_NONE
-    )
-    return replace(roles, own=True)
-
-
-READERS: Final = ("viewer", "desk", "treasury", "prices")
-"""The roles of the staff that see the daily work; `admin` and `auditor` always do."""
 
 
 Record = Callable[[Actor, str, Refused], None]
@@ -153,21 +123,19 @@ def _unrecorded(actor: Actor, method: str, refused: Refused) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class Checks:
-    """The permissions of a server, and what its checks need.
+    """The parts that the checks of a server need.
 
     keys    the public keys of accounts
     record  gets each refusal of an actor that claimed a name
     """
 
-    permissions: Permissions
     keys: Keys = field(default_factory=NoKeys)
     record: Record = _unrecorded
     clock: Clock = field(default_factory=SystemClock)
 
-    def of(self, method: str) -> Check:
-        """Returns the check of `/package.Service/Method`. A method without a row is open to the command line only."""
-        called = method.rpartition(".")[2]
-        return Check(called, self.permissions.get(called, Permission(changes=True)), self)
+    def of(self, method: str, permission: Permission) -> Check:
+        """Returns the check of `/package.Service/Method`."""
+        return Check(method.rpartition(".")[2], permission, self)
 
 
 class Check:
@@ -177,7 +145,7 @@ class Check:
         self._method = method
         self._permission = permission
         self._checks = checks
-        self._unnamed: dict[str | None, Actor] = {}  # at most one for each name in CALLERS
+        self._unnamed: dict[str | None, Actor] = {}  # at most one for each name in `callers`
 
     def actor_of(self, request: Any, metadata: Mapping[str, str | bytes]) -> Actor:
         """Returns the author of the call. Raises ACTOR_INVALID, NOT_PERMITTED, STEP_UP_REQUIRED, and for a member of
@@ -259,10 +227,11 @@ class Check:
             raise self._recorded(actor, _not_permitted(roles, "Your roles do not allow this"))
 
     def _require_merchant(self, actor: Actor, request: Any) -> None:
-        name = self._permission.merchant_field
-        if name == OF_NONE or actor.surface != "dashboard":
+        merchant = self._permission.merchant
+        if merchant == access_pb2.MERCHANT_OF_NONE or actor.surface != "dashboard":
             return
-        named = actor.merchant_id if name == OF_OBJECT else getattr(request, name)
+        of_object = merchant == access_pb2.MERCHANT_OF_OBJECT
+        named = actor.merchant_id if of_object else request.merchant_id
         if named is None or not may_see_merchant(actor, named):
             raise self._recorded(actor, errors.not_found("MERCHANT_NOT_FOUND", "There is no such merchant"))
 

@@ -1,7 +1,7 @@
 """fiatgate.queues.v1.QueuesService: the queues that wait for an operator, the same in every service that has one."""
 
 from collections.abc import Sequence
-from typing import Final, Protocol
+from typing import Protocol
 
 import grpc
 
@@ -11,13 +11,8 @@ from kit.base.clock import Clock
 from kit.base.proto import timestamp_from
 from kit.db.database import Database
 from kit.db.queues import Queue, Waiting, waiting
-from kit.rpc.permissions import READERS, Permissions, for_no_person, staff
 
 # ruff: noqa: N802  methods are named by the proto
-
-LIST: Final = "QueuesService/ListQueues"
-"""The method that the desk calls for people, and by itself."""
-PERMISSIONS: Final[Permissions] = {LIST: staff(*READERS) | for_no_person()}
 
 
 class Parts(Protocol):

@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent import futures
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
@@ -28,11 +28,11 @@ from kit.base.clock import monotonic_seconds
 from kit.base.tls import Identity
 from kit.observe import log, metrics, tracing
 from kit.rpc import deadline, errors, made_calls, tls
-from kit.rpc.callers import Callers, Guard
+from kit.rpc.callers import Guard
 from kit.rpc.errors import Refused
 from kit.rpc.limits import LEAST_USEFUL_SECONDS, MESSAGE_MAX_BYTES
 from kit.rpc.made_calls import MadeCalls
-from kit.rpc.permissions import Check, Checks
+from kit.rpc.permissions import Check, Checks, Permission, permission_of
 from kit.rpc.slots import Pool, Pools, Slots, Use
 from kit.rpc.spans import CallSpans, answered
 from kit.work.worker import Outage
@@ -94,20 +94,21 @@ Behaviour = Callable[[Any, grpc.ServicerContext], Any]
 class Options:
     """The limits of a server.
 
+    service               the name by which protos choose the permissions of a contract that several services serve
     threads               work on calls at the same time
     max_concurrent_calls  in work or waiting; more are refused at once (the client sees DB_UNAVAILABLE)
     slots                 kinds of calls that have threads and bounds of their own; all others share `threads`
     call_seconds          longest a call may take when its caller sets no deadline
-    identity              the certificate of this process: it serves over TLS only, and only the names in `callers`
-    checks                the permissions of actors; None: a server without people, whose calls have no author
+    identity              the certificate of this process: it serves over TLS only, and only permitted callers
+    checks                the checks of actors; None: a server without people, whose calls have no author
     """
 
+    service: str = ""
     threads: int = 4
     max_concurrent_calls: int = 1024
     slots: Sequence[Slots] = ()
     call_seconds: float = 5
     identity: Identity | None = None
-    callers: Callers = field(default_factory=dict)
     checks: Checks | None = None
 
 
@@ -213,7 +214,8 @@ class _Wrapping:
         self._call_seconds = options.call_seconds
         self._probe_threads = probe_threads
         self._pools = pools
-        self._guard = Guard(options.callers) if options.identity is not None else None
+        self._service = options.service
+        self._guard = Guard() if options.identity is not None else None
         self._checks = options.checks
         self._wrapped: dict[str, grpc.RpcMethodHandler[Any, Any]] = {}  # only methods that exist
 
@@ -221,19 +223,22 @@ class _Wrapping:
         """Returns the handler of `/package.Service/Method` with all that is done around its calls."""
         wrapped = self._wrapped.get(method)
         if wrapped is None:
+            permission = permission_of(method, self._service)
             if handler.unary_unary is not None:  # only health and reflection have streams
-                handler = self._wrap(method, handler)
+                handler = self._wrap(method, handler, permission)
             if self._guard is not None:
-                handler = self._guard.around(method, handler)
+                handler = self._guard.around(method, handler, permission.callers)
             wrapped = self._wrapped[method] = handler
         return wrapped
 
-    def _wrap(self, method: str, handler: grpc.RpcMethodHandler[Any, Any]) -> grpc.RpcMethodHandler[Any, Any]:
+    def _wrap(
+        self, method: str, handler: grpc.RpcMethodHandler[Any, Any], permission: Permission
+    ) -> grpc.RpcMethodHandler[Any, Any]:
         assert handler.unary_unary is not None
         behaviour: Behaviour = handler.unary_unary
-        pool = self._pools.of(method)
+        pool = self._pools.get(permission.kind)
         if not method.startswith(_UNWRAPPED):
-            check = None if self._checks is None else self._checks.of(method)
+            check = None if self._checks is None else self._checks.of(method, permission)
             behaviour = _Method(method, behaviour, self._call_seconds, pool, check)
         threads = self._probe_threads if method.startswith(_PROBES) else pool
         if threads is not None:

@@ -1,8 +1,8 @@
 """The threads of a server, divided among kinds of calls: no kind can take the threads of another.
 
-Each service names its kinds beside its servicers (`SLOTS` in its rpc.py), method by method. A kind has threads of its
-own and a bound of waiting calls; a call beyond the bound is refused at once. A kind may also bound the calls of one
-owner, for example of one merchant, and let owners take turns (`kit.rpc.turns`).
+Each service has its kinds beside its servicers (`SLOTS` in its rpc.py); the proto of a method names its kind. A kind
+has threads of its own and a bound of waiting calls; a call beyond the bound is refused at once. A kind may also bound
+the calls of one owner, for example of one merchant, and let owners take turns (`kit.rpc.turns`).
 """
 
 from __future__ import annotations  # a future is generic in its stubs only
@@ -34,8 +34,7 @@ def _whole(_request: Any) -> Parts:
 class Slots:
     """One kind of calls.
 
-    name     in metrics and in names of threads
-    methods  its methods, as `InvoicesService/CreateInvoice`
+    name     in the protos, in metrics and in names of threads
     threads  of this kind; None: the setting THREADS
     waiting  calls that may wait for a thread; more are refused at once
     share    the part of the kind that one owner may take; None: all of it
@@ -46,7 +45,6 @@ class Slots:
     """
 
     name: str
-    methods: frozenset[str]
     threads: int | None = None
     waiting: int = 32
     threads_per_connection: int = 1
@@ -63,7 +61,6 @@ class Slots:
 
 def of_people(
     name: str,
-    methods: frozenset[str],
     *,
     working: int,
     waiting: int = 32,
@@ -81,7 +78,6 @@ def of_people(
     """
     return Slots(
         name=name,
-        methods=methods,
         threads=2 * (working + waiting),
         waiting=arriving,
         threads_per_connection=threads_per_connection,
@@ -91,7 +87,7 @@ def of_people(
     )
 
 
-def lists(method: str, *, in_all: int = 1) -> Slots:
+def lists(*, in_all: int = 1) -> Slots:
     """Returns the kind for lists of merchants: `in_all` pages are read at the same time, and merchants take turns.
 
     A deep page uses a whole core, here or in PostgreSQL. There are many threads because a call that waits for its turn
@@ -99,7 +95,6 @@ def lists(method: str, *, in_all: int = 1) -> Slots:
     """
     return Slots(
         name="lists",
-        methods=frozenset({method}),
         threads=24,
         waiting=20,
         owner=attrgetter("merchant_id"),
@@ -107,10 +102,9 @@ def lists(method: str, *, in_all: int = 1) -> Slots:
     )
 
 
-def proofs(*methods: str) -> Slots:
-    """Returns the kind for the verification of the books: BooksService and `methods`, one call at a time."""
-    of_books = ("BooksService/CheckPage", "BooksService/ListParts")
-    return Slots(name="proofs", methods=frozenset({*of_books, *methods}), threads=1, waiting=8)
+def proofs() -> Slots:
+    """Returns the kind for the verification of the books, one call at a time."""
+    return Slots(name="proofs", threads=1, waiting=8)
 
 
 @dataclass(frozen=True)
@@ -128,11 +122,10 @@ class Pools:
     def __init__(self, kinds: Sequence[Slots], *, threads: int) -> None:
         refusing = _Refusing()
         self._pools = {kind.name: Pool(kind, kind.threads or threads, refusing) for kind in kinds}
-        self._by_method = {method: self._pools[kind.name] for kind in kinds for method in kind.methods}
 
-    def of(self, method: str) -> Pool | None:
-        """Returns the threads for `/package.Service/Method`; None when it belongs to no kind."""
-        return self._by_method.get(method.rpartition(".")[2])
+    def get(self, kind: str) -> Pool | None:
+        """Returns the threads of a kind; None when there is no such kind."""
+        return self._pools.get(kind)
 
     def use(self) -> Mapping[str, Use]:
         return {name: pool.use() for name, pool in self._pools.items()}

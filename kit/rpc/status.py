@@ -17,7 +17,6 @@ from fiatgate.status.v1 import status_pb2, status_pb2_grpc
 from kit.base.proto import timestamp_from
 from kit.observe.log import get_logger
 from kit.observe.metrics import PREFIX
-from kit.rpc.permissions import READERS, Permissions, staff
 from kit.rpc.slots import Use
 from kit.work.worker import Worker, WorkerHealth
 
@@ -25,9 +24,6 @@ from kit.work.worker import Worker, WorkerHealth
 PROBE_SECONDS: Final = 0.7
 # Prometheus gives a scrape 10 s, and numbers that come late are better than none.
 SCRAPE_SECONDS: Final = 3.0
-
-GET: Final = "StatusService/GetStatus"
-PERMISSIONS: Final[Permissions] = {GET: staff(*READERS)}
 
 T = TypeVar("T")
 

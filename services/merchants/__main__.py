@@ -20,8 +20,6 @@ SERVICE = Service(
     settings=MerchantsSettings,
     wire=wire,
     add_to=rpc.add_to,
-    callers=rpc.CALLERS,
-    permissions=rpc.PERMISSIONS,
     slots=rpc.SLOTS,
 )
 

@@ -8,9 +8,7 @@ import grpc
 from fiatgate.webhooks.v1 import webhooks_pb2 as pb
 from fiatgate.webhooks.v1 import webhooks_pb2_grpc
 from kit.base.proto import optional_datetime, timestamp_from
-from kit.rpc import audit, books, find, parked, queues, status, values
-from kit.rpc.callers import ALL, Callers
-from kit.rpc.permissions import OF_OBJECT, READERS, Permissions, machine, members, staff
+from kit.rpc import audit, books, find, parked, queues, values
 from kit.rpc.slots import Slots, lists, of_people, proofs
 from services.webhooks import workers
 from services.webhooks.domain import AttemptStatus, EventStatus, NotSent, Trigger, headers_of, why_not_sent
@@ -43,91 +41,13 @@ _NOT_SENT = {
     NotSent.INTERNAL: pb.NOT_SENT_INTERNAL,
 }
 
-CALLERS: Final[Callers] = {
-    "cli": frozenset({ALL}),
-    "console-desk": frozenset(
-        {
-            audit.LIST,
-            status.GET,
-            queues.LIST,
-            "FindService/Find",
-            "ParkedService/DiscardParked",
-            "ParkedService/ListParked",
-            "ParkedService/RetryParked",
-            "WebhooksService/GetEvent",
-            "WebhooksService/ListEvents",
-            "WebhooksService/ListInvoiceEvents",
-            "WebhooksService/ResendLatest",
-        }
-    ),
-    "console-dashboard": frozenset(
-        {
-            audit.LIST,
-            "FindService/Find",
-            "WebhooksService/GetEvent",
-            "WebhooksService/ListEvents",
-            "WebhooksService/ListInvoiceEvents",
-            "WebhooksService/ResendLatest",
-            "WebhooksService/SendTest",
-        }
-    ),
-    "gateway": frozenset({"WebhooksService/ListInvoiceEvents", "WebhooksService/ResendLatest"}),
-}
-
 SLOTS: Final = (
     # A resend and a test wait for their receiver; `resending.resend_latest` bounds those of one merchant.
-    Slots(
-        name="resends",
-        methods=frozenset({"WebhooksService/ResendLatest", "WebhooksService/SendTest"}),
-        waiting=16,
-    ),
-    lists("WebhooksService/ListInvoiceEvents", in_all=2),
-    of_people(
-        "desk",
-        frozenset(
-            {
-                "FindService/CompleteId",
-                "FindService/Find",
-                "ParkedService/DiscardParked",
-                "ParkedService/ListParked",
-                "ParkedService/RetryParked",
-                queues.LIST,
-                "WebhooksService/GetEvent",
-                "WebhooksService/ListEvents",
-                "WebhooksService/ListStuckEvents",
-                "WebhooksService/RescheduleStuckEvents",
-            }
-        ),
-        working=2,
-    ),
-    proofs(
-        "WebhooksService/CheckInvoices", "WebhooksService/ListEventInvoices", "WebhooksService/PruneAttempts"
-    ),
+    Slots(name="resends", waiting=16),
+    lists(in_all=2),
+    of_people("desk", working=2),
+    proofs(),
 )
-
-
-PERMISSIONS: Final[Permissions] = {
-    **status.PERMISSIONS,
-    **books.PERMISSIONS,
-    **find.permissions("developer", "finance", "viewer"),
-    **queues.PERMISSIONS,
-    **parked.permissions("desk"),
-    "WebhooksService/ListInvoiceEvents": machine(for_api=True)
-    | staff(*READERS)
-    | members("developer", "finance", "viewer"),
-    "WebhooksService/ResendLatest": machine(for_api=True, changes=True)
-    | staff("desk")
-    | members("developer"),
-    "WebhooksService/GetEvent": staff(*READERS)
-    | members("developer", "finance", "viewer", merchant_field=OF_OBJECT),
-    "WebhooksService/SendTest": members("developer", changes=True),
-    "WebhooksService/ListEvents": staff(*READERS) | members("developer", "finance", "viewer"),
-    "WebhooksService/ListStuckEvents": staff(*READERS),
-    "WebhooksService/RescheduleStuckEvents": staff("desk", changes=True),
-    "WebhooksService/CheckInvoices": staff("auditor"),
-    "WebhooksService/ListEventInvoices": staff("auditor"),
-    "WebhooksService/PruneAttempts": staff("admin", changes=True),
-}
 
 
 def add_to(server: grpc.Server, deps: Deps) -> None:

@@ -87,5 +87,5 @@ def new_email() -> Callable[[], str]:
 @contextmanager
 def served(deps: Deps, slots: Sequence[Slots] = rpc.SLOTS) -> Iterator[grpc.Channel]:
     """The service behind a real socket, as the console sees it."""
-    with serving(rpc.add_to, deps, slots=slots) as address, connected(address) as channel:
+    with serving(rpc.add_to, deps, service="accounts", slots=slots) as address, connected(address) as channel:
         yield channel

@@ -9,7 +9,6 @@ from kit.base import actors
 from kit.base.ids import new_id
 from services.accounts.domain import Surface
 from services.accounts.operations import factors, invitations, keys, people, sessions
-from services.accounts.rpc import PERMISSIONS
 from services.accounts.wiring import Deps
 from tests.accounts.authenticator import Authenticator
 from tests.accounts.conftest import DESK_URL, OPERATOR
@@ -24,6 +23,7 @@ from tests.accounts.house import (
 )
 from tests.accounts.test_passkeys import register, sign_in
 from tests.support.clock import ManualClock
+from tests.support.contracts import permissions_of
 from tests.test_acts import ACT_OF
 
 
@@ -146,4 +146,4 @@ def test_each_change_leaves_exactly_one_act_and_none_when_nothing_changes(
         count.assert_leaves(
             "OwnAccountService/RemovePasskey", lambda: factors.remove_passkey(deps, passkey_id=passkey_id)
         )
-    assert count.tried == ACT_OF.keys() & PERMISSIONS.keys()
+    assert count.tried == ACT_OF.keys() & permissions_of("accounts").keys()

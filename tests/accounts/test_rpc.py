@@ -2,8 +2,7 @@
 
 from fiatgate.accounts.v1 import accounts_pb2
 from kit.base.services import SERVICES
-from kit.rpc.callers import ALL
-from services.accounts import rpc
+from tests.support.contracts import methods_by_caller
 
 
 def methods() -> set[str]:
@@ -18,10 +17,11 @@ def test_the_services_reach_its_keys_and_the_console_all_of_people() -> None:
     of_people = {each for each in methods() if not each.startswith(of_services)}
     services = [each for each in SERVICES if each != "accounts"]
     of_console = frozenset({*of_people, "AuditService/ListActs"})
-    of_desk = rpc.CALLERS["console-desk"]
+    permitted = methods_by_caller("accounts")
+    of_desk = permitted["console-desk"]
     assert of_console <= of_desk
     shared = ("ApprovalsService/", "FindService/", "QueuesService/", "StatusService/")
     assert all(each.startswith(shared) for each in of_desk - of_console)
-    expected = {"cli": {ALL}, **dict.fromkeys(services, keys), "console-dashboard": of_console}
+    expected = {**dict.fromkeys(services, keys), "console-dashboard": of_console}
     expected["withdrawals"] = keys | notices
-    assert {**expected, "console-desk": of_desk} == rpc.CALLERS
+    assert {**expected, "console-desk": of_desk} == permitted

@@ -44,9 +44,9 @@ def consoles(
     server = RpcServer(
         Options(
             identity=Identity(authority.issue(tmp_path / "accounts", "accounts")),
-            callers=rpc.CALLERS,
+            service="accounts",
             slots=rpc.SLOTS,
-            checks=Checks(permissions=rpc.PERMISSIONS, clock=deps.clock),
+            checks=Checks(clock=deps.clock),
         )
     )
     rpc.add_to(server, deps)

@@ -20,20 +20,12 @@ from console.surfaces import DESK
 from console.surfaces import surface_of as surface_with
 from console.wiring import wired
 from kit.base.ids import new_id
-from kit.rpc import audit as audit_rpc
-from kit.rpc import queues as queues_rpc
-from kit.rpc import status as status_rpc
 from kit.rpc.permissions import Permission
 from kit.web.files import FilesResource
 from kit.web.health import AliveResource, ReadyResource
-from services.accounts import rpc as accounts_rpc
-from services.catalog import rpc as catalog_rpc
-from services.invoices import rpc as invoices_rpc
-from services.merchants import rpc as merchants_rpc
-from services.webhooks import rpc as webhooks_rpc
-from services.withdrawals import rpc as withdrawals_rpc
 from tests.console.house import HTTP_SECONDS, START_PAGES, House, Person, new_merchant, title_of
 from tests.console.second import second_console
+from tests.support.contracts import permissions_of
 
 ROOT: Final = Path(__file__).parents[2]
 NOWHERE: Final = "127.0.0.1:1"
@@ -204,35 +196,35 @@ def test_a_person_has_a_limit_and_takes_nothing_from_colleagues_behind_the_same_
 
 
 READ_BY: Final[dict[str, Permission]] = {
-    "/invoices": invoices_rpc.PERMISSIONS["DealDeskService/ListAllInvoices"],
-    "/find": invoices_rpc.PERMISSIONS["FindService/Find"],
-    "/deals-system": invoices_rpc.PERMISSIONS["DealDeskService/GetDealsSystem"],
-    "/": queues_rpc.PERMISSIONS[queues_rpc.LIST],
-    "/webhooks": webhooks_rpc.PERMISSIONS["WebhooksService/ListEvents"],
-    "/parked": webhooks_rpc.PERMISSIONS["ParkedService/ListParked"],
-    "/health": status_rpc.PERMISSIONS["StatusService/GetStatus"],
-    "/live": queues_rpc.PERMISSIONS[queues_rpc.LIST],
-    "/deals": invoices_rpc.PERMISSIONS["DealDeskService/ListDeals"],
-    "/cases": invoices_rpc.PERMISSIONS["DealDeskService/ListCases"],
-    "/merchants": merchants_rpc.PERMISSIONS["MerchantsService/ListMerchants"],
-    "/merchants/members": accounts_rpc.PERMISSIONS["PeopleService/ListPeople"],
-    "/owners": merchants_rpc.PERMISSIONS["MerchantsService/GetOwner"],
-    "/categories": merchants_rpc.PERMISSIONS["MerchantsService/ListCategories"],
-    "/people": accounts_rpc.PERMISSIONS["PeopleService/ListPeople"],
-    "/audit": audit_rpc.PERMISSIONS["AuditService/ListActs"],
-    "/rates": catalog_rpc.PERMISSIONS["CatalogService/ListRates"],
-    "/methods": catalog_rpc.PERMISSIONS["CatalogService/GetCatalog"],
-    "/currencies": catalog_rpc.PERMISSIONS["CatalogService/GetCatalog"],
-    "/requisites": invoices_rpc.PERMISSIONS["DealDeskService/ListRequisites"],
-    "/reports": invoices_rpc.PERMISSIONS["ReportsService/GetReport"],
-    "/addresses": withdrawals_rpc.PERMISSIONS["WithdrawalsService/ListAddresses"],
-    "/links": invoices_rpc.PERMISSIONS["InvoicesService/CreateInvoiceByHand"],
-    "/settings": merchants_rpc.PERMISSIONS["MerchantsService/GetMerchant"],
-    "/keys": merchants_rpc.PERMISSIONS["MerchantsService/ListApiKeys"],
-    "/balance": withdrawals_rpc.PERMISSIONS["WithdrawalsService/ListTransfers"],
-    "/withdrawals": withdrawals_rpc.PERMISSIONS["WithdrawalsService/ListAllWithdrawals"],
-    "/withdrawal-methods": withdrawals_rpc.PERMISSIONS["WithdrawalsService/ListWithdrawalMethods"],
-    "/approvals": withdrawals_rpc.PERMISSIONS["ApprovalsService/ListApprovals"],
+    "/invoices": permissions_of("invoices")["DealDeskService/ListAllInvoices"],
+    "/find": permissions_of("invoices")["FindService/Find"],
+    "/deals-system": permissions_of("invoices")["DealDeskService/GetDealsSystem"],
+    "/": permissions_of("invoices")["QueuesService/ListQueues"],
+    "/webhooks": permissions_of("webhooks")["WebhooksService/ListEvents"],
+    "/parked": permissions_of("webhooks")["ParkedService/ListParked"],
+    "/health": permissions_of("catalog")["StatusService/GetStatus"],
+    "/live": permissions_of("invoices")["QueuesService/ListQueues"],
+    "/deals": permissions_of("invoices")["DealDeskService/ListDeals"],
+    "/cases": permissions_of("invoices")["DealDeskService/ListCases"],
+    "/merchants": permissions_of("merchants")["MerchantsService/ListMerchants"],
+    "/merchants/members": permissions_of("accounts")["PeopleService/ListPeople"],
+    "/owners": permissions_of("merchants")["MerchantsService/GetOwner"],
+    "/categories": permissions_of("merchants")["MerchantsService/ListCategories"],
+    "/people": permissions_of("accounts")["PeopleService/ListPeople"],
+    "/audit": permissions_of("catalog")["AuditService/ListActs"],
+    "/rates": permissions_of("catalog")["CatalogService/ListRates"],
+    "/methods": permissions_of("catalog")["CatalogService/GetCatalog"],
+    "/currencies": permissions_of("catalog")["CatalogService/GetCatalog"],
+    "/requisites": permissions_of("invoices")["DealDeskService/ListRequisites"],
+    "/reports": permissions_of("invoices")["ReportsService/GetReport"],
+    "/addresses": permissions_of("withdrawals")["WithdrawalsService/ListAddresses"],
+    "/links": permissions_of("invoices")["InvoicesService/CreateInvoiceByHand"],
+    "/settings": permissions_of("merchants")["MerchantsService/GetMerchant"],
+    "/keys": permissions_of("merchants")["MerchantsService/ListApiKeys"],
+    "/balance": permissions_of("withdrawals")["WithdrawalsService/ListTransfers"],
+    "/withdrawals": permissions_of("withdrawals")["WithdrawalsService/ListAllWithdrawals"],
+    "/withdrawal-methods": permissions_of("withdrawals")["WithdrawalsService/ListWithdrawalMethods"],
+    "/approvals": permissions_of("withdrawals")["ApprovalsService/ListApprovals"],
 }
 """The permission of the call by which each page of the navigation is read."""
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ast
 import csv
-import importlib
 import inspect
 import re
 import textwrap
@@ -35,6 +34,7 @@ from tests.console.conftest import Staff
 from tests.console.house import Person
 from tests.console.test_requests import places_of
 from tests.gateway.desk import Desk
+from tests.support.contracts import permissions_of
 from tests.support.stack import Stack
 
 FORM: Final = re.compile(
@@ -95,10 +95,10 @@ STUBS: Final = {
 
 @cache
 def permissions() -> dict[str, list[Permission]]:
-    """The rows of PERMISSIONS by method; a contract of several services has one of each."""
+    """The permissions by method; a contract of several services has one of each."""
     found: dict[str, list[Permission]] = {}
     for service in SERVICES:
-        for method, permission in importlib.import_module(f"services.{service}.rpc").PERMISSIONS.items():
+        for method, permission in permissions_of(service).items():
             found.setdefault(method, []).append(permission)
     return found
 

@@ -1,7 +1,7 @@
 """A member of a merchant reaches nothing of another one: every method that is open to members, by its own service.
 
-The methods are those of `PERMISSIONS`, so a new one is tried here, and one that loads an object by its id needs a row
-in `FOREIGN`.
+The methods are those that the protos open to members, so a new one is tried here, and one that loads an object by its
+id needs a row in `FOREIGN`.
 """
 
 from __future__ import annotations
@@ -15,25 +15,26 @@ import pytest
 from google.protobuf.message_factory import GetMessageClass
 
 from fiatgate.accounts.v1 import accounts_pb2
+from fiatgate.rpc.v1 import access_pb2
 from fiatgate.withdrawals.v1 import withdrawals_pb2
 from kit.base.ids import new_id
 from kit.base.services import SERVICES
 from kit.rpc.client import channel
 from kit.rpc.errors import Refused
-from kit.rpc.permissions import OF_NONE, OF_OBJECT
 from tests.e2e.market import Customer, Operator, Shop, settled
 from tests.e2e.people import House, Person, named, refusal
+from tests.support.contracts import permissions_of
 from tests.support.receiver import Receiver
 from tests.support.stack import Stack
-from tests.test_permissions import method_of, permissions_of
+from tests.test_permissions import method_of
 
 TRON_ADDRESS: Final = "TJRabPrwbZy45sbavfcjinPJC18kjpRTv8"
 
 OPEN_TO_MEMBERS: Final = {
-    (service, method): row.merchant_field
+    (service, method): row.merchant == access_pb2.MERCHANT_OF_OBJECT
     for service in SERVICES
     for method, row in permissions_of(service).items()
-    if row.members and row.merchant_field != OF_NONE
+    if row.members and row.merchant != access_pb2.MERCHANT_OF_NONE
 }
 
 
@@ -82,15 +83,15 @@ PLACES: Final[dict[str, Callable[[Other], Any]]] = {
 """The object after which a page of a list begins, by the field that names it."""
 
 LISTS: Final = [
-    (service, method, merchant_field, place)
-    for (service, method), merchant_field in OPEN_TO_MEMBERS.items()
+    (service, method, place)
+    for service, method in OPEN_TO_MEMBERS
     for place in PLACES
     if place in method_of(service, method).input_type.fields_by_name
 ]
 
 
 class Services:
-    """Every method of every service, by its name in `PERMISSIONS`."""
+    """Every method of every service, as `Service/Method`."""
 
     def __init__(self, stack: Stack, opened: ExitStack) -> None:
         self._channels = {
@@ -178,20 +179,19 @@ def other(stack: Stack, house: House, operator: Operator) -> Iterator[Other]:
     )
 
 
-@pytest.mark.parametrize(("service", "method", "merchant_field", "place"), LISTS)
+@pytest.mark.parametrize(("service", "method", "place"), LISTS)
 def test_a_page_after_another_merchants_object_is_that_after_nothing(
     services: Services,
     newcomer: Newcomer,
     other: Other,
     service: str,
     method: str,
-    merchant_field: str,
     place: str,
 ) -> None:
     """A merchant whose own lists are empty learns nothing of what others have."""
 
     def page_after(value: object) -> object:
-        request = {merchant_field: newcomer.merchant_id, place: value}
+        request = {"merchant_id": newcomer.merchant_id, place: value}
         try:
             return named(newcomer.owner.token(), lambda: services.call(service, method, **request))
         except Refused as refused:
@@ -202,25 +202,24 @@ def test_a_page_after_another_merchants_object_is_that_after_nothing(
 
 
 def test_each_method_that_loads_an_object_is_tried_here() -> None:
-    assert {method for (_, method), field in OPEN_TO_MEMBERS.items() if field == OF_OBJECT} == FOREIGN.keys()
+    assert {method for (_, method), of_object in OPEN_TO_MEMBERS.items() if of_object} == FOREIGN.keys()
 
 
 @pytest.mark.parametrize(
-    ("service", "method", "field"),
-    [(*called, field) for called, field in OPEN_TO_MEMBERS.items() if field != OF_OBJECT],
+    ("service", "method"), [called for called, of_object in OPEN_TO_MEMBERS.items() if not of_object]
 )
 def test_a_member_who_names_another_merchant_finds_none(
-    services: Services, caller: Person, other: Other, service: str, method: str, field: str
+    services: Services, caller: Person, other: Other, service: str, method: str
 ) -> None:
     def refused_of(merchant_id: str) -> tuple[str, dict[str, str]]:
-        return refusal(caller.token(), lambda: services.call(service, method, **{field: merchant_id}))
+        return refusal(caller.token(), lambda: services.call(service, method, merchant_id=merchant_id))
 
     assert refused_of(other.merchant_id) == ("MERCHANT_NOT_FOUND", {})
     assert refused_of(str(new_id())) == ("MERCHANT_NOT_FOUND", {}), "as one that does not exist"
 
 
 @pytest.mark.parametrize(
-    ("service", "method"), [called for called, field in OPEN_TO_MEMBERS.items() if field == OF_OBJECT]
+    ("service", "method"), [called for called, of_object in OPEN_TO_MEMBERS.items() if of_object]
 )
 def test_a_member_finds_no_object_of_another_merchant(
     services: Services, caller: Person, other: Other, service: str, method: str

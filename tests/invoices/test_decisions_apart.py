@@ -13,6 +13,7 @@ from fiatgate.invoices.v1 import invoices_pb2 as pb
 from kit.base.actors import Actor
 from kit.base.ids import new_id
 from kit.rpc.errors import Refused
+from kit.rpc.permissions import permission_of
 from kit.rpc.slots import Pools, Slots
 from services.invoices.rpc import SLOTS
 from tests.support.acting import ANN, BEN, acting
@@ -21,17 +22,16 @@ PATIENCE_SECONDS = 60
 
 
 def _kind(method: str) -> Slots:
-    (kind,) = (each for each in SLOTS if method in each.methods)
+    name = permission_of(f"/fiatgate.invoices.v1.{method}", "invoices").kind
+    (kind,) = (each for each in SLOTS if each.name == name)
     return kind
 
 
 def test_lists_of_the_desk_take_no_thread_of_decisions() -> None:
-    pools = Pools(SLOTS, threads=4)
-    decisions = pools.of("/fiatgate.invoices.v1.DealDeskService/ConfirmDeal")
-    assert decisions is not None
-    assert decisions is pools.of("/fiatgate.invoices.v1.DealDeskService/RejectDeal")
-    assert decisions is not pools.of("/fiatgate.invoices.v1.DealDeskService/ListDeals")
-    assert decisions is not pools.of("/fiatgate.invoices.v1.CheckoutService/MarkPaid")
+    decisions = _kind("DealDeskService/ConfirmDeal")
+    assert decisions is _kind("DealDeskService/RejectDeal")
+    assert decisions is not _kind("DealDeskService/ListDeals")
+    assert decisions is not _kind("CheckoutService/MarkPaid")
 
 
 def test_as_many_decisions_wait_as_deals_that_are_marked_paid() -> None:
@@ -56,7 +56,7 @@ def test_an_operators_report_on_a_merchant_waits_in_no_place_of_its_members() ->
     kind = _kind("ReportsService/GetReport")
     assert kind.share is not None
     patient = replace(kind, share=replace(kind.share, wait_seconds=PATIENCE_SECONDS))
-    pool = Pools([patient], threads=4).of("/fiatgate.invoices.v1.ReportsService/GetReport")
+    pool = Pools([patient], threads=4).get(kind.name)
     assert pool is not None
     request = pb.GetReportRequest(merchant_id=str(merchant_id))
     may_end = threading.Event()

@@ -143,7 +143,7 @@ class Service:
 
 @contextmanager
 def served(deps: Deps) -> Iterator[Service]:
-    server = RpcServer(Options(slots=rpc.SLOTS))
+    server = RpcServer(Options(service="invoices", slots=rpc.SLOTS))
     rpc.add_to(server, deps)
     address = f"127.0.0.1:{server.add_insecure_port('127.0.0.1:0')}"
     server.start()

@@ -24,6 +24,7 @@ from services.invoices.domain.states import DealStatus
 from services.invoices.models import Deal
 from services.invoices.wiring import Deps
 from tests.invoices.conftest import World, make_merchant, waiting_for_a_lock
+from tests.support.contracts import permissions_of
 from tests.support.serving import connected, serving
 
 INVOICES = 10_000
@@ -35,7 +36,10 @@ PATIENCE_SECONDS = 60
 
 @pytest.fixture
 def stub(world: World) -> Iterator[pb_grpc.InvoicesServiceStub]:
-    with serving(rpc.add_to, world.deps, slots=rpc.SLOTS) as address, connected(address) as channel:
+    with (
+        serving(rpc.add_to, world.deps, service="invoices", slots=rpc.SLOTS) as address,
+        connected(address) as channel,
+    ):
         yield pb_grpc.InvoicesServiceStub(channel)
 
 
@@ -151,7 +155,10 @@ def test_customers_mark_as_paid_while_all_threads_of_pictures_wait(world: World,
     appealed, paid = world.with_deal(), world.with_deal()
     appeal = pb.OpenCustomerAppealRequest(invoice_id=str(appealed.invoice_id), note="I paid")
     lock = text("SELECT FROM invoices WHERE id = :id FOR UPDATE")
-    with serving(rpc.add_to, patient, slots=rpc.SLOTS) as address, connected(address) as channel:
+    with (
+        serving(rpc.add_to, patient, service="invoices", slots=rpc.SLOTS) as address,
+        connected(address) as channel,
+    ):
         checkout = pb_grpc.CheckoutServiceStub(channel)
 
         def mark_paid(deal: Deal) -> None:
@@ -177,8 +184,9 @@ def test_customers_mark_as_paid_while_all_threads_of_pictures_wait(world: World,
 
 
 def test_creating_an_invoice_shares_its_threads_with_no_other_call() -> None:
-    (kind,) = [each for each in rpc.SLOTS if "InvoicesService/CreateInvoice" in each.methods]
-    assert kind.methods == {"InvoicesService/CreateInvoice"}
+    rows = permissions_of("invoices")
+    kind = rows["InvoicesService/CreateInvoice"].kind
+    assert [method for method, row in rows.items() if row.kind == kind] == ["InvoicesService/CreateInvoice"]
 
 
 def create(stub: pb_grpc.InvoicesServiceStub, merchant: merchants_pb2.Merchant, key_id: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import shutil
 import subprocess
 import tomllib
@@ -15,6 +14,7 @@ import yaml
 
 from kit.base.config.processes import CallerSettings, DatabaseSettings, ServiceSettings, Settings
 from kit.base.config.variables import variables_of
+from tests.support.contracts import permissions_of
 from tools.docs import settings_classes
 
 ROOT: Final = Path(__file__).resolve().parents[2]
@@ -106,7 +106,7 @@ def secret_variables(settings: type[Settings]) -> set[str]:
 
 def callers_of(service: str) -> set[str]:
     """The processes that may call it; tests/test_architecture.py holds that equal to what they call."""
-    return set(importlib.import_module(f"services.{service}.rpc").CALLERS)
+    return {caller for row in permissions_of(service).values() for caller in row.callers}
 
 
 @cache

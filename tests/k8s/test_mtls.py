@@ -6,14 +6,12 @@ by field. (When they were written, cert-manager's own definitions found nothing 
 
 from __future__ import annotations
 
-import importlib
 import re
 from typing import Any, Final
 
 import pytest
 import yaml
 
-from kit.rpc.callers import ALL
 from tests.k8s.manifests import (
     CLASSES,
     K8S,
@@ -33,6 +31,7 @@ from tests.k8s.manifests import (
     shared_settings,
 )
 from tests.k8s.test_network_policies import labels_of, peers, reaches
+from tests.support.contracts import methods_by_caller, permissions_of
 
 FOLDER: Final = K8S / "components" / "mtls"
 PRODUCTION: Final = K8S / "overlays" / "production"
@@ -204,5 +203,7 @@ def test_the_operators_pod_reaches_what_the_command_calls_and_nothing_else() -> 
 
 def test_an_operator_is_nobody_else() -> None:
     for service in SERVICES:
-        callers: Any = importlib.import_module(f"services.{service}.rpc").CALLERS
-        assert [caller for caller, methods in callers.items() if ALL in methods] == ["cli"]
+        rows = permissions_of(service)
+        named = [caller for caller, methods in methods_by_caller(service).items() if methods == rows.keys()]
+        assert named == []
+        assert all("cli" in row.callers for row in rows.values())

@@ -13,15 +13,15 @@ from typing import ClassVar
 import grpc
 from pydantic import Field
 
+from fiatgate.rpc.v1.access_pb2 import Access
 from kit.base.config.processes import ServiceSettings
 from kit.db.database import Database
 from kit.events.bus.connection import Bus
 from kit.process import main as process
 from kit.process.service import Service
-from kit.rpc.callers import ALL
-from kit.rpc.permissions import machine
 from kit.rpc.status import Gauge
 from kit.work.worker import Fatal, Loop, Worker
+from tests.support.contracts import declare
 
 METHOD = "/sample.Sample/Do"
 
@@ -48,6 +48,9 @@ def wire(settings: SampleSettings) -> Deps:
         db=Database(settings.database_url, name="sample", pool_size=settings.pool_size, seals=settings.seals),
         bus=Bus(settings.nats_url, name="sample") if settings.with_bus else None,
     )
+
+
+declare("sample.Sample", {"Do": Access(callers=["gateway"])})
 
 
 def add_to(server: grpc.Server, deps: Deps) -> None:
@@ -93,8 +96,6 @@ SERVICE = Service(
     settings=SampleSettings,
     wire=wire,
     add_to=add_to,
-    callers={"cli": frozenset({ALL})},
-    permissions={"Sample/Do": machine()},
     workers=workers,
     companions=companions,
     gauges=gauges,

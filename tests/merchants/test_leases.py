@@ -120,8 +120,8 @@ class Served:
 
 @pytest.fixture
 def served(leasing: Deps) -> Iterator[Served]:
-    checks = Checks(permissions=rpc.PERMISSIONS, keys=Keys())
-    server = RpcServer(Options(slots=rpc.SLOTS, checks=checks))
+    checks = Checks(keys=Keys())
+    server = RpcServer(Options(service="merchants", slots=rpc.SLOTS, checks=checks))
     rpc.add_to(server, leasing)
     port = server.add_insecure_port("127.0.0.1:0")
     server.start()

@@ -23,12 +23,13 @@ def serving(
     add_to: Callable[[grpc.Server, D], None],
     deps: D,
     *,
+    service: str = "",
     threads: int = 4,
     slots: Sequence[Slots] = (),
     checks: Checks | None = None,
 ) -> Iterator[str]:
     """Serve what `add_to` registers until the block ends; gives its address."""
-    server = RpcServer(Options(threads=threads, slots=slots, checks=checks))
+    server = RpcServer(Options(service=service, threads=threads, slots=slots, checks=checks))
     add_to(server, deps)
     port = server.add_insecure_port("127.0.0.1:0")
     server.start()

@@ -32,7 +32,7 @@ RESENDS = 16  # as many as a process had threads, for everything, before resends
 
 @pytest.fixture
 def stub(house: House) -> Iterator[WebhooksServiceStub]:
-    server = RpcServer(Options(threads=RESENDS, call_seconds=30, slots=rpc.SLOTS))
+    server = RpcServer(Options(service="webhooks", threads=RESENDS, call_seconds=30, slots=rpc.SLOTS))
     rpc.add_to(server, house.deps)
     port = server.add_insecure_port("127.0.0.1:0")
     server.start()
@@ -111,7 +111,7 @@ def test_an_attempt_without_request_says_why_and_shows_none(make_house: Callable
     with house.deps.db.transaction() as tx:
         tx.execute(text("UPDATE events SET seal = '' WHERE invoice_id = :id"), {"id": unsealed})
     with (
-        serving(rpc.add_to, house.deps, threads=RESENDS, slots=rpc.SLOTS) as address,
+        serving(rpc.add_to, house.deps, service="webhooks", threads=RESENDS, slots=rpc.SLOTS) as address,
         connected(address) as opened,
     ):
         stub = WebhooksServiceStub(opened)
@@ -318,7 +318,7 @@ def test_resends_of_one_merchant_to_receivers_that_hang_delay_no_other_merchant(
     hanging = [house.queue(receiver.url("tarpit")) for _ in range(RESENDS)]
     other = house.queue(receiver.url("other"), merchant_id=shop, key_id=key_id)
     with (
-        serving(rpc.add_to, house.deps, threads=RESENDS, slots=rpc.SLOTS) as address,
+        serving(rpc.add_to, house.deps, service="webhooks", threads=RESENDS, slots=rpc.SLOTS) as address,
         connected(address) as opened,
         ThreadPoolExecutor(RESENDS) as threads,
     ):

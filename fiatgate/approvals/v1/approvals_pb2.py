@@ -23,10 +23,11 @@ _sym_db = _symbol_database.Default()
 
 
 from fiatgate.bounds.v1 import bounds_pb2 as fiatgate_dot_bounds_dot_v1_dot_bounds__pb2
+from fiatgate.rpc.v1 import access_pb2 as fiatgate_dot_rpc_dot_v1_dot_access__pb2
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n%fiatgate/approvals/v1/approvals.proto\x12\x15\x66iatgate.approvals.v1\x1a\x1f\x66iatgate/bounds/v1/bounds.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xa6\x03\n\x08\x41pproval\x12\x13\n\x0b\x61pproval_id\x18\x01 \x01(\t\x12\x33\n\x05state\x18\x02 \x01(\x0e\x32$.fiatgate.approvals.v1.ApprovalState\x12\x0b\n\x03\x61\x63t\x18\x03 \x01(\t\x12\x0e\n\x06object\x18\x04 \x01(\t\x12\x13\n\x0bmerchant_id\x18\x05 \x01(\t\x12\x0f\n\x07summary\x18\x06 \x01(\t\x12\x14\n\x0crequested_by\x18\x07 \x01(\t\x12\x30\n\x0crequested_at\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0c\n\x04note\x18\t \x01(\t\x12\x17\n\ndecided_by\x18\n \x01(\tH\x00\x88\x01\x01\x12\x33\n\ndecided_at\x18\x0b \x01(\x0b\x32\x1a.google.protobuf.TimestampH\x01\x88\x01\x01\x12\x15\n\rdecision_note\x18\x0c \x01(\t\x12\x0f\n\x07service\x18\r \x01(\t\x12\x0c\n\x04role\x18\x0e \x01(\t\x12\x15\n\ris_of_another\x18\x0f \x01(\x08\x42\r\n\x0b_decided_byB\r\n\x0b_decided_at\"\xc1\x01\n\x14ListApprovalsRequest\x12\x33\n\x05state\x18\x01 \x01(\x0e\x32$.fiatgate.approvals.v1.ApprovalState\x12\x0e\n\x06object\x18\x02 \x01(\t\x12\r\n\x05limit\x18\x03 \x01(\x05\x12\x19\n\x11\x61\x66ter_approval_id\x18\x04 \x01(\t\x12\x14\n\x0coldest_first\x18\x05 \x01(\x08\x12\x0f\n\x07\x64\x65\x63ided\x18\x06 \x01(\x08\x12\x13\n\x0bmerchant_id\x18\x07 \x01(\t\"K\n\x15ListApprovalsResponse\x12\x32\n\tapprovals\x18\x01 \x03(\x0b\x32\x1f.fiatgate.approvals.v1.Approval\")\n\x12GetApprovalRequest\x12\x13\n\x0b\x61pproval_id\x18\x01 \x01(\t\"H\n\x13GetApprovalResponse\x12\x31\n\x08\x61pproval\x18\x01 \x01(\x0b\x32\x1f.fiatgate.approvals.v1.Approval\":\n\x0e\x41pproveRequest\x12\x13\n\x0b\x61pproval_id\x18\x01 \x01(\t\x12\x13\n\x04note\x18\x02 \x01(\tB\x05\x88\xb5\x18\xd0\x0f\"R\n\x0f\x41pproveResponse\x12\x31\n\x08\x61pproval\x18\x01 \x01(\x0b\x32\x1f.fiatgate.approvals.v1.Approval\x12\x0c\n\x04link\x18\x02 \x01(\t\"9\n\rRejectRequest\x12\x13\n\x0b\x61pproval_id\x18\x01 \x01(\t\x12\x13\n\x04note\x18\x02 \x01(\tB\x05\x88\xb5\x18\xd0\x0f\"C\n\x0eRejectResponse\x12\x31\n\x08\x61pproval\x18\x01 \x01(\x0b\x32\x1f.fiatgate.approvals.v1.Approval*\x85\x01\n\rApprovalState\x12\x1e\n\x1a\x41PPROVAL_STATE_UNSPECIFIED\x10\x00\x12\x1a\n\x16\x41PPROVAL_STATE_PENDING\x10\x01\x12\x1b\n\x17\x41PPROVAL_STATE_APPROVED\x10\x02\x12\x1b\n\x17\x41PPROVAL_STATE_REJECTED\x10\x03\x32\x95\x03\n\x10\x41pprovalsService\x12j\n\rListApprovals\x12+.fiatgate.approvals.v1.ListApprovalsRequest\x1a,.fiatgate.approvals.v1.ListApprovalsResponse\x12\x64\n\x0bGetApproval\x12).fiatgate.approvals.v1.GetApprovalRequest\x1a*.fiatgate.approvals.v1.GetApprovalResponse\x12X\n\x07\x41pprove\x12%.fiatgate.approvals.v1.ApproveRequest\x1a&.fiatgate.approvals.v1.ApproveResponse\x12U\n\x06Reject\x12$.fiatgate.approvals.v1.RejectRequest\x1a%.fiatgate.approvals.v1.RejectResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n%fiatgate/approvals/v1/approvals.proto\x12\x15\x66iatgate.approvals.v1\x1a\x1f\x66iatgate/bounds/v1/bounds.proto\x1a\x1c\x66iatgate/rpc/v1/access.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xa6\x03\n\x08\x41pproval\x12\x13\n\x0b\x61pproval_id\x18\x01 \x01(\t\x12\x33\n\x05state\x18\x02 \x01(\x0e\x32$.fiatgate.approvals.v1.ApprovalState\x12\x0b\n\x03\x61\x63t\x18\x03 \x01(\t\x12\x0e\n\x06object\x18\x04 \x01(\t\x12\x13\n\x0bmerchant_id\x18\x05 \x01(\t\x12\x0f\n\x07summary\x18\x06 \x01(\t\x12\x14\n\x0crequested_by\x18\x07 \x01(\t\x12\x30\n\x0crequested_at\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0c\n\x04note\x18\t \x01(\t\x12\x17\n\ndecided_by\x18\n \x01(\tH\x00\x88\x01\x01\x12\x33\n\ndecided_at\x18\x0b \x01(\x0b\x32\x1a.google.protobuf.TimestampH\x01\x88\x01\x01\x12\x15\n\rdecision_note\x18\x0c \x01(\t\x12\x0f\n\x07service\x18\r \x01(\t\x12\x0c\n\x04role\x18\x0e \x01(\t\x12\x15\n\ris_of_another\x18\x0f \x01(\x08\x42\r\n\x0b_decided_byB\r\n\x0b_decided_at\"\xc1\x01\n\x14ListApprovalsRequest\x12\x33\n\x05state\x18\x01 \x01(\x0e\x32$.fiatgate.approvals.v1.ApprovalState\x12\x0e\n\x06object\x18\x02 \x01(\t\x12\r\n\x05limit\x18\x03 \x01(\x05\x12\x19\n\x11\x61\x66ter_approval_id\x18\x04 \x01(\t\x12\x14\n\x0coldest_first\x18\x05 \x01(\x08\x12\x0f\n\x07\x64\x65\x63ided\x18\x06 \x01(\x08\x12\x13\n\x0bmerchant_id\x18\x07 \x01(\t\"K\n\x15ListApprovalsResponse\x12\x32\n\tapprovals\x18\x01 \x03(\x0b\x32\x1f.fiatgate.approvals.v1.Approval\")\n\x12GetApprovalRequest\x12\x13\n\x0b\x61pproval_id\x18\x01 \x01(\t\"H\n\x13GetApprovalResponse\x12\x31\n\x08\x61pproval\x18\x01 \x01(\x0b\x32\x1f.fiatgate.approvals.v1.Approval\":\n\x0e\x41pproveRequest\x12\x13\n\x0b\x61pproval_id\x18\x01 \x01(\t\x12\x13\n\x04note\x18\x02 \x01(\tB\x05\x88\xb5\x18\xd0\x0f\"R\n\x0f\x41pproveResponse\x12\x31\n\x08\x61pproval\x18\x01 \x01(\x0b\x32\x1f.fiatgate.approvals.v1.Approval\x12\x0c\n\x04link\x18\x02 \x01(\t\"9\n\rRejectRequest\x12\x13\n\x0b\x61pproval_id\x18\x01 \x01(\t\x12\x13\n\x04note\x18\x02 \x01(\tB\x05\x88\xb5\x18\xd0\x0f\"C\n\x0eRejectResponse\x12\x31\n\x08\x61pproval\x18\x01 \x01(\x0b\x32\x1f.fiatgate.approvals.v1.Approval*\x85\x01\n\rApprovalState\x12\x1e\n\x1a\x41PPROVAL_STATE_UNSPECIFIED\x10\x00\x12\x1a\n\x16\x41PPROVAL_STATE_PENDING\x10\x01\x12\x1b\n\x17\x41PPROVAL_STATE_APPROVED\x10\x02\x12\x1b\n\x17\x41PPROVAL_STATE_REJECTED\x10\x03\x32\xad\x07\n\x10\x41pprovalsService\x12\xba\x01\n\rListApprovals\x12+.fiatgate.approvals.v1.ListApprovalsRequest\x1a,.fiatgate.approvals.v1.ListApprovalsResponse\"N\x8a\xb5\x18\x1d\x12\x0c\x63onsole-desk:\x07readersb\x04\x64\x65sk\x8a\xb5\x18)\n\x08\x61\x63\x63ounts\x12\x0c\x63onsole-desk:\x07readersb\x06people\x12\xb4\x01\n\x0bGetApproval\x12).fiatgate.approvals.v1.GetApprovalRequest\x1a*.fiatgate.approvals.v1.GetApprovalResponse\"N\x8a\xb5\x18\x1d\x12\x0c\x63onsole-desk:\x07readersb\x04\x64\x65sk\x8a\xb5\x18)\n\x08\x61\x63\x63ounts\x12\x0c\x63onsole-desk:\x07readersb\x06people\x12\x96\x02\n\x07\x41pprove\x12%.fiatgate.approvals.v1.ApproveRequest\x1a&.fiatgate.approvals.v1.ApproveResponse\"\xbb\x01\x8a\xb5\x18+\n\x08\x61\x63\x63ounts\x12\x0c\x63onsole-desk:\x05\x61\x64minP\x01X\x01\x62\x06people\x8a\xb5\x18)\n\x07\x63\x61talog\x12\x0c\x63onsole-desk:\x06pricesP\x01X\x01\x62\x04\x64\x65sk\x8a\xb5\x18(\n\x08invoices\x12\x0c\x63onsole-desk:\x04\x64\x65skP\x01X\x01\x62\x04\x64\x65sk\x8a\xb5\x18/\n\x0bwithdrawals\x12\x0c\x63onsole-desk:\x08treasuryP\x01X\x01\x62\x04\x64\x65sk\x12\x8b\x02\n\x06Reject\x12$.fiatgate.approvals.v1.RejectRequest\x1a%.fiatgate.approvals.v1.RejectResponse\"\xb3\x01\x8a\xb5\x18)\n\x08\x61\x63\x63ounts\x12\x0c\x63onsole-desk:\x05\x61\x64minP\x01\x62\x06people\x8a\xb5\x18\'\n\x07\x63\x61talog\x12\x0c\x63onsole-desk:\x06pricesP\x01\x62\x04\x64\x65sk\x8a\xb5\x18&\n\x08invoices\x12\x0c\x63onsole-desk:\x04\x64\x65skP\x01\x62\x04\x64\x65sk\x8a\xb5\x18-\n\x0bwithdrawals\x12\x0c\x63onsole-desk:\x08treasuryP\x01\x62\x04\x64\x65skb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -37,26 +38,34 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_APPROVEREQUEST'].fields_by_name['note']._serialized_options = b'\210\265\030\320\017'
   _globals['_REJECTREQUEST'].fields_by_name['note']._loaded_options = None
   _globals['_REJECTREQUEST'].fields_by_name['note']._serialized_options = b'\210\265\030\320\017'
-  _globals['_APPROVALSTATE']._serialized_start=1218
-  _globals['_APPROVALSTATE']._serialized_end=1351
-  _globals['_APPROVAL']._serialized_start=131
-  _globals['_APPROVAL']._serialized_end=553
-  _globals['_LISTAPPROVALSREQUEST']._serialized_start=556
-  _globals['_LISTAPPROVALSREQUEST']._serialized_end=749
-  _globals['_LISTAPPROVALSRESPONSE']._serialized_start=751
-  _globals['_LISTAPPROVALSRESPONSE']._serialized_end=826
-  _globals['_GETAPPROVALREQUEST']._serialized_start=828
-  _globals['_GETAPPROVALREQUEST']._serialized_end=869
-  _globals['_GETAPPROVALRESPONSE']._serialized_start=871
-  _globals['_GETAPPROVALRESPONSE']._serialized_end=943
-  _globals['_APPROVEREQUEST']._serialized_start=945
-  _globals['_APPROVEREQUEST']._serialized_end=1003
-  _globals['_APPROVERESPONSE']._serialized_start=1005
-  _globals['_APPROVERESPONSE']._serialized_end=1087
-  _globals['_REJECTREQUEST']._serialized_start=1089
-  _globals['_REJECTREQUEST']._serialized_end=1146
-  _globals['_REJECTRESPONSE']._serialized_start=1148
-  _globals['_REJECTRESPONSE']._serialized_end=1215
-  _globals['_APPROVALSSERVICE']._serialized_start=1354
-  _globals['_APPROVALSSERVICE']._serialized_end=1759
+  _globals['_APPROVALSSERVICE'].methods_by_name['ListApprovals']._loaded_options = None
+  _globals['_APPROVALSSERVICE'].methods_by_name['ListApprovals']._serialized_options = b'\212\265\030\035\022\014console-desk:\007readersb\004desk\212\265\030)\n\010accounts\022\014console-desk:\007readersb\006people'
+  _globals['_APPROVALSSERVICE'].methods_by_name['GetApproval']._loaded_options = None
+  _globals['_APPROVALSSERVICE'].methods_by_name['GetApproval']._serialized_options = b'\212\265\030\035\022\014console-desk:\007readersb\004desk\212\265\030)\n\010accounts\022\014console-desk:\007readersb\006people'
+  _globals['_APPROVALSSERVICE'].methods_by_name['Approve']._loaded_options = None
+  _globals['_APPROVALSSERVICE'].methods_by_name['Approve']._serialized_options = b'\212\265\030+\n\010accounts\022\014console-desk:\005adminP\001X\001b\006people\212\265\030)\n\007catalog\022\014console-desk:\006pricesP\001X\001b\004desk\212\265\030(\n\010invoices\022\014console-desk:\004deskP\001X\001b\004desk\212\265\030/\n\013withdrawals\022\014console-desk:\010treasuryP\001X\001b\004desk'
+  _globals['_APPROVALSSERVICE'].methods_by_name['Reject']._loaded_options = None
+  _globals['_APPROVALSSERVICE'].methods_by_name['Reject']._serialized_options = b'\212\265\030)\n\010accounts\022\014console-desk:\005adminP\001b\006people\212\265\030\'\n\007catalog\022\014console-desk:\006pricesP\001b\004desk\212\265\030&\n\010invoices\022\014console-desk:\004deskP\001b\004desk\212\265\030-\n\013withdrawals\022\014console-desk:\010treasuryP\001b\004desk'
+  _globals['_APPROVALSTATE']._serialized_start=1248
+  _globals['_APPROVALSTATE']._serialized_end=1381
+  _globals['_APPROVAL']._serialized_start=161
+  _globals['_APPROVAL']._serialized_end=583
+  _globals['_LISTAPPROVALSREQUEST']._serialized_start=586
+  _globals['_LISTAPPROVALSREQUEST']._serialized_end=779
+  _globals['_LISTAPPROVALSRESPONSE']._serialized_start=781
+  _globals['_LISTAPPROVALSRESPONSE']._serialized_end=856
+  _globals['_GETAPPROVALREQUEST']._serialized_start=858
+  _globals['_GETAPPROVALREQUEST']._serialized_end=899
+  _globals['_GETAPPROVALRESPONSE']._serialized_start=901
+  _globals['_GETAPPROVALRESPONSE']._serialized_end=973
+  _globals['_APPROVEREQUEST']._serialized_start=975
+  _globals['_APPROVEREQUEST']._serialized_end=1033
+  _globals['_APPROVERESPONSE']._serialized_start=1035
+  _globals['_APPROVERESPONSE']._serialized_end=1117
+  _globals['_REJECTREQUEST']._serialized_start=1119
+  _globals['_REJECTREQUEST']._serialized_end=1176
+  _globals['_REJECTRESPONSE']._serialized_start=1178
+  _globals['_REJECTRESPONSE']._serialized_end=1245
+  _globals['_APPROVALSSERVICE']._serialized_start=1384
+  _globals['_APPROVALSSERVICE']._serialized_end=2325
 # @@protoc_insertion_point(module_scope)

@@ -23,10 +23,11 @@ _sym_db = _symbol_database.Default()
 
 
 from fiatgate.bounds.v1 import bounds_pb2 as fiatgate_dot_bounds_dot_v1_dot_bounds__pb2
+from fiatgate.rpc.v1 import access_pb2 as fiatgate_dot_rpc_dot_v1_dot_access__pb2
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1d\x66iatgate/audit/v1/audit.proto\x12\x11\x66iatgate.audit.v1\x1a\x1f\x66iatgate/bounds/v1/bounds.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x88\x02\n\x03\x41\x63t\x12\x0e\n\x06\x61\x63t_id\x18\x01 \x01(\t\x12&\n\x02\x61t\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\'\n\x05\x61\x63tor\x18\x03 \x01(\x0b\x32\x18.fiatgate.audit.v1.Actor\x12\x0b\n\x03\x61\x63t\x18\x04 \x01(\t\x12\x0e\n\x06object\x18\x05 \x01(\t\x12\x13\n\x0bmerchant_id\x18\x06 \x01(\t\x12*\n\x07\x63hanges\x18\x07 \x03(\x0b\x32\x19.fiatgate.audit.v1.Change\x12\x0c\n\x04note\x18\x08 \x01(\t\x12\x12\n\nrequest_id\x18\t \x01(\t\x12\x0f\n\x07refused\x18\n \x01(\t\x12\x0f\n\x07service\x18\x0b \x01(\t\"q\n\x05\x41\x63tor\x12\x0c\n\x04kind\x18\x01 \x01(\t\x12\x11\n\tperson_id\x18\x02 \x01(\t\x12\x0c\n\x04name\x18\x03 \x01(\t\x12\x12\n\nsession_id\x18\x04 \x01(\t\x12\x0f\n\x07surface\x18\x05 \x01(\t\x12\x14\n\x0con_behalf_of\x18\x06 \x01(\t\"6\n\x06\x43hange\x12\r\n\x05\x66ield\x18\x01 \x01(\t\x12\x0e\n\x06\x62\x65\x66ore\x18\x02 \x01(\t\x12\r\n\x05\x61\x66ter\x18\x03 \x01(\t\"\xec\x01\n\x0fListActsRequest\x12\x0e\n\x06\x61uthor\x18\x01 \x01(\t\x12\x0b\n\x03\x61\x63t\x18\x02 \x01(\t\x12\x0e\n\x06object\x18\x03 \x01(\t\x12\x13\n\x0bmerchant_id\x18\x04 \x01(\t\x12.\n\x05since\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.TimestampH\x00\x88\x01\x01\x12.\n\x05until\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.TimestampH\x01\x88\x01\x01\x12\x14\n\x0c\x61\x66ter_act_id\x18\x07 \x01(\t\x12\r\n\x05limit\x18\x08 \x01(\x05\x42\x08\n\x06_sinceB\x08\n\x06_until\"8\n\x10ListActsResponse\x12$\n\x04\x61\x63ts\x18\x01 \x03(\x0b\x32\x16.fiatgate.audit.v1.Act\"X\n\x10\x43heckActsRequest\x12\r\n\x05\x61\x66ter\x18\x01 \x01(\x03\x12\r\n\x05limit\x18\x02 \x01(\x05\x12&\n\x05heads\x18\x03 \x03(\x0b\x32\x17.fiatgate.audit.v1.Head\"y\n\x11\x43heckActsResponse\x12\x0f\n\x07\x63hecked\x18\x01 \x01(\x05\x12\x10\n\x08problems\x18\x02 \x03(\t\x12\x0c\n\x04last\x18\x03 \x01(\x03\x12\x0c\n\x04more\x18\x04 \x01(\x08\x12\x11\n\tunchained\x18\x05 \x01(\x05\x12\x12\n\nunreadable\x18\x06 \x03(\t\"\\\n\x04Head\x12\x0f\n\x07service\x18\x01 \x01(\t\x12\r\n\x05\x63ount\x18\x02 \x01(\x03\x12\x0c\n\x04hash\x18\x03 \x01(\x0c\x12&\n\x02\x61t\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"\x10\n\x0eGetHeadRequest\"m\n\x0fGetHeadResponse\x12*\n\x04head\x18\x01 \x01(\x0b\x32\x17.fiatgate.audit.v1.HeadH\x00\x88\x01\x01\x12%\n\x04kept\x18\x02 \x03(\x0b\x32\x17.fiatgate.audit.v1.HeadB\x07\n\x05_head\"W\n\x12RestartHeadRequest\x12\x0f\n\x07service\x18\x01 \x01(\t\x12\r\n\x05\x63ount\x18\x02 \x01(\x03\x12\x0c\n\x04hash\x18\x03 \x01(\x0c\x12\x13\n\x04note\x18\x04 \x01(\tB\x05\x88\xb5\x18\xd0\x0f\"\x15\n\x13RestartHeadResponse2\xeb\x02\n\x0c\x41uditService\x12S\n\x08ListActs\x12\".fiatgate.audit.v1.ListActsRequest\x1a#.fiatgate.audit.v1.ListActsResponse\x12V\n\tCheckActs\x12#.fiatgate.audit.v1.CheckActsRequest\x1a$.fiatgate.audit.v1.CheckActsResponse\x12P\n\x07GetHead\x12!.fiatgate.audit.v1.GetHeadRequest\x1a\".fiatgate.audit.v1.GetHeadResponse\x12\\\n\x0bRestartHead\x12%.fiatgate.audit.v1.RestartHeadRequest\x1a&.fiatgate.audit.v1.RestartHeadResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1d\x66iatgate/audit/v1/audit.proto\x12\x11\x66iatgate.audit.v1\x1a\x1f\x66iatgate/bounds/v1/bounds.proto\x1a\x1c\x66iatgate/rpc/v1/access.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x88\x02\n\x03\x41\x63t\x12\x0e\n\x06\x61\x63t_id\x18\x01 \x01(\t\x12&\n\x02\x61t\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\'\n\x05\x61\x63tor\x18\x03 \x01(\x0b\x32\x18.fiatgate.audit.v1.Actor\x12\x0b\n\x03\x61\x63t\x18\x04 \x01(\t\x12\x0e\n\x06object\x18\x05 \x01(\t\x12\x13\n\x0bmerchant_id\x18\x06 \x01(\t\x12*\n\x07\x63hanges\x18\x07 \x03(\x0b\x32\x19.fiatgate.audit.v1.Change\x12\x0c\n\x04note\x18\x08 \x01(\t\x12\x12\n\nrequest_id\x18\t \x01(\t\x12\x0f\n\x07refused\x18\n \x01(\t\x12\x0f\n\x07service\x18\x0b \x01(\t\"q\n\x05\x41\x63tor\x12\x0c\n\x04kind\x18\x01 \x01(\t\x12\x11\n\tperson_id\x18\x02 \x01(\t\x12\x0c\n\x04name\x18\x03 \x01(\t\x12\x12\n\nsession_id\x18\x04 \x01(\t\x12\x0f\n\x07surface\x18\x05 \x01(\t\x12\x14\n\x0con_behalf_of\x18\x06 \x01(\t\"6\n\x06\x43hange\x12\r\n\x05\x66ield\x18\x01 \x01(\t\x12\x0e\n\x06\x62\x65\x66ore\x18\x02 \x01(\t\x12\r\n\x05\x61\x66ter\x18\x03 \x01(\t\"\xec\x01\n\x0fListActsRequest\x12\x0e\n\x06\x61uthor\x18\x01 \x01(\t\x12\x0b\n\x03\x61\x63t\x18\x02 \x01(\t\x12\x0e\n\x06object\x18\x03 \x01(\t\x12\x13\n\x0bmerchant_id\x18\x04 \x01(\t\x12.\n\x05since\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.TimestampH\x00\x88\x01\x01\x12.\n\x05until\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.TimestampH\x01\x88\x01\x01\x12\x14\n\x0c\x61\x66ter_act_id\x18\x07 \x01(\t\x12\r\n\x05limit\x18\x08 \x01(\x05\x42\x08\n\x06_sinceB\x08\n\x06_until\"8\n\x10ListActsResponse\x12$\n\x04\x61\x63ts\x18\x01 \x03(\x0b\x32\x16.fiatgate.audit.v1.Act\"X\n\x10\x43heckActsRequest\x12\r\n\x05\x61\x66ter\x18\x01 \x01(\x03\x12\r\n\x05limit\x18\x02 \x01(\x05\x12&\n\x05heads\x18\x03 \x03(\x0b\x32\x17.fiatgate.audit.v1.Head\"y\n\x11\x43heckActsResponse\x12\x0f\n\x07\x63hecked\x18\x01 \x01(\x05\x12\x10\n\x08problems\x18\x02 \x03(\t\x12\x0c\n\x04last\x18\x03 \x01(\x03\x12\x0c\n\x04more\x18\x04 \x01(\x08\x12\x11\n\tunchained\x18\x05 \x01(\x05\x12\x12\n\nunreadable\x18\x06 \x03(\t\"\\\n\x04Head\x12\x0f\n\x07service\x18\x01 \x01(\t\x12\r\n\x05\x63ount\x18\x02 \x01(\x03\x12\x0c\n\x04hash\x18\x03 \x01(\x0c\x12&\n\x02\x61t\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"\x10\n\x0eGetHeadRequest\"m\n\x0fGetHeadResponse\x12*\n\x04head\x18\x01 \x01(\x0b\x32\x17.fiatgate.audit.v1.HeadH\x00\x88\x01\x01\x12%\n\x04kept\x18\x02 \x03(\x0b\x32\x17.fiatgate.audit.v1.HeadB\x07\n\x05_head\"W\n\x12RestartHeadRequest\x12\x0f\n\x07service\x18\x01 \x01(\t\x12\r\n\x05\x63ount\x18\x02 \x01(\x03\x12\x0c\n\x04hash\x18\x03 \x01(\x0c\x12\x13\n\x04note\x18\x04 \x01(\tB\x05\x88\xb5\x18\xd0\x0f\"\x15\n\x13RestartHeadResponse2\xe5\x03\n\x0c\x41uditService\x12\x91\x01\n\x08ListActs\x12\".fiatgate.audit.v1.ListActsRequest\x1a#.fiatgate.audit.v1.ListActsResponse\"<\x8a\xb5\x18\x38\x12\x0c\x63onsole-desk\x12\x11\x63onsole-dashboard:\x07\x61uditorB\x05ownerb\x05\x61udit\x12l\n\tCheckActs\x12#.fiatgate.audit.v1.CheckActsRequest\x1a$.fiatgate.audit.v1.CheckActsResponse\"\x14\x8a\xb5\x18\x10:\x07\x61uditorb\x05\x61udit\x12\x66\n\x07GetHead\x12!.fiatgate.audit.v1.GetHeadRequest\x1a\".fiatgate.audit.v1.GetHeadResponse\"\x14\x8a\xb5\x18\x10:\x07\x61uditorb\x05\x61udit\x12k\n\x0bRestartHead\x12%.fiatgate.audit.v1.RestartHeadRequest\x1a&.fiatgate.audit.v1.RestartHeadResponse\"\r\x8a\xb5\x18\tP\x01\x62\x05\x61uditb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -35,30 +36,38 @@ if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_RESTARTHEADREQUEST'].fields_by_name['note']._loaded_options = None
   _globals['_RESTARTHEADREQUEST'].fields_by_name['note']._serialized_options = b'\210\265\030\320\017'
-  _globals['_ACT']._serialized_start=119
-  _globals['_ACT']._serialized_end=383
-  _globals['_ACTOR']._serialized_start=385
-  _globals['_ACTOR']._serialized_end=498
-  _globals['_CHANGE']._serialized_start=500
-  _globals['_CHANGE']._serialized_end=554
-  _globals['_LISTACTSREQUEST']._serialized_start=557
-  _globals['_LISTACTSREQUEST']._serialized_end=793
-  _globals['_LISTACTSRESPONSE']._serialized_start=795
-  _globals['_LISTACTSRESPONSE']._serialized_end=851
-  _globals['_CHECKACTSREQUEST']._serialized_start=853
-  _globals['_CHECKACTSREQUEST']._serialized_end=941
-  _globals['_CHECKACTSRESPONSE']._serialized_start=943
-  _globals['_CHECKACTSRESPONSE']._serialized_end=1064
-  _globals['_HEAD']._serialized_start=1066
-  _globals['_HEAD']._serialized_end=1158
-  _globals['_GETHEADREQUEST']._serialized_start=1160
-  _globals['_GETHEADREQUEST']._serialized_end=1176
-  _globals['_GETHEADRESPONSE']._serialized_start=1178
-  _globals['_GETHEADRESPONSE']._serialized_end=1287
-  _globals['_RESTARTHEADREQUEST']._serialized_start=1289
-  _globals['_RESTARTHEADREQUEST']._serialized_end=1376
-  _globals['_RESTARTHEADRESPONSE']._serialized_start=1378
-  _globals['_RESTARTHEADRESPONSE']._serialized_end=1399
-  _globals['_AUDITSERVICE']._serialized_start=1402
-  _globals['_AUDITSERVICE']._serialized_end=1765
+  _globals['_AUDITSERVICE'].methods_by_name['ListActs']._loaded_options = None
+  _globals['_AUDITSERVICE'].methods_by_name['ListActs']._serialized_options = b'\212\265\0308\022\014console-desk\022\021console-dashboard:\007auditorB\005ownerb\005audit'
+  _globals['_AUDITSERVICE'].methods_by_name['CheckActs']._loaded_options = None
+  _globals['_AUDITSERVICE'].methods_by_name['CheckActs']._serialized_options = b'\212\265\030\020:\007auditorb\005audit'
+  _globals['_AUDITSERVICE'].methods_by_name['GetHead']._loaded_options = None
+  _globals['_AUDITSERVICE'].methods_by_name['GetHead']._serialized_options = b'\212\265\030\020:\007auditorb\005audit'
+  _globals['_AUDITSERVICE'].methods_by_name['RestartHead']._loaded_options = None
+  _globals['_AUDITSERVICE'].methods_by_name['RestartHead']._serialized_options = b'\212\265\030\tP\001b\005audit'
+  _globals['_ACT']._serialized_start=149
+  _globals['_ACT']._serialized_end=413
+  _globals['_ACTOR']._serialized_start=415
+  _globals['_ACTOR']._serialized_end=528
+  _globals['_CHANGE']._serialized_start=530
+  _globals['_CHANGE']._serialized_end=584
+  _globals['_LISTACTSREQUEST']._serialized_start=587
+  _globals['_LISTACTSREQUEST']._serialized_end=823
+  _globals['_LISTACTSRESPONSE']._serialized_start=825
+  _globals['_LISTACTSRESPONSE']._serialized_end=881
+  _globals['_CHECKACTSREQUEST']._serialized_start=883
+  _globals['_CHECKACTSREQUEST']._serialized_end=971
+  _globals['_CHECKACTSRESPONSE']._serialized_start=973
+  _globals['_CHECKACTSRESPONSE']._serialized_end=1094
+  _globals['_HEAD']._serialized_start=1096
+  _globals['_HEAD']._serialized_end=1188
+  _globals['_GETHEADREQUEST']._serialized_start=1190
+  _globals['_GETHEADREQUEST']._serialized_end=1206
+  _globals['_GETHEADRESPONSE']._serialized_start=1208
+  _globals['_GETHEADRESPONSE']._serialized_end=1317
+  _globals['_RESTARTHEADREQUEST']._serialized_start=1319
+  _globals['_RESTARTHEADREQUEST']._serialized_end=1406
+  _globals['_RESTARTHEADRESPONSE']._serialized_start=1408
+  _globals['_RESTARTHEADRESPONSE']._serialized_end=1429
+  _globals['_AUDITSERVICE']._serialized_start=1432
+  _globals['_AUDITSERVICE']._serialized_end=1917
 # @@protoc_insertion_point(module_scope)

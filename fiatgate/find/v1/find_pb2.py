@@ -23,10 +23,11 @@ _sym_db = _symbol_database.Default()
 
 
 from fiatgate.bounds.v1 import bounds_pb2 as fiatgate_dot_bounds_dot_v1_dot_bounds__pb2
+from fiatgate.rpc.v1 import access_pb2 as fiatgate_dot_rpc_dot_v1_dot_access__pb2
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1b\x66iatgate/find/v1/find.proto\x12\x10\x66iatgate.find.v1\x1a\x1f\x66iatgate/bounds/v1/bounds.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"4\n\x11\x43ompleteIdRequest\x12\x0c\n\x04kind\x18\x01 \x01(\t\x12\x11\n\tbeginning\x18\x02 \x01(\t\"/\n\x12\x43ompleteIdResponse\x12\x0b\n\x03ids\x18\x01 \x03(\t\x12\x0c\n\x04more\x18\x02 \x01(\x08\"F\n\x0b\x46indRequest\x12\x13\n\x04text\x18\x01 \x01(\tB\x05\x88\xb5\x18\x80\x01\x12\r\n\x05limit\x18\x02 \x01(\x05\x12\x13\n\x0bmerchant_id\x18\x03 \x01(\t\"C\n\x0c\x46indResponse\x12&\n\x05\x66ound\x18\x01 \x03(\x0b\x32\x17.fiatgate.find.v1.Found\x12\x0b\n\x03\x63ut\x18\x02 \x03(\t\"\xe0\x01\n\x05\x46ound\x12\x0c\n\x04kind\x18\x01 \x01(\t\x12\n\n\x02id\x18\x02 \x01(\t\x12\r\n\x05\x66ield\x18\x03 \x01(\t\x12\r\n\x05value\x18\x04 \x01(\t\x12\x0e\n\x06status\x18\x05 \x01(\t\x12.\n\ncreated_at\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x31\n\x05\x66\x61\x63ts\x18\x07 \x03(\x0b\x32\".fiatgate.find.v1.Found.FactsEntry\x1a,\n\nFactsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\x32\xad\x01\n\x0b\x46indService\x12W\n\nCompleteId\x12#.fiatgate.find.v1.CompleteIdRequest\x1a$.fiatgate.find.v1.CompleteIdResponse\x12\x45\n\x04\x46ind\x12\x1d.fiatgate.find.v1.FindRequest\x1a\x1e.fiatgate.find.v1.FindResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1b\x66iatgate/find/v1/find.proto\x12\x10\x66iatgate.find.v1\x1a\x1f\x66iatgate/bounds/v1/bounds.proto\x1a\x1c\x66iatgate/rpc/v1/access.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"4\n\x11\x43ompleteIdRequest\x12\x0c\n\x04kind\x18\x01 \x01(\t\x12\x11\n\tbeginning\x18\x02 \x01(\t\"/\n\x12\x43ompleteIdResponse\x12\x0b\n\x03ids\x18\x01 \x03(\t\x12\x0c\n\x04more\x18\x02 \x01(\x08\"F\n\x0b\x46indRequest\x12\x13\n\x04text\x18\x01 \x01(\tB\x05\x88\xb5\x18\x80\x01\x12\r\n\x05limit\x18\x02 \x01(\x05\x12\x13\n\x0bmerchant_id\x18\x03 \x01(\t\"C\n\x0c\x46indResponse\x12&\n\x05\x66ound\x18\x01 \x03(\x0b\x32\x17.fiatgate.find.v1.Found\x12\x0b\n\x03\x63ut\x18\x02 \x03(\t\"\xe0\x01\n\x05\x46ound\x12\x0c\n\x04kind\x18\x01 \x01(\t\x12\n\n\x02id\x18\x02 \x01(\t\x12\r\n\x05\x66ield\x18\x03 \x01(\t\x12\r\n\x05value\x18\x04 \x01(\t\x12\x0e\n\x06status\x18\x05 \x01(\t\x12.\n\ncreated_at\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x31\n\x05\x66\x61\x63ts\x18\x07 \x03(\x0b\x32\".fiatgate.find.v1.Found.FactsEntry\x1a,\n\nFactsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\x32\xba\x04\n\x0b\x46indService\x12\x89\x01\n\nCompleteId\x12#.fiatgate.find.v1.CompleteIdRequest\x1a$.fiatgate.find.v1.CompleteIdResponse\"0\x8a\xb5\x18\x0f:\x07readersb\x04\x64\x65sk\x8a\xb5\x18\x19\n\x08\x61\x63\x63ounts:\x05\x61\x64minb\x06people\x12\x9e\x03\n\x04\x46ind\x12\x1d.fiatgate.find.v1.FindRequest\x1a\x1e.fiatgate.find.v1.FindResponse\"\xd6\x02\x8a\xb5\x18\x1d\x12\x0c\x63onsole-desk:\x07readersb\x04\x64\x65sk\x8a\xb5\x18\'\n\x08\x61\x63\x63ounts\x12\x0c\x63onsole-desk:\x05\x61\x64minb\x06people\x8a\xb5\x18Z\n\x08invoices\x12\x0c\x63onsole-desk\x12\x11\x63onsole-dashboard:\x07readersB\tdeveloperB\x07\x66inanceB\x06viewerb\x08searches\x8a\xb5\x18V\n\x08webhooks\x12\x0c\x63onsole-desk\x12\x11\x63onsole-dashboard:\x07readersB\tdeveloperB\x07\x66inanceB\x06viewerb\x04\x64\x65sk\x8a\xb5\x18N\n\x0bwithdrawals\x12\x0c\x63onsole-desk\x12\x11\x63onsole-dashboard:\x07readersB\x07\x66inanceB\x06viewerb\x04\x64\x65skb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -37,18 +38,22 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_FINDREQUEST'].fields_by_name['text']._serialized_options = b'\210\265\030\200\001'
   _globals['_FOUND_FACTSENTRY']._loaded_options = None
   _globals['_FOUND_FACTSENTRY']._serialized_options = b'8\001'
-  _globals['_COMPLETEIDREQUEST']._serialized_start=115
-  _globals['_COMPLETEIDREQUEST']._serialized_end=167
-  _globals['_COMPLETEIDRESPONSE']._serialized_start=169
-  _globals['_COMPLETEIDRESPONSE']._serialized_end=216
-  _globals['_FINDREQUEST']._serialized_start=218
-  _globals['_FINDREQUEST']._serialized_end=288
-  _globals['_FINDRESPONSE']._serialized_start=290
-  _globals['_FINDRESPONSE']._serialized_end=357
-  _globals['_FOUND']._serialized_start=360
-  _globals['_FOUND']._serialized_end=584
-  _globals['_FOUND_FACTSENTRY']._serialized_start=540
-  _globals['_FOUND_FACTSENTRY']._serialized_end=584
-  _globals['_FINDSERVICE']._serialized_start=587
-  _globals['_FINDSERVICE']._serialized_end=760
+  _globals['_FINDSERVICE'].methods_by_name['CompleteId']._loaded_options = None
+  _globals['_FINDSERVICE'].methods_by_name['CompleteId']._serialized_options = b'\212\265\030\017:\007readersb\004desk\212\265\030\031\n\010accounts:\005adminb\006people'
+  _globals['_FINDSERVICE'].methods_by_name['Find']._loaded_options = None
+  _globals['_FINDSERVICE'].methods_by_name['Find']._serialized_options = b'\212\265\030\035\022\014console-desk:\007readersb\004desk\212\265\030\'\n\010accounts\022\014console-desk:\005adminb\006people\212\265\030Z\n\010invoices\022\014console-desk\022\021console-dashboard:\007readersB\tdeveloperB\007financeB\006viewerb\010searches\212\265\030V\n\010webhooks\022\014console-desk\022\021console-dashboard:\007readersB\tdeveloperB\007financeB\006viewerb\004desk\212\265\030N\n\013withdrawals\022\014console-desk\022\021console-dashboard:\007readersB\007financeB\006viewerb\004desk'
+  _globals['_COMPLETEIDREQUEST']._serialized_start=145
+  _globals['_COMPLETEIDREQUEST']._serialized_end=197
+  _globals['_COMPLETEIDRESPONSE']._serialized_start=199
+  _globals['_COMPLETEIDRESPONSE']._serialized_end=246
+  _globals['_FINDREQUEST']._serialized_start=248
+  _globals['_FINDREQUEST']._serialized_end=318
+  _globals['_FINDRESPONSE']._serialized_start=320
+  _globals['_FINDRESPONSE']._serialized_end=387
+  _globals['_FOUND']._serialized_start=390
+  _globals['_FOUND']._serialized_end=614
+  _globals['_FOUND_FACTSENTRY']._serialized_start=570
+  _globals['_FOUND_FACTSENTRY']._serialized_end=614
+  _globals['_FINDSERVICE']._serialized_start=617
+  _globals['_FINDSERVICE']._serialized_end=1187
 # @@protoc_insertion_point(module_scope)

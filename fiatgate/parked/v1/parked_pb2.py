@@ -22,30 +22,37 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
+from fiatgate.rpc.v1 import access_pb2 as fiatgate_dot_rpc_dot_v1_dot_access__pb2
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1f\x66iatgate/parked/v1/parked.proto\x12\x12\x66iatgate.parked.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xb1\x02\n\x0bParkedEvent\x12\x10\n\x08\x63onsumer\x18\x01 \x01(\t\x12\x10\n\x08\x65vent_id\x18\x02 \x01(\t\x12\x0f\n\x07subject\x18\x03 \x01(\t\x12\x10\n\x08\x61ttempts\x18\x04 \x01(\x05\x12\r\n\x05\x65rror\x18\x05 \x01(\t\x12-\n\tfailed_at\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12-\n\tparked_at\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x12\n\nrequest_id\x18\x08 \x01(\t\x12\x1d\n\x10\x63laimed_event_id\x18\t \x01(\tH\x00\x88\x01\x01\x12\x17\n\ninvoice_id\x18\n \x01(\tH\x01\x88\x01\x01\x42\x13\n\x11_claimed_event_idB\r\n\x0b_invoice_id\"\xa0\x01\n\x11ListParkedRequest\x12\r\n\x05limit\x18\x01 \x01(\x05\x12\x38\n\x0f\x61\x66ter_parked_at\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.TimestampH\x00\x88\x01\x01\x12\x1b\n\x0e\x61\x66ter_event_id\x18\x03 \x01(\tH\x01\x88\x01\x01\x42\x12\n\x10_after_parked_atB\x11\n\x0f_after_event_id\"T\n\x12ListParkedResponse\x12/\n\x06\x65vents\x18\x01 \x03(\x0b\x32\x1f.fiatgate.parked.v1.ParkedEvent\x12\r\n\x05total\x18\x02 \x01(\x03\"h\n\x12RetryParkedRequest\x12\x15\n\x08\x65vent_id\x18\x01 \x01(\tH\x00\x88\x01\x01\x12\x1b\n\x0e\x61\x66ter_event_id\x18\x02 \x01(\tH\x01\x88\x01\x01\x42\x0b\n\t_event_idB\x11\n\x0f_after_event_id\"r\n\x13RetryParkedResponse\x12\x0f\n\x07retried\x18\x01 \x01(\x05\x12\x0e\n\x06mended\x18\x02 \x01(\x05\x12\x1a\n\rlast_event_id\x18\x03 \x01(\tH\x00\x88\x01\x01\x12\x0c\n\x04more\x18\x04 \x01(\x08\x42\x10\n\x0e_last_event_id\">\n\x14\x44iscardParkedRequest\x12\x10\n\x08\x65vent_id\x18\x01 \x01(\t\x12\x14\n\x0c\x65ven_if_true\x18\x02 \x01(\x08\"*\n\x15\x44iscardParkedResponse\x12\x11\n\tdiscarded\x18\x01 \x01(\x08\x32\xb2\x02\n\rParkedService\x12[\n\nListParked\x12%.fiatgate.parked.v1.ListParkedRequest\x1a&.fiatgate.parked.v1.ListParkedResponse\x12^\n\x0bRetryParked\x12&.fiatgate.parked.v1.RetryParkedRequest\x1a\'.fiatgate.parked.v1.RetryParkedResponse\x12\x64\n\rDiscardParked\x12(.fiatgate.parked.v1.DiscardParkedRequest\x1a).fiatgate.parked.v1.DiscardParkedResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1f\x66iatgate/parked/v1/parked.proto\x12\x12\x66iatgate.parked.v1\x1a\x1c\x66iatgate/rpc/v1/access.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xb1\x02\n\x0bParkedEvent\x12\x10\n\x08\x63onsumer\x18\x01 \x01(\t\x12\x10\n\x08\x65vent_id\x18\x02 \x01(\t\x12\x0f\n\x07subject\x18\x03 \x01(\t\x12\x10\n\x08\x61ttempts\x18\x04 \x01(\x05\x12\r\n\x05\x65rror\x18\x05 \x01(\t\x12-\n\tfailed_at\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12-\n\tparked_at\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x12\n\nrequest_id\x18\x08 \x01(\t\x12\x1d\n\x10\x63laimed_event_id\x18\t \x01(\tH\x00\x88\x01\x01\x12\x17\n\ninvoice_id\x18\n \x01(\tH\x01\x88\x01\x01\x42\x13\n\x11_claimed_event_idB\r\n\x0b_invoice_id\"\xa0\x01\n\x11ListParkedRequest\x12\r\n\x05limit\x18\x01 \x01(\x05\x12\x38\n\x0f\x61\x66ter_parked_at\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.TimestampH\x00\x88\x01\x01\x12\x1b\n\x0e\x61\x66ter_event_id\x18\x03 \x01(\tH\x01\x88\x01\x01\x42\x12\n\x10_after_parked_atB\x11\n\x0f_after_event_id\"T\n\x12ListParkedResponse\x12/\n\x06\x65vents\x18\x01 \x03(\x0b\x32\x1f.fiatgate.parked.v1.ParkedEvent\x12\r\n\x05total\x18\x02 \x01(\x03\"h\n\x12RetryParkedRequest\x12\x15\n\x08\x65vent_id\x18\x01 \x01(\tH\x00\x88\x01\x01\x12\x1b\n\x0e\x61\x66ter_event_id\x18\x02 \x01(\tH\x01\x88\x01\x01\x42\x0b\n\t_event_idB\x11\n\x0f_after_event_id\"r\n\x13RetryParkedResponse\x12\x0f\n\x07retried\x18\x01 \x01(\x05\x12\x0e\n\x06mended\x18\x02 \x01(\x05\x12\x1a\n\rlast_event_id\x18\x03 \x01(\tH\x00\x88\x01\x01\x12\x0c\n\x04more\x18\x04 \x01(\x08\x42\x10\n\x0e_last_event_id\">\n\x14\x44iscardParkedRequest\x12\x10\n\x08\x65vent_id\x18\x01 \x01(\t\x12\x14\n\x0c\x65ven_if_true\x18\x02 \x01(\x08\"*\n\x15\x44iscardParkedResponse\x12\x11\n\tdiscarded\x18\x01 \x01(\x08\x32\xd7\x03\n\rParkedService\x12~\n\nListParked\x12%.fiatgate.parked.v1.ListParkedRequest\x1a&.fiatgate.parked.v1.ListParkedResponse\"!\x8a\xb5\x18\x1d\x12\x0c\x63onsole-desk:\x07readersb\x04\x64\x65sk\x12\xbb\x01\n\x0bRetryParked\x12&.fiatgate.parked.v1.RetryParkedRequest\x1a\'.fiatgate.parked.v1.RetryParkedResponse\"[\x8a\xb5\x18&\n\x08webhooks\x12\x0c\x63onsole-desk:\x04\x64\x65skP\x01\x62\x04\x64\x65sk\x8a\xb5\x18-\n\x0bwithdrawals\x12\x0c\x63onsole-desk:\x08treasuryP\x01\x62\x04\x64\x65sk\x12\x87\x01\n\rDiscardParked\x12(.fiatgate.parked.v1.DiscardParkedRequest\x1a).fiatgate.parked.v1.DiscardParkedResponse\"!\x8a\xb5\x18\x1d\x12\x0c\x63onsole-desk:\x05\x61\x64minP\x01\x62\x04\x64\x65skb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'fiatgate.parked.v1.parked_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_PARKEDEVENT']._serialized_start=89
-  _globals['_PARKEDEVENT']._serialized_end=394
-  _globals['_LISTPARKEDREQUEST']._serialized_start=397
-  _globals['_LISTPARKEDREQUEST']._serialized_end=557
-  _globals['_LISTPARKEDRESPONSE']._serialized_start=559
-  _globals['_LISTPARKEDRESPONSE']._serialized_end=643
-  _globals['_RETRYPARKEDREQUEST']._serialized_start=645
-  _globals['_RETRYPARKEDREQUEST']._serialized_end=749
-  _globals['_RETRYPARKEDRESPONSE']._serialized_start=751
-  _globals['_RETRYPARKEDRESPONSE']._serialized_end=865
-  _globals['_DISCARDPARKEDREQUEST']._serialized_start=867
-  _globals['_DISCARDPARKEDREQUEST']._serialized_end=929
-  _globals['_DISCARDPARKEDRESPONSE']._serialized_start=931
-  _globals['_DISCARDPARKEDRESPONSE']._serialized_end=973
-  _globals['_PARKEDSERVICE']._serialized_start=976
-  _globals['_PARKEDSERVICE']._serialized_end=1282
+  _globals['_PARKEDSERVICE'].methods_by_name['ListParked']._loaded_options = None
+  _globals['_PARKEDSERVICE'].methods_by_name['ListParked']._serialized_options = b'\212\265\030\035\022\014console-desk:\007readersb\004desk'
+  _globals['_PARKEDSERVICE'].methods_by_name['RetryParked']._loaded_options = None
+  _globals['_PARKEDSERVICE'].methods_by_name['RetryParked']._serialized_options = b'\212\265\030&\n\010webhooks\022\014console-desk:\004deskP\001b\004desk\212\265\030-\n\013withdrawals\022\014console-desk:\010treasuryP\001b\004desk'
+  _globals['_PARKEDSERVICE'].methods_by_name['DiscardParked']._loaded_options = None
+  _globals['_PARKEDSERVICE'].methods_by_name['DiscardParked']._serialized_options = b'\212\265\030\035\022\014console-desk:\005adminP\001b\004desk'
+  _globals['_PARKEDEVENT']._serialized_start=119
+  _globals['_PARKEDEVENT']._serialized_end=424
+  _globals['_LISTPARKEDREQUEST']._serialized_start=427
+  _globals['_LISTPARKEDREQUEST']._serialized_end=587
+  _globals['_LISTPARKEDRESPONSE']._serialized_start=589
+  _globals['_LISTPARKEDRESPONSE']._serialized_end=673
+  _globals['_RETRYPARKEDREQUEST']._serialized_start=675
+  _globals['_RETRYPARKEDREQUEST']._serialized_end=779
+  _globals['_RETRYPARKEDRESPONSE']._serialized_start=781
+  _globals['_RETRYPARKEDRESPONSE']._serialized_end=895
+  _globals['_DISCARDPARKEDREQUEST']._serialized_start=897
+  _globals['_DISCARDPARKEDREQUEST']._serialized_end=959
+  _globals['_DISCARDPARKEDRESPONSE']._serialized_start=961
+  _globals['_DISCARDPARKEDRESPONSE']._serialized_end=1003
+  _globals['_PARKEDSERVICE']._serialized_start=1006
+  _globals['_PARKEDSERVICE']._serialized_end=1477
 # @@protoc_insertion_point(module_scope)

@@ -17,21 +17,9 @@ import grpc
 from fiatgate.accounts.v1 import accounts_pb2, accounts_pb2_grpc
 from kit.audit import approval_lists
 from kit.base import actors
-from kit.base.services import SERVICES
-from kit.rpc import approvals, audit, books, callers, find, queues, status
+from kit.rpc import approvals, books, callers, find, queues
 from kit.rpc.actors import parts
 from kit.rpc.approvals import Approvable
-from kit.rpc.callers import ALL, Callers
-from kit.rpc.permissions import (
-    OF_OBJECT,
-    Permission,
-    Permissions,
-    everyone,
-    machine,
-    members,
-    signing_in,
-    staff,
-)
 from kit.rpc.slots import Slots, proofs
 from kit.rpc.turns import Parts, Share
 from services.accounts.operations.invitations import (
@@ -60,34 +48,6 @@ from services.accounts.store.books import PARTS
 from services.accounts.store.finding import IDS, SEARCHES
 from services.accounts.store.queues import QUEUES
 from services.accounts.wiring import Deps
-
-
-def _methods(service: str) -> frozenset[str]:
-    methods = accounts_pb2.DESCRIPTOR.services_by_name[service].methods
-    return frozenset(f"{service}/{method.name}" for method in methods)
-
-
-_CONSOLE: Final = _methods("SignInService") | _methods("OwnAccountService") | _methods("PeopleService")
-_HEADS: Final = _methods("HeadsService")
-_NOTICES: Final = _methods("NoticesService")
-_SERVICES: Final = frozenset({"ActorKeysService/ListActorKeys", "HeadsService/KeepHead"})
-
-_OTHERS: Final = [each for each in SERVICES if each != "accounts"]
-
-CALLERS: Final[Callers] = {
-    "cli": frozenset({ALL}),
-    "console-desk": _CONSOLE
-    | approvals.METHODS
-    | {
-        audit.LIST,
-        status.GET,
-        queues.LIST,
-        "FindService/Find",
-    },
-    "console-dashboard": _CONSOLE | {audit.LIST},
-    **dict.fromkeys(_OTHERS, _SERVICES),
-    "withdrawals": _SERVICES | _NOTICES,
-}
 
 
 def _surface_of(request: Any) -> str:
@@ -130,7 +90,6 @@ def _is_stranger(owner: str) -> bool:
 
 def _shared(
     name: str,
-    methods: frozenset[str],
     *,
     in_all: int,
     working: int,
@@ -148,39 +107,17 @@ def _shared(
     last              whether an owner's calls come last (`Share`)
     """
     share = Share(working=working, waiting=waiting, wait_seconds=3, in_all=in_all, last=last)
-    return Slots(
-        name=name,
-        methods=methods,
-        threads=owners * (working + waiting),
-        owner=owner,
-        parts=_sender_of,
-        share=share,
-    )
+    return Slots(name=name, threads=owners * (working + waiting), owner=owner, parts=_sender_of, share=share)
 
 
 # Each request of a signed-in person waits for Authorize. A password costs a tenth of a second and 64 MiB, so two are
 # worked on at the same time. Strangers come last, one of each surface at a time: people who set a password, and people
 # in a network that is known for them, wait for one guess at most.
-_AUTHORIZE: Final = frozenset({"SignInService/Authorize", "SignInService/SignOut"})
-_NETWORKS: Final = frozenset({"SignInService/KnowsNetwork"})
-_PASSWORDS: Final = frozenset({"SignInService/SignInByPassword", "OwnAccountService/SetPassword"})
-_SIGN_INS: Final = frozenset(
-    f"SignInService/{each}"
-    for each in ("GetInvitation", "AcceptInvitation", "StartPasskey", "SignInByPasskey")
-)
-_PEOPLE: Final = (
-    (_CONSOLE | approvals.METHODS | set(find.PERMISSIONS) | {queues.LIST})
-    - _AUTHORIZE
-    - _NETWORKS
-    - _PASSWORDS
-    - _SIGN_INS
-)
 SLOTS: Final = (
-    _shared("sessions", _AUTHORIZE, in_all=3, working=2, waiting=62, owners=2),
-    _shared("networks", _NETWORKS, in_all=1, working=1, waiting=15, owners=2),
+    _shared("sessions", in_all=3, working=2, waiting=62, owners=2),
+    _shared("networks", in_all=1, working=1, waiting=15, owners=2),
     _shared(
         "passwords",
-        _PASSWORDS,
         in_all=2,
         working=1,
         waiting=7,
@@ -188,62 +125,20 @@ SLOTS: Final = (
         owner=_surface_and_work_of,
         last=_is_stranger,
     ),
-    _shared("sign_ins", _SIGN_INS, in_all=2, working=1, waiting=15, owners=2),
-    _shared("people", _PEOPLE, in_all=3, working=2, waiting=10, owners=3),
+    _shared("sign_ins", in_all=2, working=1, waiting=15, owners=2),
+    _shared("people", in_all=3, working=2, waiting=10, owners=3),
     proofs(),
-    Slots(name="services", methods=_SERVICES - _HEADS | {"ActorKeysService/RotateActorKey"}, threads=1),
-    Slots(name="notices", methods=_NOTICES, threads=1),
-    Slots(name="heads", methods=_HEADS, threads=1),
+    Slots(name="services", threads=1),
+    Slots(name="notices", threads=1),
+    Slots(name="heads", threads=1),
 )
 
-
-_OWN: Final = everyone(changes=True)
-_OWN_STEPPED_UP: Final = everyone(changes=True, steps_up=True)
-_READS_PEOPLE: Final = staff("admin")
-_CHANGES_PEOPLE: Final = staff("admin", changes=True, steps_up=True)
 
 APPROVABLE: Final[Mapping[str, Approvable[Deps]]] = {
     INVITE: Approvable(change=invite_approved, terms=invite_terms, role="admin"),
     RECOVER: Approvable(change=recovery_approved, terms=recovery_terms, role="admin"),
     ROLES: Approvable(change=roles_approved, terms=roles_terms, role="admin"),
     ENABLE: Approvable(change=enable_approved, terms=enable_terms, role="admin"),
-}
-
-# The factors of a person who has none yet need no step-up: the operation decides (operations/factors.py).
-PERMISSIONS: Final[Permissions] = {
-    **status.PERMISSIONS,
-    **approvals.permissions(APPROVABLE),
-    **dict.fromkeys(find.PERMISSIONS, _READS_PEOPLE),
-    **books.PERMISSIONS,
-    **queues.PERMISSIONS,
-    **dict.fromkeys(_methods("SignInService"), signing_in()),
-    "OwnAccountService/ListFactors": everyone(),
-    "OwnAccountService/ListOwnSessions": everyone(),
-    "OwnAccountService/StartPasskeyRegistration": _OWN,
-    "OwnAccountService/RegisterPasskey": _OWN,
-    "OwnAccountService/SetPassword": _OWN,
-    "OwnAccountService/StartTotp": _OWN,
-    "OwnAccountService/ConfirmTotp": _OWN,
-    "OwnAccountService/MakeRecoveryCodes": _OWN,
-    "OwnAccountService/EndOwnSession": _OWN,
-    "OwnAccountService/EndOtherSessions": _OWN,
-    "OwnAccountService/RemovePasskey": _OWN_STEPPED_UP,
-    "OwnAccountService/RemoveTotp": _OWN_STEPPED_UP,
-    "PeopleService/ListPeople": _READS_PEOPLE | members(),
-    "PeopleService/GetPerson": _READS_PEOPLE | members(merchant_field=OF_OBJECT),
-    "PeopleService/ListInvitations": _READS_PEOPLE | members(),
-    "PeopleService/ListSessions": _READS_PEOPLE,
-    "PeopleService/InvitePerson": _CHANGES_PEOPLE | members(),
-    "PeopleService/RecoverPerson": _CHANGES_PEOPLE | members(),
-    "PeopleService/WithdrawInvitation": staff("admin", changes=True) | members(merchant_field=OF_OBJECT),
-    "PeopleService/SetRoles": _CHANGES_PEOPLE | members(),
-    "PeopleService/DisablePerson": _CHANGES_PEOPLE,
-    "PeopleService/EndSession": _CHANGES_PEOPLE,
-    "PeopleService/EnablePerson": _CHANGES_PEOPLE,
-    "ActorKeysService/ListActorKeys": machine(),
-    "HeadsService/KeepHead": machine(changes=True),
-    "NoticesService/TellOwners": machine(changes=True),
-    "ActorKeysService/RotateActorKey": Permission(changes=True),
 }
 
 
