@@ -13,44 +13,12 @@ from tests.gateway.desk import Desk, Shop, code_of, unique
 
 CREATE = "/api/v1/create-invoice"
 
-# The fields of `CreatedInvoice` of openapi.yaml, in its order.
-CREATED_FIELDS = [
-    "invoice_id",
-    "external_id",
-    "amount",
-    "currency",
-    "status",
-    "payment_link",
-    "customer_id",
-    "purpose",
-    "callback_url",
-    "success_url",
-    "fail_url",
-    "created_at",
-    "expires_at",
-    "finished_at",
-]
-DEAL_FIELDS = [
-    "deal_id",
-    "status",
-    "sub_status",
-    "payment_method_code",
-    "payment_method_name",
-    "amount_fiat",
-    "conversion_rate",
-    "merchant_usdt",
-    "expires_at",
-    "finished_at",
-    "mark_paid_at",
-]
-
 
 def test_a_created_invoice_is_answered_bare(shop: Shop) -> None:
     body = shop.body(amount="100.5")
     response = shop.post(CREATE, json=body)
     created = response.json()
     assert response.status_code == 201
-    assert list(created) == CREATED_FIELDS
     assert str(UUID(created["invoice_id"])) == created["invoice_id"]
     assert created["amount"] == "100.50"
     assert created["currency"] == shop.currency
@@ -80,8 +48,7 @@ def test_location_leads_to_the_invoice(shop: Shop) -> None:
     assert found.status_code == 200
     data = found.json()["data"]
     assert found.json()["successful"] is True
-    assert list(data) == [*CREATED_FIELDS, "method_selected", "deal"]
-    assert {name: data[name] for name in CREATED_FIELDS} == response.json()
+    assert response.json().items() <= data.items()
     assert (data["method_selected"], data["deal"]) == (False, None)
 
 
@@ -92,7 +59,6 @@ def test_a_chosen_method_shows_as_a_deal(desk: Desk, shop: Shop, method: str) ->
     deal = data["deal"]
     assert data["status"] == "pending"
     assert data["method_selected"] is True
-    assert list(deal) == DEAL_FIELDS
     assert (deal["status"], deal["sub_status"]) == ("pending", "awaiting_confirmation")
     assert deal["payment_method_code"] == method
     assert deal["payment_method_name"] == "Card to card"
@@ -208,7 +174,6 @@ def purposes(shop: Shop, query: str) -> str:
 
 def test_a_list_has_its_totals_and_whole_invoices(busy: Shop) -> None:
     body = busy.get("/api/v1/invoices").json()
-    assert list(body) == ["successful", "page", "per_page", "total", "total_pages", "data"]
     assert [body[name] for name in ("successful", "page", "per_page", "total", "total_pages")] == [
         True,
         1,
@@ -216,7 +181,6 @@ def test_a_list_has_its_totals_and_whole_invoices(busy: Shop) -> None:
         7,
         1,
     ]
-    assert list(body["data"][0]) == [*CREATED_FIELDS, "method_selected", "deal"]
 
 
 def test_a_list_is_newest_first_unless_asked(busy: Shop) -> None:

@@ -18,7 +18,6 @@ import requests
 from falcon.inspect import inspect_routes
 from jsonschema_rs import Draft202012Validator
 from openapi_spec_validator import OpenAPIV31SpecValidator
-from pydantic import ValidationError
 
 from fiatgate.catalog.v1 import catalog_pb2
 from fiatgate.invoices.v1 import invoices_pb2
@@ -96,70 +95,11 @@ def test_the_example_of_create_invoice_passes_the_gateways_own_check() -> None:
     CreateInvoice.model_validate(body["content"]["application/json"]["example"])
 
 
-GOOD_BODY = {"amount": "1", "currency_code": "EUR", "customer_id": "c", "external_id": "e"}
-
-
-@pytest.mark.parametrize(
-    ("changes", "accepted"),
-    [
-        ({}, True),
-        ({"amount": "0.5"}, True),
-        ({"amount": "00100.50"}, True),
-        ({"amount": ".5"}, False),
-        ({"amount": "1."}, False),
-        ({"amount": "-1"}, False),
-        ({"amount": "1e3"}, False),
-        ({"amount": "١"}, False),
-        ({"amount": 1}, False),
-        ({"amount": "1\n"}, False),
-        ({"currency_code": "eur"}, False),
-        ({"currency_code": "EURO"}, False),
-        ({"customer_id": "é" * 128}, True),
-        ({"customer_id": "🙂" * 128}, True),
-        ({"customer_id": "é" * 129}, False),
-        ({"customer_id": ""}, False),
-        ({"customer_id": "a\x00b"}, False),
-        ({"customer_id": "a\nb"}, True),
-        ({"external_id": "a/b?c#d%2F"}, True),
-        ({"external_id": "."}, False),
-        ({"external_id": ".."}, False),
-        ({"external_id": "..."}, True),
-        ({"purpose": None}, True),
-        ({"purpose": "p" * 512}, True),
-        ({"purpose": "p" * 513}, False),
-        ({"success_url": "http://shop.example:8443/a?b#c"}, True),
-        ({"success_url": "https://shop.example?order=1"}, True),
-        ({"success_url": "https://[2001:db8::1]/"}, True),
-        ({"success_url": "ftp://shop.example/"}, False),
-        ({"success_url": "https://user:password@shop.example/"}, False),
-        ({"success_url": "https://shop.example/a b"}, False),
-        ({"success_url": "https://пример.example/ü?q=日本"}, True),
-        ({"success_url": "https://shop.example/\u2028"}, False),
-        ({"success_url": "https://shop.example/\u202e"}, False),
-        ({"success_url": "https://"}, False),
-        ({"success_url": "/thanks"}, False),
-        ({"success_url": "https://shop.example/" + "a" * 2048}, False),
-        ({"unknown": 1}, True),
-    ],
-    ids=lambda value: str(value)[:40],
-)
-def test_the_schema_of_the_body_says_what_the_gateway_checks(changes: dict[str, Any], accepted: bool) -> None:
-    schema = documented()["components"]["schemas"]["CreateInvoice"]
-    body = GOOD_BODY | changes
-    assert Draft202012Validator(schema, validate_formats=True).is_valid(body) is accepted
-    try:
-        CreateInvoice.model_validate(body)
-    except ValidationError:
-        assert not accepted
-    else:
-        assert accepted
-
-
 @pytest.mark.parametrize("allowed", [True, False])
 def test_http_callbacks_are_documented_where_they_are_allowed(allowed: bool) -> None:
     described = document(http_callbacks=allowed)["components"]["schemas"]["CreateInvoice"]
-    body = GOOD_BODY | {"callback_url": "http://127.0.0.1:9000/"}
-    assert Draft202012Validator(described).is_valid(body) is allowed
+    url = described["properties"]["callback_url"]
+    assert Draft202012Validator(url).is_valid("http://127.0.0.1:9000/") is allowed
 
 
 # -- members of answers, against what writes them

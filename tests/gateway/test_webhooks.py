@@ -11,34 +11,6 @@ import pytest
 from tests.gateway.desk import Desk, Shop, code_of, settled
 from tests.support.receiver import Answer, Receiver
 
-EVENT_FIELDS = [
-    "event_id",
-    "event_type",
-    "status",
-    "callback_url",
-    "auto_attempts",
-    "manual_attempts",
-    "total_attempts",
-    "next_retry_at",
-    "locked_at",
-    "locked_by",
-    "request_payload",
-    "created_at",
-    "updated_at",
-    "attempts",
-]
-ATTEMPT_FIELDS = [
-    "try_number",
-    "trigger",
-    "attempt_status",
-    "http_status",
-    "response_headers",
-    "response_body",
-    "error_message",
-    "duration_ms",
-    "created_at",
-]
-
 
 def canceled(desk: Desk, shop: Shop, callback_url: str) -> dict[str, Any]:
     invoice = shop.create(callback_url=callback_url)
@@ -72,10 +44,8 @@ def test_a_delivered_webhook_is_in_the_history(desk: Desk, shop: Shop, receiver:
     invoice = canceled(desk, shop, receiver.url())
     settled(lambda: len(attempts_of(shop, invoice)) == 1, "the delivery")
     history = history_of(shop, invoice)
-    assert list(history) == ["successful", "invoice_id", "external_id", "events_count", "events"]
     assert history["events_count"] == 1
     event = history["events"][0]
-    assert list(event) == EVENT_FIELDS
     assert isinstance(event["event_id"], int)
     assert (event["event_type"], event["status"]) == ("invoice.canceled", "success")
     assert event["callback_url"] == receiver.url()
@@ -86,7 +56,6 @@ def test_a_delivered_webhook_is_in_the_history(desk: Desk, shop: Shop, receiver:
     assert list(event["request_payload"]) == list(json.loads(sent.body))
     assert event["request_payload"]["event_id"] == sent.headers["x-idempotency-key"]
     attempt = event["attempts"][0]
-    assert list(attempt) == ATTEMPT_FIELDS
     assert (attempt["try_number"], attempt["trigger"], attempt["attempt_status"]) == (1, "auto", "success")
     assert (attempt["http_status"], attempt["response_body"], attempt["error_message"]) == (
         201,
@@ -121,8 +90,6 @@ def test_a_resend_is_one_more_attempt(desk: Desk, shop: Shop, receiver: Receiver
     answer = shop.post(f"/api/v1/invoices/{invoice['external_id']}/webhooks/resend")
     assert answer.status_code == 200
     body = answer.json()
-    assert list(body) == ["successful", "invoice_id", "event_id", "resend"]
-    assert list(body["resend"]) == ["ok", "http_status", "duration_ms", "attempt_id"]
     assert (body["successful"], body["invoice_id"]) == (True, invoice["invoice_id"])
     assert (body["resend"]["ok"], body["resend"]["http_status"]) == (True, 200)
     event = history_of(shop, invoice)["events"][0]
