@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from decimal import Decimal
+from typing import Any, TypeVar
 from uuid import UUID
 
 from cli import acts, connection
@@ -28,6 +29,7 @@ FACTS_PAGE = 250
 """Invoices per page with all their announced data: four such pages at their longest fill a message."""
 CALL_SECONDS = 60
 Advance = Callable[[int], None]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -127,25 +129,34 @@ def check_credits(findings: Findings, advance: Advance, *, settled_before: datet
     """Checks that each successful invoice after this id is credited exactly once with the right amount, and nothing
     else is.
     """
-    # Two lists in the same order, read in parallel.
-    credits = _credits(after)
-    credit = next(credits, None)
-    for invoice in _finished_invoices(findings, after):
-        advance(1)
-        findings.count("finished invoices")
-        _check_fact(findings, invoice)
-        while credit is not None and credit.invoice_id < invoice.invoice_id:
+    invoices, credits = _finished_invoices(findings, after), _credits(after)
+    for invoice, credit in _joined(invoices, credits, lambda credit: credit.invoice_id):
+        if invoice is not None:
+            advance(1)
+            findings.count("finished invoices")
+            _check_fact(findings, invoice)
+            _check_credit(findings, invoice, credit, settled_before)
+        elif credit is not None:
             with going_on(findings, f"credit of invoice {credit.invoice_id}"):
                 _orphan(findings, credit)
-            credit = next(credits, None)
-        matching = credit if credit is not None and credit.invoice_id == invoice.invoice_id else None
-        _check_credit(findings, invoice, matching, settled_before)
+
+
+def _joined(
+    invoices: Iterator[invoices_pb2.FinishedInvoice], others: Iterator[T], id_of: Callable[[T], str]
+) -> Iterator[tuple[invoices_pb2.FinishedInvoice | None, T | None]]:
+    """Joins two lists in the order of invoice ids, read in parallel; None where one of them has no such id."""
+    other = next(others, None)
+    for invoice in invoices:
+        while other is not None and id_of(other) < invoice.invoice_id:
+            yield None, other
+            other = next(others, None)
+        matching = other if other is not None and id_of(other) == invoice.invoice_id else None
+        yield invoice, matching
         if matching is not None:
-            credit = next(credits, None)
-    while credit is not None:
-        with going_on(findings, f"credit of invoice {credit.invoice_id}"):
-            _orphan(findings, credit)
-        credit = next(credits, None)
+            other = next(others, None)
+    while other is not None:
+        yield None, other
+        other = next(others, None)
 
 
 def _check_fact(findings: Findings, invoice: invoices_pb2.FinishedInvoice) -> None:
@@ -158,6 +169,13 @@ def _check_fact(findings: Findings, invoice: invoices_pb2.FinishedInvoice) -> No
             f"all the same: fiatgate verify --repair --accept {invoice.invoice_id}"
         )
         findings.wrong("facts", text)
+
+
+def _settles(findings: Findings, invoice: invoices_pb2.FinishedInvoice, settled_before: datetime) -> bool:
+    """Counts an invoice that finished a moment ago: its facts may still be on their way."""
+    is_late = datetime_from(invoice.finished_at) > settled_before
+    findings.settling += is_late
+    return is_late
 
 
 def _mendable(invoice: invoices_pb2.FinishedInvoice) -> str | None:
@@ -173,15 +191,9 @@ def _check_credit(
 ) -> None:
     due = Decimal(invoice.merchant_usdt) if invoice.HasField("merchant_usdt") else Decimal(0)
     if credit is None:
-        if due == 0:
-            return
-        if datetime_from(invoice.finished_at) > settled_before:
-            findings.settling += 1
-            return
-        text = (
-            f"invoice {invoice.invoice_id}: {due} USDT were never credited to merchant {invoice.merchant_id}"
-        )
-        findings.wrong("credits", text, _mendable(invoice))
+        text = f"{due} USDT were never credited to merchant {invoice.merchant_id}"
+        if due and not _settles(findings, invoice, settled_before):
+            findings.wrong("credits", f"invoice {invoice.invoice_id}: {text}", _mendable(invoice))
         return
     findings.count("credits")
     if Decimal(credit.amount) != due or credit.merchant_id != invoice.merchant_id:
@@ -216,26 +228,24 @@ def check_webhooks(
     """Checks that each finished invoice after this id with a callback URL has exactly one event with its data, and no
     other has one.
     """
-    # Two lists in the same order, read in parallel.
-    with_event = _invoices_with_event(after)
-    next_event = next(with_event, None)
-    for page in (each.invoices for each in _finished_pages(after)):
-        request = webhooks_pb2.CheckInvoicesRequest(
-            invoice_ids=[invoice.invoice_id for invoice in page], facts=[invoice.fact for invoice in page]
-        )
-        answer = connection.webhooks().CheckInvoices(request, timeout=CALL_SECONDS)
-        events = {each.invoice_id: each for each in answer.invoices}
-        for invoice in page:
-            while next_event is not None and next_event < invoice.invoice_id:
-                _orphan_event(findings, next_event)
-                next_event = next(with_event, None)
-            if next_event == invoice.invoice_id:
-                next_event = next(with_event, None)
-            _check_event(findings, invoice, events.get(invoice.invoice_id), settled_before)
-        advance(len(page))
-    while next_event is not None:
-        _orphan_event(findings, next_event)
-        next_event = next(with_event, None)
+    events: dict[str, webhooks_pb2.InvoiceEvents] = {}
+
+    def invoices() -> Iterator[invoices_pb2.FinishedInvoice]:
+        for page in _finished_pages(after):
+            request = webhooks_pb2.CheckInvoicesRequest(
+                invoice_ids=[each.invoice_id for each in page.invoices],
+                facts=[each.fact for each in page.invoices],
+            )
+            answer = connection.webhooks().CheckInvoices(request, timeout=CALL_SECONDS)
+            events.update((each.invoice_id, each) for each in answer.invoices)
+            yield from page.invoices
+            advance(len(page.invoices))
+
+    for invoice, event in _joined(invoices(), _invoices_with_event(after), str):
+        if invoice is not None:
+            _check_event(findings, invoice, events.pop(invoice.invoice_id, None), settled_before)
+        elif event is not None:
+            _orphan_event(findings, event)
 
 
 def _check_event(
@@ -245,12 +255,9 @@ def _check_event(
     settled_before: datetime,
 ) -> None:
     if found is None:
-        if not invoice.has_callback:
-            return
-        if datetime_from(invoice.finished_at) > settled_before:
-            findings.settling += 1
-            return
-        findings.wrong("webhooks", f"invoice {invoice.invoice_id} has no webhook event", _mendable(invoice))
+        text = f"invoice {invoice.invoice_id} has no webhook event"
+        if invoice.has_callback and not _settles(findings, invoice, settled_before):
+            findings.wrong("webhooks", text, _mendable(invoice))
         return
     findings.count("webhook events", found.events)
     if not invoice.has_callback:
@@ -385,10 +392,16 @@ def _invoices_with_event(after: str) -> Iterator[str]:
 
 
 def _credits(after: str) -> Iterator[withdrawals_pb2.Credit]:
+    request = withdrawals_pb2.ListCreditsRequest(after_invoice_id=after)
+    return every(request, connection.withdrawals().ListCredits, "credits", "invoice_id")
+
+
+def every(request: Any, call: Callable[..., Any], things: str, id: str) -> Iterator[Any]:
+    """Yields all things of a list, page by page; `after_<id>` of the request begins a page."""
+    request.limit = LIST_MOST_ROWS
     while True:
-        request = withdrawals_pb2.ListCreditsRequest(after_invoice_id=after, limit=LIST_MOST_ROWS)
-        page = connection.withdrawals().ListCredits(request, timeout=CALL_SECONDS).credits
+        page = getattr(call(request, timeout=CALL_SECONDS), things)
         yield from page
         if len(page) < LIST_MOST_ROWS:
             return
-        after = page[-1].invoice_id
+        setattr(request, f"after_{id}", getattr(page[-1], id))

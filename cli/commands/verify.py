@@ -13,8 +13,8 @@ from rich.progress import Progress, SpinnerColumn, TextColumn
 from tenacity import RetryError, Retrying, retry_if_result, stop_after_delay, wait_fixed
 
 from cli import acts, output, restoring, tables, verifying
+from cli.command import INT32_MOST, shaped
 from cli.moments import moment
-from cli.output import INT32_MOST, Json
 from cli.verifying import Advance, Findings, Repairs
 from fiatgate.audit.v1 import audit_pb2
 from kit.base.clock import SystemClock
@@ -37,6 +37,7 @@ class _Scope:
     since: datetime | None
 
 
+@shaped(None)
 def verify(
     *,
     mend: Annotated[
@@ -76,7 +77,6 @@ def verify(
             "2026-11-22T14:30.",
         ),
     ] = None,
-    as_json: Json = False,
 ) -> None:
     """Verify the books: each decided value has its act, the ledger sums to zero, each success is credited and announced
     once, and no act is missing.
@@ -89,7 +89,7 @@ def verify(
     if since is not None and since > SystemClock().now():
         raise typer.BadParameter("the time is in the future", param_hint="--since")
     scope = _Scope(grace_seconds=grace_seconds, known=_known(heads), since=since)
-    findings = _verify(scope, quiet=as_json)
+    findings = _verify(scope, quiet=output.mode.json)
     repairs = Repairs()
     if mend and findings.problems:
         repairs = verifying.repair(findings, accepted=accept or ())
@@ -98,7 +98,7 @@ def verify(
         if repairs.done:
             findings = _verify_until_right(scope, repair_seconds)
     to_look_up = [] if since is None else restoring.withdrawals_to_look_up(since)
-    _report(findings, repairs, scope, to_look_up, as_json=as_json)
+    _report(findings, repairs, scope, to_look_up)
     raise typer.Exit(_exit_code(findings))
 
 
@@ -160,10 +160,8 @@ def _verify_until_right(scope: _Scope, repair_seconds: int) -> Findings:
         return last
 
 
-def _report(
-    findings: Findings, repairs: Repairs, scope: _Scope, to_look_up: Sequence[str], *, as_json: bool
-) -> None:
-    if as_json:
+def _report(findings: Findings, repairs: Repairs, scope: _Scope, to_look_up: Sequence[str]) -> None:
+    if output.mode.json:
         output.print_json(
             {
                 "ok": not _exit_code(findings),
@@ -183,7 +181,7 @@ def _report(
         return
     show = partial(output.console.print, soft_wrap=True)  # ids in sentences are never broken over two lines
     counts = {name: f"{number:,}" for name, number in findings.checked.items()}
-    output.record(counts, as_json=False, title="Checked")
+    output.record(counts, title="Checked")
     if findings.settling:
         output.note(f"[dim]{findings.settling} facts are still on their way (finished moments ago)[/dim]")
     if findings.unchained:
