@@ -8,7 +8,7 @@ from decimal import Decimal
 
 from cli import connection
 from cli.moments import EARLIEST
-from cli.verifying import CALL_SECONDS, FACTS_PAGE, Advance, Findings, Repairs, every
+from cli.verifying import CALL_SECONDS, FACTS_PAGE, Findings, Repairs, every
 from fiatgate.invoices.v1 import invoices_pb2
 from fiatgate.withdrawals.v1 import withdrawals_pb2
 from kit.base.ids import first_secret_id
@@ -28,7 +28,7 @@ def before_ids_since(since: datetime) -> str:
     return str(first_secret_id(created_since(since)))
 
 
-def check_forgotten(findings: Findings, advance: Advance, *, since: datetime) -> None:
+def check_forgotten(findings: Findings, *, since: datetime) -> None:
     """Checks that each invoice is what the signed fact in NATS says of it."""
     pending = _Pending()
     for after_seq, page in _pages(since):
@@ -39,7 +39,7 @@ def check_forgotten(findings: Findings, advance: Advance, *, since: datetime) ->
         for each in page.facts:
             if each.status != invoices_pb2.INVOICE_STATUS_PENDING:
                 findings.wrong("facts of NATS", _forgotten(each))
-        advance(page.read)
+        findings.advance(page.read)
     for facts in pending.facts.values():
         findings.wrong("facts of NATS", _pending(facts))
 

@@ -15,7 +15,7 @@ from tenacity import RetryError, Retrying, retry_if_result, stop_after_delay, wa
 from cli import acts, output, restoring, tables, verifying
 from cli.command import INT32_MOST, shaped
 from cli.moments import moment
-from cli.verifying import Advance, Findings, Repairs
+from cli.verifying import Findings, Repairs
 from fiatgate.audit.v1 import audit_pb2
 from kit.base.clock import SystemClock
 
@@ -25,7 +25,7 @@ PROBLEMS: Final = 1
 UNREADABLE: Final = 3  # 2 is a wrong command
 NOT_RUN: Final = 4
 
-Check = Callable[[Findings, Advance], None]
+Check = Callable[[Findings], None]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,9 +140,9 @@ def _verify(scope: _Scope, *, quiet: bool) -> Findings:
     silent = quiet or not output.console.is_terminal
     with Progress(*columns, console=output.console, transient=True, disable=silent) as progress:
         for name, check in _checks(scope).items():
-            task = progress.add_task(name, total=None)
+            findings.advance = partial(progress.advance, progress.add_task(name, total=None))
             with verifying.going_on(findings, name):
-                check(findings, lambda number, task=task: progress.advance(task, number))  # type: ignore[misc]  # bound
+                check(findings)
     return findings
 
 
@@ -187,14 +187,14 @@ def _report(findings: Findings, repairs: Repairs, scope: _Scope, to_look_up: Seq
     if findings.unchained:
         output.note(f"[dim]{findings.unchained} acts of the last moments are not in the chain yet[/dim]")
     _report_repairs(repairs)
-    for problem in findings.problems:
-        show(f"[bold red]{problem.check}[/bold red]  {escape(tables.printable(problem.text))}")
-    for line in findings.unreadable:
-        show(f"[bold red]could not read[/bold red]  {escape(tables.printable(line))}")
-    for line in findings.not_run:
-        show(f"[bold red]not verified[/bold red]  {escape(tables.printable(line))}")
-    for line in to_look_up:
-        show(f"[bold yellow]look up[/bold yellow]  {escape(tables.printable(line))}")
+    lines = (
+        *(("red", problem.check, problem.text) for problem in findings.problems),
+        *(("red", "could not read", text) for text in findings.unreadable),
+        *(("red", "not verified", text) for text in findings.not_run),
+        *(("yellow", "look up", text) for text in to_look_up),
+    )
+    for colour, label, text in lines:
+        show(f"[bold {colour}]{label}[/bold {colour}]  {escape(tables.printable(text))}")
     if not _exit_code(findings):
         show(f"[bold green]{_all_right(scope, to_look_up)}[/bold green]")
     elif any(problem.invoice_id for problem in findings.problems) and not repairs.done:

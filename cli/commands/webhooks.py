@@ -90,10 +90,11 @@ def resend(invoice_ids: ids.InvoiceIds) -> None:
     Exit code 0 also when a receiver refused one: the attempt was made, and `ok` has its result. Exit code 1 when an
     attempt was not made.
     """
-    call = connection.webhooks().ResendLatest
     several.each(
         invoice_ids,
-        lambda id: call(pb.ResendLatestRequest(invoice_id=id), timeout=OUTWARD_CALL_SECONDS),
+        lambda id: connection.webhooks().ResendLatest(
+            pb.ResendLatestRequest(invoice_id=id), timeout=OUTWARD_CALL_SECONDS
+        ),
         _result,
     )
 
