@@ -7,7 +7,7 @@ invoice that finished a moment ago may not have arrived yet: they are counted as
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 from decimal import Decimal
 from typing import Any, TypeVar
 from uuid import UUID
@@ -354,10 +354,6 @@ def _accept(invoice_ids: Sequence[str], repairs: Repairs) -> None:
         if refused.reason != "APPROVAL_REQUIRED":
             raise
         repairs.requested += refused.metadata["approval_id"].split()
-
-
-def settled_before(now: datetime, grace_seconds: int) -> datetime:
-    return now - timedelta(seconds=grace_seconds)
 
 
 def _finished_invoices(findings: Findings, after: str) -> Iterator[Invoice]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Final
@@ -118,7 +118,7 @@ def _known(heads: Path | None) -> Sequence[audit_pb2.Head]:
 
 
 def _checks(scope: _Scope) -> dict[str, Check]:
-    settled_before = verifying.settled_before(SystemClock().now(), scope.grace_seconds)
+    settled_before = SystemClock().now() - timedelta(seconds=scope.grace_seconds)
     after = "" if scope.since is None else restoring.before_ids_since(scope.since)
     first: dict[str, Check] = {"books": verifying.check_books}
     if scope.since is not None:
