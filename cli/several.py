@@ -25,6 +25,8 @@ def each(
     call: Callable[[str], M],
     sentence: Callable[[M], str],
     *next_commands: str,
+    everything: bool = False,
+    as_json: bool,
 ) -> None:
     """Calls for each id and prints the results. For one id alone, as any other command: its sentence or the refusal.
     `{id}` in the next commands is that one id.
@@ -35,16 +37,16 @@ def each(
     if len(ids) == 1:
         made = call(ids[0])
         commands = [each.format(id=output.short(ids[0])) for each in next_commands]
-        output.outcome(made, sentence(made), *commands)
+        output.outcome(made, sentence(made), *commands, everything=everything, as_json=as_json)
         return
     shown = output.shortened(ids)
     rows = []
     for row in _tried(ids, call, sentence):
         rows.append(row)
-        if not output.mode.json:
+        if not as_json:
             _print_line(row, shown[row["id"]])
     done = sum(row["outcome"] == "done" for row in rows)
-    if output.mode.json:
+    if as_json:
         output.print_json(rows)
     else:
         output.lead(f"{done} of {len(rows)} done.", *(each.format(id="ID") for each in next_commands))

@@ -1,35 +1,39 @@
 """`fiatgate owners …`"""
 
-from typing import Final
+from typing import Annotated
+
+import typer
 
 from cli import connection, output
-from cli.command import argument, command, group
+from cli.output import Everything, Json
 from fiatgate.merchants.v1 import merchants_pb2 as pb
 
-app = group("owners", "Owners of merchants: show, block, unblock.")
-EMAIL: Final = argument("email", "EMAIL")
-EXAMPLE: Final = "eve@shop.example"
+app = typer.Typer(help="Owners of merchants: show, block, unblock.", no_args_is_help=True)
+Email = Annotated[str, typer.Argument(metavar="EMAIL")]
 
 
-@command(app, "show", EXAMPLE, pb.GetOwnerRequest, argument("owner", "EMAIL"), modes="all")
-def show(request: pb.GetOwnerRequest) -> None:
+@app.command("show", epilog="Example: fiatgate owners show eve@shop.example")
+def show(email: Email, *, everything: Everything = False, as_json: Json = False) -> None:
     """Show an owner: whether it is blocked, and the number of its merchants."""
-    owner = connection.merchants().GetOwner(request).owner
+    owner = connection.merchants().GetOwner(pb.GetOwnerRequest(owner=email)).owner
     merchants = f"{owner.merchants} merchant{'' if owner.merchants == 1 else 's'}"
     state = "is blocked" if owner.HasField("blocked_at") else "is not blocked"
-    list_them = f"fiatgate merchants list --owner {owner.email}"
-    output.outcome(owner, f"{owner.email} {state} and has {merchants}.", list_them)
+    next_command = f"fiatgate merchants list --owner {owner.email}"
+    sentence = f"{owner.email} {state} and has {merchants}."
+    output.outcome(owner, sentence, next_command, everything=everything, as_json=as_json)
 
 
-@command(app, "block", EXAMPLE, pb.BlockOwnerRequest, EMAIL, modes="all")
-def block(request: pb.BlockOwnerRequest) -> None:
+@app.command("block", epilog="Example: fiatgate owners block eve@shop.example")
+def block(email: Email, *, everything: Everything = False, as_json: Json = False) -> None:
     """Refuse all requests of all the owner's merchants from now on (OWNER_BLOCKED)."""
-    blocked = connection.merchants().BlockOwner(request)
-    output.outcome(blocked, f"Blocked: all requests of the merchants of {request.email} are refused.")
+    blocked = connection.merchants().BlockOwner(pb.BlockOwnerRequest(email=email))
+    sentence = f"Blocked: all requests of the merchants of {email} are refused."
+    output.outcome(blocked, sentence, everything=everything, as_json=as_json)
 
 
-@command(app, "unblock", EXAMPLE, pb.UnblockOwnerRequest, EMAIL, modes="all")
-def unblock(request: pb.UnblockOwnerRequest) -> None:
+@app.command("unblock", epilog="Example: fiatgate owners unblock eve@shop.example")
+def unblock(email: Email, *, everything: Everything = False, as_json: Json = False) -> None:
     """Accept requests of the owner's merchants again."""
-    unblocked = connection.merchants().UnblockOwner(request)
-    output.outcome(unblocked, f"Unblocked: requests of the merchants of {request.email} are accepted again.")
+    unblocked = connection.merchants().UnblockOwner(pb.UnblockOwnerRequest(email=email))
+    sentence = f"Unblocked: requests of the merchants of {email} are accepted again."
+    output.outcome(unblocked, sentence, everything=everything, as_json=as_json)

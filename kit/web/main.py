@@ -5,6 +5,7 @@ settings  lists every setting with its default and meaning, then ends
 """
 
 import argparse
+import gc
 import sys
 from collections.abc import Callable, Sequence
 from typing import TypeVar
@@ -12,7 +13,7 @@ from typing import TypeVar
 from kit.base.config.variables import describe, load
 from kit.observe import log
 from kit.web.config import WebSettings
-from kit.web.server import Site, serve
+from kit.web.server import Server, Site
 
 S = TypeVar("S", bound=WebSettings)
 
@@ -41,4 +42,6 @@ def main(
         return
     settings = load(settings_type)
     log.configure(settings.service, settings)
-    serve(settings, site(settings))
+    # The garbage collector of a worker would write to each object, and so copy what the workers share.
+    gc.freeze()
+    Server(settings, site(settings)).run()

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Iterator
 
 import pytest
 from google.protobuf.timestamp_pb2 import Timestamp
 from rich.cells import cell_len
 from rich.console import Console
 
-from cli import listing, output
-from cli.listing import Table
+from cli import csv_file, output
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 
 ID = "01a1f88a-96bc-730b-a73c-b28eb5729d2c"
@@ -24,15 +22,7 @@ DEAL = pb.Deal(
     amount_fiat="102.92",
     expires_at=Timestamp(seconds=1_700_000_000, nanos=5000),
 )
-DEALS = Table(
-    columns="deal_id | invoice_id | status | sub_status | amount_fiat | expires_at", empty="No deals"
-)
-
-
-@pytest.fixture(autouse=True)
-def mode() -> Iterator[None]:
-    yield
-    output.mode.set()
+COLUMNS = ("deal_id", "invoice_id", "status", "sub_status", "amount_fiat", "expires_at")
 
 
 def window(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -40,8 +30,7 @@ def window(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def show_deals(*, as_json: bool = False) -> None:
-    output.mode.set(json=as_json)
-    DEALS.show_all([DEAL, DEAL])
+    output.records([DEAL, DEAL], COLUMNS, as_json=as_json, empty="No deals")
 
 
 def test_a_wide_window_shows_a_line_each(
@@ -71,7 +60,8 @@ def test_a_column_may_have_a_heading_of_its_own(
     for width, shown in ((100, ["order", "state"]), (60, ["order", ID])):
         window(width, monkeypatch)
         values = [{"external_id": ID, "deal": {"status": ID}}]
-        Table(columns="external_id: order | deal.status: state", empty="").show(values)
+        headings = {"external_id": "order", "deal.status": "state"}
+        output.rows(values, headings, as_json=False, empty="")
         assert capsys.readouterr().out.split()[:2] == shown
 
 
@@ -103,16 +93,15 @@ def test_json_has_the_fields_of_the_proto_the_words_of_the_api_and_nulls(
 
 
 def test_nothing_is_said_in_words_and_as_an_empty_list(capsys: pytest.CaptureFixture[str]) -> None:
-    DEALS.show([])
+    output.records([], COLUMNS, as_json=False, empty="No deals")
     assert capsys.readouterr().out == "No deals\n"
-    output.mode.set(json=True)
-    DEALS.show([])
+    output.records([], COLUMNS, as_json=True, empty="No deals")
     assert json.loads(capsys.readouterr().out) == []
 
 
 def test_what_others_wrote_is_shown_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
     note = "[red]not markup[/red] [/bold] $(rm -rf /)"
-    output.record({"note": note})
+    output.record({"note": note}, as_json=False)
     assert note in capsys.readouterr().out
 
 
@@ -121,7 +110,7 @@ def test_lists_within_a_thing_are_tables_of_what_is_set(
 ) -> None:
     window(100, monkeypatch)
     history = [{"status": "pending", "note": ""}, {"status": "completed", "note": ""}]
-    output.record({"deal_id": ID, "history": history})
+    output.record({"deal_id": ID, "history": history}, as_json=False)
     shown = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert ["deal", "id", ID] in shown
     assert ["history"] in shown
@@ -133,14 +122,12 @@ def test_a_command_leads_with_a_sentence_and_the_next_command(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     window(80, monkeypatch)
-    output.outcome(DEAL, "Confirmed.", "fiatgate deals show 1")
+    output.outcome(DEAL, "Confirmed.", "fiatgate deals show 1", everything=False, as_json=False)
     assert capsys.readouterr().out.splitlines() == ["Confirmed.", "Next: fiatgate deals show 1"]
-    output.mode.set(everything=True)
-    output.outcome(DEAL, "Confirmed.")
+    output.outcome(DEAL, "Confirmed.", everything=True, as_json=False)
     first, *others = capsys.readouterr().out.splitlines()
     assert (first, ["deal", "id", ID] in [line.split() for line in others]) == ("Confirmed.", True)
-    output.mode.set(json=True)
-    output.outcome(DEAL, "Confirmed.", "fiatgate")
+    output.outcome(DEAL, "Confirmed.", "fiatgate", everything=False, as_json=True)
     assert json.loads(capsys.readouterr().out)["deal_id"] == ID
 
 
@@ -161,7 +148,8 @@ def test_a_narrow_screen_stacks_the_fields_of_a_row_and_cuts_none(
 ) -> None:
     window(40, monkeypatch)
     row = {"id": "1", "account": "DE02120300000000202051 of nobody in particular", "sender": "أميرة السيد"}
-    Table(columns="id: deal | account | sender", stacks="id | account sender", empty="").show([row])
+    columns = {"id": "deal", "account": "account", "sender": "sender"}
+    output.rows([row], columns, as_json=False, empty="", stacks=(("id",), ("account", "sender")))
     shown = capsys.readouterr().out
     assert max(cell_len(line) for line in shown.splitlines()) <= 40
     assert row["sender"] in shown
@@ -169,7 +157,7 @@ def test_a_narrow_screen_stacks_the_fields_of_a_row_and_cuts_none(
 
 
 def test_the_text_of_a_customer_does_not_steer_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
-    output.record({"note": "\x1b[2Jclean\u202egnp"})
+    output.record({"note": "\x1b[2Jclean\u202egnp"}, as_json=False)
     output.refusal("CODE", "\x1b[2J", {"field": "\x07"})
     output.lead("\x1b[2J")
     printed = "".join(capsys.readouterr())
@@ -179,8 +167,8 @@ def test_the_text_of_a_customer_does_not_steer_the_terminal(capsys: pytest.Captu
 
 def test_a_line_break_in_the_text_of_a_customer_makes_no_row(capsys: pytest.CaptureFixture[str]) -> None:
     forged = "order-1\n0197  success  99999.00 EUR"
-    Table(columns="order", empty="").show([{"order": forged}])
-    output.record({"external_id": forged})
+    output.rows([{"order": forged}], ("order",), as_json=False, empty="")
+    output.record({"external_id": forged}, as_json=False)
     output.refusal("CODE", forged, {"field": forged})
     output.lead(forged)
     printed = "".join(capsys.readouterr())
@@ -189,7 +177,7 @@ def test_a_line_break_in_the_text_of_a_customer_makes_no_row(capsys: pytest.Capt
 
 
 def test_a_card_shows_the_lines_of_a_note_beside_its_label(capsys: pytest.CaptureFixture[str]) -> None:
-    output.record({"case": {"note": "I paid.\n\x1b[2JTwice."}})
+    output.record({"case": {"note": "I paid.\n\x1b[2JTwice."}}, as_json=False)
     first, second = capsys.readouterr().out.strip().splitlines()
     assert first.split() == ["case", "note", "I", "paid."]
     assert second.strip() == "\\x1b[2JTwice."
@@ -197,7 +185,7 @@ def test_a_card_shows_the_lines_of_a_note_beside_its_label(capsys: pytest.Captur
 
 def test_csv_has_no_cell_that_a_spreadsheet_computes(capfd: pytest.CaptureFixture[str]) -> None:
     evil = [f"{first}HYPERLINK(1)" for first in "=+-@\t\r"] + [" =1", '"=1', "a,b"]
-    listing.write_csv(({"order": text, "paid": None, "on": True} for text in evil), "order | on | paid")
+    csv_file.write(({"order": text, "paid": None, "on": True} for text in evil), ("order", "on", "paid"))
     (heading, *lines) = csv.reader(capfd.readouterr().out.splitlines(keepends=True))
     assert heading == ["order", "on", "paid"]
     assert [line[0] for line in lines] == [*(f"'{text}" for text in evil[:7]), *evil[7:]]
@@ -214,7 +202,7 @@ def test_no_part_of_a_cell_is_computed_where_a_spreadsheet_splits_it(
     evil = [
         f"x{before}{quotes}{formula};y" for before in (";", "; ", "\t", "\n") for quotes in ("", '"', '""')
     ]
-    listing.write_csv(({"a": "a, b", "order": text} for text in evil), "a | order")
+    csv_file.write(({"a": "a, b", "order": text} for text in evil), ("a", "order"))
     printed = capfd.readouterr().out
     cells = [
         cell for line in csv.reader(printed.splitlines(keepends=True), delimiter=delimiter) for cell in line

@@ -3,9 +3,7 @@
 - `sign_in`: from an invitation, a password or a passkey to a session
 - `own_account`: the person's own factors and sessions
 - `people`: people, roles and invitations
-- `actor_keys`: the public keys, which other services fetch
-- `notices`: e-mails about what other services know
-- `heads`: the heads of chains of acts, which services keep for one another
+- `for_services`: keys of actor tokens, heads of chains of acts, e-mails about what other services know
 - `converters`: values to messages, and back
 """
 
@@ -14,12 +12,13 @@ from typing import Any, Final
 
 import grpc
 
-from fiatgate.accounts.v1 import accounts_pb2, accounts_pb2_grpc
+from fiatgate.accounts.v1 import accounts_pb2
 from kit.audit import approval_lists
 from kit.base import actors
 from kit.rpc import approvals, books, callers, find, queues
 from kit.rpc.actors import parts
 from kit.rpc.approvals import Approvable
+from kit.rpc.methods import serve
 from kit.rpc.slots import Slots, proofs
 from kit.rpc.turns import Parts, Share
 from services.accounts.operations.invitations import (
@@ -38,12 +37,8 @@ from services.accounts.operations.people import (
     roles_approved,
     roles_terms,
 )
-from services.accounts.rpc.actor_keys import ActorKeysServicer
-from services.accounts.rpc.heads import HeadsServicer
-from services.accounts.rpc.notices import NoticesServicer
-from services.accounts.rpc.own_account import OwnAccountServicer
-from services.accounts.rpc.people import PeopleServicer
-from services.accounts.rpc.sign_in import SignInServicer
+from services.accounts.rpc import for_services, own_account, people, sign_in
+from services.accounts.rpc.converters import FROM_MESSAGE
 from services.accounts.store.books import PARTS
 from services.accounts.store.finding import IDS, SEARCHES
 from services.accounts.store.queues import QUEUES
@@ -144,12 +139,16 @@ APPROVABLE: Final[Mapping[str, Approvable[Deps]]] = {
 
 def add_to(server: grpc.Server, deps: Deps) -> None:
     """Registers all servicers of this service."""
-    accounts_pb2_grpc.add_SignInServiceServicer_to_server(SignInServicer(deps), server)
-    accounts_pb2_grpc.add_OwnAccountServiceServicer_to_server(OwnAccountServicer(deps), server)
-    accounts_pb2_grpc.add_PeopleServiceServicer_to_server(PeopleServicer(deps), server)
-    accounts_pb2_grpc.add_ActorKeysServiceServicer_to_server(ActorKeysServicer(deps), server)
-    accounts_pb2_grpc.add_HeadsServiceServicer_to_server(HeadsServicer(deps), server)
-    accounts_pb2_grpc.add_NoticesServiceServicer_to_server(NoticesServicer(deps), server)
+    served = {
+        "SignInService": sign_in.METHODS,
+        "OwnAccountService": own_account.METHODS,
+        "PeopleService": people.METHODS,
+        "ActorKeysService": for_services.ACTOR_KEYS,
+        "HeadsService": for_services.HEADS,
+        "NoticesService": for_services.NOTICES,
+    }
+    for name, methods in served.items():
+        serve(server, accounts_pb2.DESCRIPTOR.services_by_name[name], deps, methods, FROM_MESSAGE)
     find.add_to(server, deps.db, IDS, (*SEARCHES, approval_lists.by_id))
     approvals.add_to(server, deps.settings.service, deps, APPROVABLE)
     books.add_to(server, deps.db, PARTS)

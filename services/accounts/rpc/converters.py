@@ -6,6 +6,7 @@ from uuid import UUID
 from fiatgate.accounts.v1 import accounts_pb2 as pb
 from kit.base.proto import timestamp_from
 from kit.rpc import callers, values
+from kit.rpc.methods import Converters
 from kit.rpc.permissions import CONSOLES
 from services.accounts import domain
 from services.accounts.domain import Client, Surface
@@ -86,3 +87,9 @@ def passkey_to_message(passkey: domain.Passkey) -> pb.Passkey:
         created_at=timestamp_from(passkey.created_at),
         last_used_at=timestamp_from(passkey.last_used_at),
     )
+
+
+FROM_MESSAGE: Final[Converters] = {
+    "fiatgate.accounts.v1.Surface": surface_from,
+    "fiatgate.accounts.v1.Client": client_from_message,
+}

@@ -1,10 +1,10 @@
-"""fiatgate.accounts.v1.SignInService."""
+"""SignInService: from an invitation, a password or a passkey to a session."""
 
-import grpc
+from typing import Any, Final
 
 from fiatgate.accounts.v1 import accounts_pb2 as pb
-from fiatgate.accounts.v1 import accounts_pb2_grpc
 from kit.base.proto import timestamp_from
+from kit.rpc.methods import Methods, by_name
 from services.accounts.operations import accepting, sessions, signing_in
 from services.accounts.rpc.converters import (
     client_from_message,
@@ -15,115 +15,79 @@ from services.accounts.rpc.converters import (
 )
 from services.accounts.wiring import Deps
 
-# ruff: noqa: N802  the proto names the methods
+
+def knows_network(deps: Deps, request: pb.KnowsNetworkRequest) -> pb.KnowsNetworkResponse:
+    known = signing_in.knows_network(deps, email=request.email, client=client_from_message(request.client))
+    return pb.KnowsNetworkResponse(known=known)
 
 
-class SignInServicer(accounts_pb2_grpc.SignInServiceServicer):
-    def __init__(self, deps: Deps) -> None:
-        self._deps = deps
+def sign_in_by_password(deps: Deps, request: pb.SignInByPasswordRequest) -> pb.SignInByPasswordResponse:
+    token = signing_in.sign_in_by_password(
+        deps,
+        email=request.email,
+        password=request.password,
+        code=request.code,
+        surface=surface_from(request.surface),
+        client=client_from_message(request.client),
+    )
+    return pb.SignInByPasswordResponse(session_token=token)
 
-    def GetInvitation(
-        self, request: pb.GetInvitationRequest, context: grpc.ServicerContext
-    ) -> pb.GetInvitationResponse:
-        found = accepting.get_invitation(
-            self._deps, token=request.token, surface=surface_from(request.surface)
-        )
-        return pb.GetInvitationResponse(invitation=invitation_to_message(found))
 
-    def AcceptInvitation(
-        self, request: pb.AcceptInvitationRequest, context: grpc.ServicerContext
-    ) -> pb.AcceptInvitationResponse:
-        token = accepting.accept_invitation(
-            self._deps,
-            token=request.token,
-            surface=surface_from(request.surface),
-            client=client_from_message(request.client),
-        )
-        return pb.AcceptInvitationResponse(session_token=token)
+def authorize(deps: Deps, request: pb.AuthorizeRequest) -> pb.AuthorizeResponse:
+    found = sessions.authorize(
+        deps,
+        session_token=request.session_token,
+        surface=surface_from(request.surface),
+        unattended=request.unattended,
+    )
+    return pb.AuthorizeResponse(
+        person=person_to_message(found.person),
+        session_id=str(found.session.id),
+        merchant_id=str(found.merchant_id or ""),
+        actor_token=found.actor_token,
+        stepped_up_until=timestamp_from(found.stepped_up_until),
+        has_complete_factors=found.factors.are_complete,
+        way=found.session.way.value,
+        session_ends_at=timestamp_from(found.ends_at),
+        may_add_factors=found.may_add_factors,
+    )
 
-    def KnowsNetwork(
-        self, request: pb.KnowsNetworkRequest, context: grpc.ServicerContext
-    ) -> pb.KnowsNetworkResponse:
-        known = signing_in.knows_network(
-            self._deps, email=request.email, client=client_from_message(request.client)
-        )
-        return pb.KnowsNetworkResponse(known=known)
 
-    def SignInByPassword(
-        self, request: pb.SignInByPasswordRequest, context: grpc.ServicerContext
-    ) -> pb.SignInByPasswordResponse:
-        token = signing_in.sign_in_by_password(
-            self._deps,
-            email=request.email,
-            password=request.password,
-            code=request.code,
-            surface=surface_from(request.surface),
-            client=client_from_message(request.client),
-        )
-        return pb.SignInByPasswordResponse(session_token=token)
+def step_up(deps: Deps, request: pb.StepUpRequest) -> pb.StepUpResponse:
+    token = signing_in.step_up(
+        deps,
+        session_token=request.session_token,
+        surface=surface_from(request.surface),
+        client=client_from_message(request.client),
+        code=request.code,
+        challenge_id=request.passkey.challenge_id,
+        credential=request.passkey.credential,
+    )
+    return pb.StepUpResponse(session_token=token)
 
-    def StartPasskey(
-        self, request: pb.StartPasskeyRequest, context: grpc.ServicerContext
-    ) -> pb.StartPasskeyResponse:
-        challenge_id, options = signing_in.start_passkey(
-            self._deps, surface=surface_from(request.surface), session_token=request.session_token
-        )
-        return pb.StartPasskeyResponse(challenge_id=challenge_id, options=options)
 
-    def SignInByPasskey(
-        self, request: pb.SignInByPasskeyRequest, context: grpc.ServicerContext
-    ) -> pb.SignInByPasskeyResponse:
-        token = signing_in.sign_in_by_passkey(
-            self._deps,
-            challenge_id=request.challenge_id,
-            credential=request.credential,
-            surface=surface_from(request.surface),
-            client=client_from_message(request.client),
-        )
-        return pb.SignInByPasskeyResponse(session_token=token)
+def sign_out(deps: Deps, request: pb.SignOutRequest) -> pb.SignOutResponse:
+    sessions.sign_out(deps, session_token=request.session_token, surface=surface_of_caller())
+    return pb.SignOutResponse()
 
-    def Authorize(self, request: pb.AuthorizeRequest, context: grpc.ServicerContext) -> pb.AuthorizeResponse:
-        found = sessions.authorize(
-            self._deps,
-            session_token=request.session_token,
-            surface=surface_from(request.surface),
-            unattended=request.unattended,
-        )
-        return pb.AuthorizeResponse(
-            person=person_to_message(found.person),
-            session_id=str(found.session.id),
-            merchant_id=str(found.merchant_id or ""),
-            actor_token=found.actor_token,
-            stepped_up_until=timestamp_from(found.stepped_up_until),
-            has_complete_factors=found.factors.are_complete,
-            way=found.session.way.value,
-            session_ends_at=timestamp_from(found.ends_at),
-            may_add_factors=found.may_add_factors,
-        )
 
-    def StepUp(self, request: pb.StepUpRequest, context: grpc.ServicerContext) -> pb.StepUpResponse:
-        token = signing_in.step_up(
-            self._deps,
-            session_token=request.session_token,
-            surface=surface_from(request.surface),
-            client=client_from_message(request.client),
-            code=request.code,
-            challenge_id=request.passkey.challenge_id,
-            credential=request.passkey.credential,
-        )
-        return pb.StepUpResponse(session_token=token)
+def _session(token: str) -> dict[str, Any]:
+    return {"session_token": token}
 
-    def ChooseMerchant(
-        self, request: pb.ChooseMerchantRequest, context: grpc.ServicerContext
-    ) -> pb.ChooseMerchantResponse:
-        sessions.choose_merchant(
-            self._deps,
-            session_token=request.session_token,
-            surface=surface_from(request.surface),
-            merchant_id=request.merchant_id,
-        )
-        return pb.ChooseMerchantResponse()
 
-    def SignOut(self, request: pb.SignOutRequest, context: grpc.ServicerContext) -> pb.SignOutResponse:
-        sessions.sign_out(self._deps, session_token=request.session_token, surface=surface_of_caller())
-        return pb.SignOutResponse()
+METHODS: Final[Methods] = {
+    "GetInvitation": by_name(
+        accepting.get_invitation, lambda found: {"invitation": invitation_to_message(found)}
+    ),
+    "AcceptInvitation": by_name(accepting.accept_invitation, _session),
+    "KnowsNetwork": knows_network,
+    "SignInByPassword": sign_in_by_password,
+    "StartPasskey": by_name(
+        signing_in.start_passkey, lambda made: {"challenge_id": made[0], "options": made[1]}
+    ),
+    "SignInByPasskey": by_name(signing_in.sign_in_by_passkey, _session),
+    "Authorize": authorize,
+    "StepUp": step_up,
+    "ChooseMerchant": by_name(sessions.choose_merchant),
+    "SignOut": sign_out,
+}

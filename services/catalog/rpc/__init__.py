@@ -9,13 +9,15 @@ from typing import Final
 
 import grpc
 
-from fiatgate.catalog.v1 import catalog_pb2_grpc
+from fiatgate.catalog.v1 import catalog_pb2
 from kit.audit import approval_lists
 from kit.rpc import approvals, books, find, queues
 from kit.rpc.approvals import Approvable
+from kit.rpc.methods import serve
 from kit.rpc.slots import Slots
 from services.catalog.operations import rates
-from services.catalog.rpc.catalog import CatalogServicer
+from services.catalog.rpc import catalog
+from services.catalog.rpc.converters import FROM_MESSAGE
 from services.catalog.store.books import PARTS
 from services.catalog.store.queues import QUEUES
 from services.catalog.wiring import Deps
@@ -39,7 +41,9 @@ APPROVABLE: Final[Mapping[str, Approvable[Deps]]] = {
 
 
 def add_to(server: grpc.Server, deps: Deps) -> None:
-    catalog_pb2_grpc.add_CatalogServiceServicer_to_server(CatalogServicer(deps), server)
+    serve(
+        server, catalog_pb2.DESCRIPTOR.services_by_name["CatalogService"], deps, catalog.METHODS, FROM_MESSAGE
+    )
     books.add_to(server, deps.db, PARTS)
     approvals.add_to(server, deps.settings.service, deps, APPROVABLE)
     queues.add_to(server, deps, QUEUES)

@@ -8,6 +8,7 @@ from fiatgate.merchants.v1 import merchants_pb2
 from kit.base.money import fiat_text, parse_fraction, percent_text, rate_text
 from kit.base.proto import optional, timestamp_from
 from kit.rpc import values
+from kit.rpc.methods import Converters
 from services.catalog.domain import AccountKind, Commission, Currency, Merchant, Method, Origin, Quote, Rate
 from services.catalog.operations import fields
 from services.catalog.operations.offers import MerchantMethod, MethodOffer
@@ -207,3 +208,8 @@ def plain_text(value: Decimal) -> str:
     """Returns all decimals without trailing zeros, no exponent: "92.5", "0.0312"."""
     text = f"{value:f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+FROM_MESSAGE: Final[Converters] = {
+    "fiatgate.merchants.v1.Merchant": merchant_from_message,
+}

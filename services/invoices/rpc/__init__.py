@@ -1,6 +1,6 @@
 """The gRPC servicers: message -> operation -> message. kit's server translates errors.
 
-- `merchants`: merchants' calls on invoices
+- `invoices`: merchants' calls on invoices
 - `customers`: the payment page
 - `desk`: the operator's desk, with `requisites`
 - `reports`: what the business earned
@@ -14,17 +14,16 @@ from typing import Final
 
 import grpc
 
-from fiatgate.invoices.v1 import invoices_pb2_grpc as pb_grpc
+from fiatgate.invoices.v1 import invoices_pb2 as pb
 from kit.audit import approval_lists
 from kit.rpc import approvals, books, find, queues
 from kit.rpc.approvals import Approvable
+from kit.rpc.methods import serve
 from kit.rpc.slots import Slots, lists, of_people, proofs
 from services.invoices.operations.desk import ADJUST, adjust_approved, adjust_terms
 from services.invoices.operations.verification import ACCEPT, accept_approved, accept_terms
-from services.invoices.rpc.customers import CheckoutServicer
-from services.invoices.rpc.desk import DealDeskServicer
-from services.invoices.rpc.merchants import InvoicesServicer
-from services.invoices.rpc.reports import ReportsServicer
+from services.invoices.rpc import customers, desk, invoices, reports
+from services.invoices.rpc.converters import FROM_MESSAGE
 from services.invoices.store.books import PARTS
 from services.invoices.store.finding import IDS, OWN_SEARCHES, SEARCHES
 from services.invoices.store.queues import QUEUES
@@ -64,10 +63,14 @@ APPROVABLE: Final[Mapping[str, Approvable[Deps]]] = {
 
 def add_to(server: grpc.Server, deps: Deps) -> None:
     """Registers all servicers of this service."""
-    pb_grpc.add_InvoicesServiceServicer_to_server(InvoicesServicer(deps), server)
-    pb_grpc.add_CheckoutServiceServicer_to_server(CheckoutServicer(deps), server)
-    pb_grpc.add_DealDeskServiceServicer_to_server(DealDeskServicer(deps), server)
-    pb_grpc.add_ReportsServiceServicer_to_server(ReportsServicer(deps), server)
+    served = {
+        "InvoicesService": invoices.METHODS,
+        "CheckoutService": customers.METHODS,
+        "DealDeskService": desk.METHODS,
+        "ReportsService": reports.METHODS,
+    }
+    for name, methods in served.items():
+        serve(server, pb.DESCRIPTOR.services_by_name[name], deps, methods, FROM_MESSAGE)
     books.add_to(server, deps.db, PARTS)
     approvals.add_to(server, deps.settings.service, deps, APPROVABLE)
     find.add_to(server, deps.db, IDS, (*SEARCHES, approval_lists.by_id), OWN_SEARCHES)

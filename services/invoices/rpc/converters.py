@@ -1,11 +1,14 @@
 """Values as messages, and back."""
 
+from typing import Final
+
 from fiatgate.catalog.v1 import catalog_pb2
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 from kit.base.money import fiat_text, percent_text, rate_text, usdt_text
 from kit.base.proto import timestamp_from
 from kit.rpc import values
 from kit.rpc.audit import act_to_message
+from kit.rpc.methods import Converters
 from services.invoices.domain.creating import NO_KEY, NewInvoice
 from services.invoices.domain.late import PictureKind
 from services.invoices.domain.rates import RateBasis
@@ -211,7 +214,7 @@ _PICTURE_KINDS = {kind.value: pb.ProofKind.Value(f"PROOF_KIND_{kind.name}") for 
 
 
 def invoice_status_from_message(value: int) -> InvoiceStatus | None:
-    """Returns the status; Returns the status; None for UNSPECIFIED, which means all. Raises VALIDATION_ERROR for a
+    """Returns the status; None for UNSPECIFIED, which means all. Raises VALIDATION_ERROR for a
     value from a newer proto.
     """
     if value == pb.INVOICE_STATUS_UNSPECIFIED:
@@ -238,3 +241,11 @@ def picture_kind_from_message(value: int) -> PictureKind:
         if number == value:
             return PictureKind(kind)
     raise values.invalid("kind", "Expected the appeal's picture or the case's")
+
+
+FROM_MESSAGE: Final[Converters] = {
+    "fiatgate.invoices.v1.InvoiceStatus": invoice_status_from_message,
+    "fiatgate.invoices.v1.DealStatus": deal_status_from_message,
+    "fiatgate.invoices.v1.ProofKind": picture_kind_from_message,
+    "fiatgate.invoices.v1.SortOrder": lambda order: order == pb.SORT_ORDER_ASC,
+}

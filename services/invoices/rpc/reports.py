@@ -1,17 +1,15 @@
 """ReportsService: what the business earned."""
 
-import grpc
+from typing import Final
 
 from fiatgate.invoices.v1 import invoices_pb2 as pb
-from fiatgate.invoices.v1 import invoices_pb2_grpc as pb_grpc
 from kit.base.money import fiat_text, share_text, usdt_text
 from kit.rpc import values
+from kit.rpc.methods import Methods
 from services.invoices.domain.spans import percentile_seconds
 from services.invoices.operations import reports
 from services.invoices.store.daily import By, Sums
 from services.invoices.wiring import Deps
-
-# ruff: noqa: N802  the proto names the methods
 
 _BY = {
     pb.REPORT_BY_UNSPECIFIED: By.DAY,
@@ -22,36 +20,30 @@ _BY = {
 }
 
 
-class ReportsServicer(pb_grpc.ReportsServiceServicer):
-    def __init__(self, deps: Deps) -> None:
-        self._deps = deps
-
-    def GetReport(self, request: pb.GetReportRequest, context: grpc.ServicerContext) -> pb.GetReportResponse:
-        if request.by not in _BY:
-            raise values.invalid("by", "Expected day, merchant, method or currency")
-        report = reports.get_report(
-            self._deps,
-            first_day=request.first_day,
-            last_day=request.last_day,
-            by=_BY[request.by],
-            merchant_id=request.merchant_id,
-            method_code=request.method_code,
-            currency_code=request.currency_code,
-            largest_first=request.largest_first,
-            after=(request.after_key, request.after_currency_code),
-            limit=request.limit,
-        )
-        of_chosen = bool(request.method_code)
-        return pb.GetReportResponse(
-            rows=[
-                _row_to_message(row, of_chosen=of_chosen or request.by == pb.REPORT_BY_METHOD)
-                for row in report.rows
-            ],
-            totals=[_row_to_message(row, of_chosen=of_chosen) for row in report.totals],
-            all=_row_to_message(report.all, of_chosen=of_chosen),
-            more=report.more,
-            complete=report.complete,
-        )
+def get_report(deps: Deps, request: pb.GetReportRequest) -> pb.GetReportResponse:
+    if request.by not in _BY:
+        raise values.invalid("by", "Expected day, merchant, method or currency")
+    report = reports.get_report(
+        deps,
+        first_day=request.first_day,
+        last_day=request.last_day,
+        by=_BY[request.by],
+        merchant_id=request.merchant_id,
+        method_code=request.method_code,
+        currency_code=request.currency_code,
+        largest_first=request.largest_first,
+        after=(request.after_key, request.after_currency_code),
+        limit=request.limit,
+    )
+    of_chosen = bool(request.method_code)
+    of_rows = of_chosen or request.by == pb.REPORT_BY_METHOD
+    return pb.GetReportResponse(
+        rows=[_row_to_message(row, of_chosen=of_rows) for row in report.rows],
+        totals=[_row_to_message(row, of_chosen=of_chosen) for row in report.totals],
+        all=_row_to_message(report.all, of_chosen=of_chosen),
+        more=report.more,
+        complete=report.complete,
+    )
 
 
 def _row_to_message(row: Sums, *, of_chosen: bool) -> pb.ReportRow:
@@ -74,3 +66,6 @@ def _row_to_message(row: Sums, *, of_chosen: bool) -> pb.ReportRow:
         p95_seconds=percentile_seconds(row.spans, 95),
         conversion=share_text(row.confirmed, begun) if begun > 0 else "",
     )
+
+
+METHODS: Final[Methods] = {"GetReport": get_report}

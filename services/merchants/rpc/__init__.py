@@ -1,6 +1,6 @@
 """fiatgate.merchants.v1.MerchantsService: message, operation, message. kit's server translates errors.
 
-- `servicer`: the methods
+- `merchants`: the methods
 - `converters`: values to messages, and back
 """
 
@@ -8,10 +8,11 @@ from typing import Final
 
 import grpc
 
-from fiatgate.merchants.v1 import merchants_pb2_grpc
+from fiatgate.merchants.v1 import merchants_pb2
 from kit.rpc import books, find
+from kit.rpc.methods import serve
 from kit.rpc.slots import Slots, of_people
-from services.merchants.rpc.servicer import MerchantsServicer
+from services.merchants.rpc import merchants
 from services.merchants.store import finding
 from services.merchants.store.books import PARTS
 from services.merchants.wiring import Deps
@@ -30,6 +31,6 @@ SLOTS: Final = (
 
 
 def add_to(server: grpc.Server, deps: Deps) -> None:
-    merchants_pb2_grpc.add_MerchantsServiceServicer_to_server(MerchantsServicer(deps), server)
+    serve(server, merchants_pb2.DESCRIPTOR.services_by_name["MerchantsService"], deps, merchants.METHODS)
     find.add_to(server, deps.db, finding.IDS, finding.SEARCHES)
     books.add_to(server, deps.db, PARTS)

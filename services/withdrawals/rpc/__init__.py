@@ -1,6 +1,6 @@
 """The gRPC servicer: message -> operation -> message. kit's server translates errors.
 
-- `servicer`: fiatgate.withdrawals.v1.WithdrawalsService
+- `withdrawals`: fiatgate.withdrawals.v1.WithdrawalsService
 - `converters`: values to messages, and back
 - `as_seen`: answers without what members of merchants may not see
 """
@@ -10,14 +10,16 @@ from typing import Final
 
 import grpc
 
-from fiatgate.withdrawals.v1 import withdrawals_pb2_grpc
+from fiatgate.withdrawals.v1 import withdrawals_pb2
 from kit.audit import approval_lists
 from kit.rpc import approvals, books, find, parked, queues
 from kit.rpc.approvals import Approvable
+from kit.rpc.methods import serve
 from kit.rpc.slots import Slots, lists, of_people, proofs
 from services.withdrawals import workers
 from services.withdrawals.operations import stepping
-from services.withdrawals.rpc.servicer import WithdrawalsServicer
+from services.withdrawals.rpc import withdrawals
+from services.withdrawals.rpc.converters import FROM_MESSAGE
 from services.withdrawals.store.books import PARTS
 from services.withdrawals.store.finding import IDS, OWN_SEARCHES, SEARCHES
 from services.withdrawals.store.queues import QUEUES
@@ -39,7 +41,13 @@ APPROVABLE: Final[Mapping[str, Approvable[Deps]]] = {
 
 
 def add_to(server: grpc.Server, deps: Deps) -> None:
-    withdrawals_pb2_grpc.add_WithdrawalsServiceServicer_to_server(WithdrawalsServicer(deps), server)
+    serve(
+        server,
+        withdrawals_pb2.DESCRIPTOR.services_by_name["WithdrawalsService"],
+        deps,
+        withdrawals.METHODS,
+        FROM_MESSAGE,
+    )
     parked.add_to(server, workers.consumer(deps))
     books.add_to(server, deps.db, PARTS)
     find.add_to(server, deps.db, IDS, (*SEARCHES, approval_lists.by_id), OWN_SEARCHES)

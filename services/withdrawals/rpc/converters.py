@@ -1,11 +1,13 @@
 """Values to messages, and back."""
 
 from datetime import datetime
+from typing import Final
 
 from fiatgate.withdrawals.v1 import withdrawals_pb2 as pb
 from kit.base.money import usdt_text
 from kit.base.proto import optional_datetime, timestamp_from
 from kit.rpc import values
+from kit.rpc.methods import Converters
 from services.withdrawals import transactions
 from services.withdrawals.domain import Held, Stage, TransferKind, WithdrawalStatus
 from services.withdrawals.operations.reading import Wanted
@@ -183,3 +185,9 @@ def newest_first_from_message(order: pb.SortOrder.ValueType) -> bool:
     if order not in _NEWEST_FIRST:
         raise values.query_invalid("order", "Expected desc or asc")
     return _NEWEST_FIRST[order]
+
+
+FROM_MESSAGE: Final[Converters] = {
+    "fiatgate.withdrawals.v1.WithdrawalStatus": status_from_message,
+    "fiatgate.withdrawals.v1.SortOrder": newest_first_from_message,
+}
