@@ -42,8 +42,7 @@ class ConsoleSettings(WebSettings):
         default=600,
         ge=0,
         le=1_000_000,
-        description="requests for pages by one person, and from one client's network without a session, per "
-        "minute and process; 0: no limit",
+        description="requests of one person, and of a network without session, per process; 0: no limit",
     )
     accounts_address: Address = Field(description="host:port of the accounts service")
     merchants_address: Address = Field(description="host:port of the merchants service")
@@ -65,18 +64,18 @@ class DeskSettings(ConsoleSettings):
     bind: HostAndPort = Field(default="127.0.0.1:8081", description="host:port the desk listens on")
     desk_url: SiteUrl = Field(
         default="http://localhost:8081",
-        description="address at which operators' browsers reach the desk; its host name is the one of their passkeys",
+        description="the desk in browsers; passkeys belong to its host name",
     )
 
     internal_gateway_url: BaseUrlOrNone = Field(
         default="",
-        description="address at which the process itself reaches the gateway, for its health; empty: for the desk "
-        "unknown, for `fiatgate status` the PUBLIC_URL",
+        description="inner address of the gateway, for its health; empty: unknown to the desk, PUBLIC_URL "
+        "for `fiatgate status`",
     )
     internal_dashboard_url: BaseUrlOrNone = Field(
         default="",
-        description="address at which the process itself reaches the dashboard, for its health; empty: for the desk "
-        "unknown, for `fiatgate status` the DASHBOARD_URL",
+        description="inner address of the dashboard, for its health; empty: unknown to the desk, "
+        "DASHBOARD_URL for `fiatgate status`",
     )
 
     @property
@@ -91,13 +90,12 @@ class DashboardSettings(ConsoleSettings):
     bind: HostAndPort = Field(default="127.0.0.1:8082", description="host:port the dashboard listens on")
     dashboard_url: SiteUrl = Field(
         default="http://localhost:8082",
-        description="address at which merchants' browsers reach the dashboard; its host name is the one of their "
-        "passkeys",
+        description="the dashboard in browsers; passkeys belong to its host name",
     )
 
     public_url: BaseUrl = Field(
         default="http://127.0.0.1:8080",
-        description="base of payment_link: the address at which customers' browsers reach the gateway",
+        description="base of payment_link: the gateway in customers' browsers",
     )
 
     @property

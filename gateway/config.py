@@ -14,51 +14,47 @@ class GatewaySettings(WebSettings):
     bind: HostAndPort = Field(default="127.0.0.1:8080", description="host:port the gateway listens on")
     public_url: BaseUrl = Field(
         default="http://127.0.0.1:8080",
-        description="base of payment_link: the address at which customers' browsers reach the gateway",
+        description="base of payment_link: the gateway in customers' browsers",
     )
     rate_limit_per_minute: int = Field(
         default=6000,
         ge=0,
         le=100_000_000,
-        description="requests one API key may make in a minute to each process of the gateway; one with a body "
-        "counts once for each 4 KiB begun; 0: no limit, no headers",
+        description="requests of one API key per process, each 4 KiB of body counted; 0: no limit, no headers",
     )
     page_requests_per_minute: int = Field(
         default=240,
         ge=0,
         le=1_000_000,
-        description="requests to the pages of one payment, and of a client's network for logos that are not "
-        "cached, per minute and process; 0: no limit",
+        description="requests for the pages of one payment, and of a network for logos, per process; 0: no "
+        "limit",
     )
     network_page_requests_per_minute: int = Field(
         default=3000,
         ge=0,
         le=10_000_000,
-        description="requests to the pages of payments from one client's network, per minute and process; "
-        "further ones wait for their turn; 0: no limit",
+        description="requests of one network for payment pages, per process; 0: no limit",
     )
     strangers_per_minute: int = Field(
         default=120,
         ge=0,
         le=1_000_000,
-        description="requests of one client's network for keys and payments that do not exist and colours that are "
-        "not cached, per minute and process; 0: no limit",
+        description="requests of one network for unknown keys, payments and colours, per process; 0: no limit",
     )
     upload_mib: int = Field(
         default=32,
         ge=6,
         le=4096,
-        description="MiB of customers' pictures that one process receives or works on at a time; one has at "
-        "most 5",
+        description="MiB of customers' pictures under way in a process",
     )
     upload_network_mib: int = Field(
         default=16,
         ge=6,
         le=4096,
-        description="MiB of such pictures that may come from one client's network at a time",
+        description="MiB of those from one network",
     )
     webhook_allow_private: bool = Field(
-        default=False, description="allow http and non-public callback addresses; for local stacks only"
+        default=False, description="allow http and private callback addresses; for local stacks only"
     )
     merchants_address: Address = Field(description="host:port of the merchants service")
     catalog_address: Address = Field(description="host:port of the catalog service")

@@ -13,9 +13,9 @@ from gateway.openapi.words import WORDS
 FILE: Final = Path(__file__).resolve().parents[1] / "docs" / "glossary.md"
 TEXT: Final = FILE.read_text().partition('\n\n<a id="second-senses">')[0]
 ENTRIES: Final = {
-    word: (anchor, " ".join(meaning.split()))
+    word: (anchor, meaning)
     for anchor, word, meaning in re.findall(
-        r'<a id="([^"]+)"></a>\n\n\*\*([^*]+)\*\*: (.*?)(?=\n\n<a id|\Z)', TEXT, re.DOTALL
+        r'^- <a id="([^"]+)"></a>\*\*([^*]+)\*\*: (.*)$', TEXT, re.MULTILINE
     )
 }
 

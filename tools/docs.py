@@ -37,26 +37,22 @@ LOCAL: Final = (
     (
         "`FIATGATE_HOME`",
         "`.fiatgate`",
-        "",
         "`make run`, `fiatgate`",
         "folder of one local stack: data, secrets, logs",
     ),
     (
         "`PORT`",
         "`8080`",
-        "",
         "`make run`",
-        "port of the gateway: `make run PORT=8081`. `FIATGATE_PUBLIC_URL` and `FIATGATE_GATEWAY_BIND` follow it, "
-        "and the console takes the next two, or others where these are taken",
+        "port of the gateway: `make run PORT=8081`; the console takes the next two",
     ),
     (
         "`FIATGATE_PROMETHEUS`",
         "",
-        "",
         "`make run`",
-        "a Prometheus to run beside the stack, by name or path: it scrapes every process and has our alert rules",
+        "a Prometheus to run beside the stack, by name or path, with our alert rules",
     ),
-    ("`PYTHON`", "newest found", "3.11 or newer", "`make`", "the interpreter that makes `.venv`"),
+    ("`PYTHON`", "newest found (3.11 or newer)", "`make`", "the interpreter that makes `.venv`"),
 )
 
 
@@ -66,7 +62,6 @@ class Row:
 
     variables: str
     default: str
-    allowed: str
     meaning: str
 
 
@@ -85,12 +80,12 @@ def settings_table() -> str:
     for process, settings in all_settings.items():
         for row in _rows(process, settings):
             readers.setdefault(row, []).append(process)
-    lines = ["| variable | default | allowed | read by | meaning |", "|---|---|---|---|---|"]
+    lines = ["| variable | default (allowed) | read by | meaning |", "|---|---|---|---|"]
     for row, processes in sorted(readers.items(), key=lambda item: _place(*item)):
         variables = row.variables
         if len(processes) == 1:
             variables = variables.replace("<SERVICE>", processes[0].upper())
-        lines.append(f"| {variables} | {row.default} | {row.allowed} | {_names(processes)} | {row.meaning} |")
+        lines.append(f"| {variables} | {row.default} | {_names(processes)} | {row.meaning} |")
     lines += [f"| {' | '.join(row)} |" for row in LOCAL]
     return "\n".join(lines)
 
@@ -109,11 +104,11 @@ def _rows(process: str, settings: type[CallerSettings]) -> Iterator[Row]:
             variables = [
                 each.replace(f"{PREFIX}{process.upper()}_", f"{PREFIX}<SERVICE>_") for each in variables
             ]
-        default = described.default
+        default = described.default if described.default in ("", "required") else f"`{described.default}`"
+        allowed = _allowed(field.annotation, field.metadata)
         yield Row(
             variables=", else ".join(f"`{each}`" for each in variables),
-            default=default if default in ("", "required") else f"`{default}`",
-            allowed=_allowed(field.annotation, field.metadata),
+            default=f"{default} ({allowed})" if allowed else default,
             meaning=described.meaning.replace("|", "\\|"),
         )
 
@@ -127,7 +122,7 @@ def _allowed(annotation: Any, metadata: list[Any]) -> str:
     above = next((f"above {each.gt}" for each in metadata if isinstance(each, Gt)), "")
     high = next((f"{each.le}" for each in metadata if isinstance(each, Le)), "")
     below = next((f"below {each.lt}" for each in metadata if isinstance(each, Lt)), "")
-    return " to ".join(filter(None, (low or above, high or below)))
+    return "–".join(filter(None, (low or above, high or below)))
 
 
 def _names(processes: list[str]) -> str:

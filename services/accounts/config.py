@@ -29,44 +29,42 @@ class AccountsSettings(FourEyesSettings):
     master_keys: Annotated[tuple[Key, ...], CommaSeparated] = Field(
         min_length=1,
         repr=False,
-        description="comma-separated, 32 random bytes in base64 each; the first encrypts, all decrypt; "
-        "others than those of merchants",
+        description="comma-separated, 32 random bytes in base64; the first encrypts, all decrypt; not those "
+        "of merchants",
     )
-    desk_url: BaseUrl = Field(description="address of the desk in browsers: in links, and for passkeys")
-    dashboard_url: BaseUrl = Field(
-        description="address of the dashboard in browsers: in links, and for passkeys"
-    )
+    desk_url: BaseUrl = Field(description="the desk in browsers, for links and passkeys")
+    dashboard_url: BaseUrl = Field(description="the dashboard in browsers, for links and passkeys")
     smtp_url: SmtpUrlOrNone = Field(
         default="",
         repr=False,
-        description="mail server, smtp(s)://user:password@host:port; empty: the inviter is shown the link",
+        description="smtp(s)://user:password@host:port; empty: the inviter is shown the link",
     )
     smtp_from: str = Field(
         default="", validate_default=True, description="sender of e-mails, as fiatgate@example.com"
     )
     desk_idle_minutes: int = Field(
-        default=30, ge=1, le=1440, description="time after which an unused session of the desk ends, minutes"
+        default=30, ge=1, le=1440, description="time after which an unused session ends"
     )
     desk_session_hours: int = Field(
         default=12,
         ge=1,
         le=168,
-        description="time after which a session of the desk ends, used or not, hours",
+        description="longest session",
     )
     dashboard_idle_minutes: int = Field(
         default=60,
         ge=1,
         le=1440,
-        description="time after which an unused session of the dashboard ends, minutes",
+        description="time after which an unused session ends",
     )
     dashboard_session_hours: int = Field(
         default=24,
         ge=1,
         le=168,
-        description="time after which a session of the dashboard ends, used or not, hours",
+        description="longest session",
     )
     actor_key_days: int = Field(
-        default=30, ge=1, le=365, description="age at which the signing key of actor tokens is replaced, days"
+        default=30, ge=1, le=365, description="age at which the key of actor tokens is replaced"
     )
 
     @field_validator("smtp_from")

@@ -64,31 +64,30 @@ class CatalogSettings(FourEyesSettings):
     slot_connections: ClassVar[int] = 7
 
     rates_max_age_seconds: int = Field(
-        default=600, ge=1, le=604_800, description="age after which a rate is not used any more, seconds"
+        default=600, ge=1, le=604_800, description="age after which a rate is not used"
     )
     rates_poll_seconds: int = Field(
-        default=60, ge=1, le=86_400, description="time between two polls of the sources, seconds"
+        default=60, ge=1, le=86_400, description="time between polls of the sources"
     )
     rates_min_sources: int = Field(
         default=1,
         ge=1,
         le=100,
-        description="number of sources that must answer before a currency's rate counts",
+        description="sources that must answer before a rate counts",
     )
     rates_max_jump: Decimal = Field(
         default=Decimal("0.10"),
         gt=0,
         le=100,
-        description="largest change of a rate that needs no operator, as a fraction; a larger one is held "
-        "back",
+        description="largest change of a rate, as a fraction; a larger one is held",
     )
     rate_source_timeout_seconds: int = Field(
-        default=3, ge=1, le=60, description="longest time of a request to one source, seconds"
+        default=3, ge=1, le=60, description="longest request to a source"
     )
     # Stands before the sources: the check of their addresses needs it.
     rate_allow_private: bool = Field(
         default=False,
-        description="allow http and non-public addresses of rate sources; for local stacks only",
+        description="allow http and private addresses of sources; for local stacks only",
     )
     rate_sources: Annotated[tuple[RateSource, ...], BeforeValidator(_from_json)] = Field(
         default=(),

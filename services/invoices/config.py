@@ -19,51 +19,45 @@ class InvoicesSettings(FourEyesSettings):
     catalog_address: Address = Field(description="host:port of the catalog service")
     fact_signing_key: Key = Field(
         repr=False,
-        description="signs the facts that move money, 32 random bytes in base64; FACT_PUBLIC_KEYS has its "
-        "public key",
+        description="signs facts, 32 random bytes in base64",
     )
     fact_public_keys: Annotated[tuple[Key, ...], CommaSeparated] = Field(
         default=(),
         repr=False,
-        description="comma-separated, public keys of earlier FACT_SIGNING_KEYs: facts signed with them can "
-        "be announced again; that of FACT_SIGNING_KEY always counts",
+        description="comma-separated, public keys of earlier FACT_SIGNING_KEYs, for old facts",
     )
     invoice_ttl_seconds: int = Field(
-        default=1800, ge=1, le=604_800, description="time for choosing a payment method, seconds"
+        default=1800, ge=1, le=604_800, description="time to choose a payment method"
     )
     customer_limit: int = Field(
-        default=5, ge=1, le=10_000, description="unpaid invoices one customer may have within the window"
+        default=5, ge=1, le=10_000, description="unpaid invoices of one customer within the window"
     )
-    customer_window_minutes: int = Field(
-        default=60, ge=1, le=43_200, description="window of CUSTOMER_LIMIT, minutes"
-    )
+    customer_window_minutes: int = Field(default=60, ge=1, le=43_200, description="window of CUSTOMER_LIMIT")
     confirmation_minutes: int = Field(
         default=60,
         ge=1,
         le=43_200,
-        description="time after which a deal that is marked paid becomes an appeal, minutes",
+        description="time after which a deal marked paid becomes an appeal",
     )
 
     method_share_percent: int = Field(
         default=80,
         ge=1,
         le=100,
-        description="largest share that one merchant may hold of the places of a payment method that no "
-        "other merchant holds, and of its accounts for one amount; 100 is no limit",
+        description="largest share of a method's places, and of its accounts for an amount, that one "
+        "merchant may hold; 100: no limit",
     )
     nats_replicas: int = Field(
         default=1,
         ge=1,
         le=5,
-        description="servers that keep a copy of the stream, at most as many as the NATS cluster has; an "
-        "existing stream gets more, never fewer",
+        description="servers that keep the stream; it gets more, never fewer",
     )
     cell: int = Field(
         default=0,
         ge=0,
         le=MOST_CELL,
-        description="number of this stack among several that share the merchants; the last two digits of new "
-        "invoice ids, in hexadecimal",
+        description="number of this stack among several; the last two hexadecimal digits of its invoice ids",
     )
 
     @property

@@ -15,16 +15,15 @@ class MerchantsSettings(ServiceSettings):
     master_keys: Annotated[tuple[Key, ...], CommaSeparated] = Field(
         min_length=1,
         repr=False,
-        description="comma-separated, 32 random bytes in base64 each; the first encrypts, all decrypt",
+        description="comma-separated, 32 random bytes in base64; the first encrypts, all decrypt",
     )
     key_lease_milliseconds: int = Field(
         default=1000,
         ge=0,
         le=2000,
-        description="time for which a gateway may use a verified key, and webhooks its signing secret for new events, "
-        "without another call, milliseconds; each act that changes what a key may do takes that much longer; the same "
-        "in all processes of merchants; 0: a call for each request",
+        description="time for which a gateway uses a verified key without another call; acts that stop a key "
+        "take that much longer; the same in all processes of merchants; 0: a call for each request",
     )
     webhook_allow_private: bool = Field(
-        default=False, description="allow http and non-public callback addresses; for local stacks only"
+        default=False, description="allow http and private callback addresses; for local stacks only"
     )

@@ -24,54 +24,52 @@ class WebhooksSettings(FactSettings):
         default=64,
         ge=2,
         le=256,
-        description="threads for manual resends, which wait for receivers: 2 of one merchant at the same "
-        "time, and 6 more that wait for their turn",
+        description="threads for manual resends, which wait for receivers",
     )
     pool_size: int = Field(
         default=20,
         ge=1,
         le=200,
-        description="database connections of one process for resends and workers, at least THREADS / 16; "
-        "other kinds of calls have 5 more",
+        description="database connections of a process for resends and workers, at least THREADS / 16; other "
+        "calls have 5 more",
     )
     call_seconds: int = Field(
         default=30,
         ge=1,
         le=180,
-        description="longest time of a call, seconds; a resend takes up to WEBHOOK_TIMEOUT_SECONDS",
+        description="longest call; a resend takes up to WEBHOOK_TIMEOUT_SECONDS",
     )
     merchants_address: Address = Field(description="host:port of the merchants service")
     webhook_retry_delays: Annotated[tuple[Annotated[int, Field(ge=1, le=604_800)], ...], CommaSeparated] = (
         Field(
             default=RETRY_DELAYS_SECONDS,
             max_length=50,
-            description="time from each failed attempt to the next automatic retry, seconds",
+            description="seconds from each failed attempt to the next",
         )
     )
     webhook_timeout_seconds: int = Field(
         default=15,
         ge=1,
         le=OUTWARD_CALL_SECONDS - CALL_MARGIN_SECONDS,
-        description="longest time of a delivery attempt, seconds",
+        description="longest attempt",
     )
     webhook_lease_margin_seconds: int = Field(
         default=30,
         ge=1,
         le=600,
-        description="time that a worker may hold an event beyond two attempts, seconds; after it the events "
-        "of a worker that died are sent again",
+        description="time beyond two attempts after which the events of a dead worker are sent again",
     )
     webhook_resend_cooldown_seconds: int = Field(
-        default=60, ge=0, le=86_400, description="time between two manual resends of one event, seconds"
+        default=60, ge=0, le=86_400, description="time between two resends of an event"
     )
     webhook_retention_days: int = Field(
         default=90,
         ge=0,
         le=36_500,
-        description="days for which attempts are kept at least; then the whole month is dropped; 0 keeps them for ever",
+        description="least time to keep attempts; then their month is dropped; 0: for ever",
     )
     webhook_allow_private: bool = Field(
-        default=False, description="allow http and non-public callback addresses; for local stacks only"
+        default=False, description="allow http and private callback addresses; for local stacks only"
     )
 
     @field_validator("webhook_timeout_seconds")

@@ -15,32 +15,30 @@ class WithdrawalsSettings(FactSettings, FourEyesSettings):
 
     merchants_address: AddressOrNone = Field(
         default="",
-        description="host:port of the merchants service, which knows the merchants that are banned; empty: no member "
-        "of a merchant may add an address or request a withdrawal",
+        description="merchants, which knows bans; empty: members can't add addresses or request withdrawals",
     )
     # CheckLedger reads the whole ledger: some seconds per million transfers. The database limits all other calls.
     call_seconds: int = Field(
         default=60,
         ge=1,
         le=600,
-        description="longest time of a call, the check of the whole ledger included, seconds",
+        description="longest call, the check of the ledger included",
     )
     ledger_check_minutes: int = Field(
         default=60,
         ge=0,
         le=10_080,
-        description="time between two checks of the ledger by each working process, for the metrics, "
-        "minutes; 0: never",
+        description="time between checks of the ledger by a process; 0: never",
     )
     four_eyes_usdt: Decimal = Field(
         default=Decimal(1000),
         gt=0,
         le=1_000_000_000,
-        description="amount of a withdrawal from which on a second person must approve its processing, USDT",
+        description="withdrawals from this amount on need a second person",
     )
     address_wait_seconds: int = Field(
         default=86_400,
         ge=0,
         le=2_592_000,
-        description="time from the addition of an address to a merchant's address book to its first use, seconds",
+        description="time from the addition of an address to its first use",
     )

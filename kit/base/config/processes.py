@@ -30,14 +30,12 @@ _OWN_FIRST: Final = frozenset({"metrics_bind", "nats_url", "tls_ca", "tls_cert",
 class CallerSettings(EnvironmentSettings):
     """The settings of a process that calls services. A process that only calls has no others."""
 
-    tls_ca: str = Field(
-        default="", description="file with the CA that signs the certificates of all processes; empty: no TLS"
-    )
+    tls_ca: str = Field(default="", description="file of the CA of all processes; empty: no TLS")
     tls_cert: str = Field(
         default="",
-        description="file with this process's certificate; its DNS name is the process's name: gateway, invoices, cli",
+        description="file of this process's certificate; its DNS name is the process: gateway, invoices, cli",
     )
-    tls_key: str = Field(default="", validate_default=True, description="file with that certificate's key")
+    tls_key: str = Field(default="", validate_default=True, description="file of its key")
 
     @field_validator("tls_key")
     @classmethod
@@ -67,22 +65,21 @@ class CliSettings(CallerSettings):
 
     internal_gateway_url: BaseUrlOrNone = Field(
         default="",
-        description="address at which the process itself reaches the gateway, for its health; empty: for the desk "
-        "unknown, for `fiatgate status` the PUBLIC_URL",
+        description="inner address of the gateway, for its health; empty: unknown to the desk, PUBLIC_URL "
+        "for `fiatgate status`",
     )
     internal_dashboard_url: BaseUrlOrNone = Field(
         default="",
-        description="address at which the process itself reaches the dashboard, for its health; empty: for the desk "
-        "unknown, for `fiatgate status` the DASHBOARD_URL",
+        description="inner address of the dashboard, for its health; empty: unknown to the desk, "
+        "DASHBOARD_URL for `fiatgate status`",
     )
     internal_desk_url: BaseUrlOrNone = Field(
         default="",
-        description="address at which `fiatgate status` reaches the desk; empty: the DESK_URL",
+        description="address of the desk for `fiatgate status`; empty: DESK_URL",
     )
     demo_url: BaseUrlOrNone = Field(
         default="",
-        description="address of the demo pod (`python -m demo`), for `fiatgate demo`; empty: this installation is not "
-        "for trials",
+        description="address of the demo pod, for `fiatgate demo`; empty: no trial",
     )
 
 
@@ -92,31 +89,26 @@ class Settings(CallerSettings):
     nats_url: NatsUrl = Field(
         default="nats://127.0.0.1:4222",
         repr=False,
-        description="NATS server with JetStream, nats://user:password@host:port or tls://…; several servers of one "
-        "cluster with commas between, each a whole URL; each process has a user of its own",
+        description="nats://user:password@host:port or tls://…; several servers of a cluster "
+        "comma-separated; a user for each process",
     )
     nats_ca: FileOrNone = Field(
         default="",
-        description="file with the CA of a NATS server at tls://…, when no public one signed its certificate",
+        description="file of a private CA of NATS",
     )
     log_level: Literal["debug", "info", "warning", "error"] = Field(
-        default="info", description="lowest level that is logged"
+        default="info", description="lowest level logged"
     )
-    log_format: Literal["json", "console"] = Field(
-        default="json", description="json for machines, console for people"
-    )
+    log_format: Literal["json", "console"] = Field(default="json", description="for machines, for people")
     metrics_bind: HostAndPortOrNone = Field(
         default="",
-        description="host:port that answers Prometheus; further workers of an HTTP process take the next ports; "
-        "empty: no metrics",
+        description="host:port for Prometheus; further workers take the next ports; empty: no metrics",
     )
     traces_endpoint: BaseUrlOrNone = Field(
         default="",
-        description="OpenTelemetry collector that takes traces over OTLP/HTTP, as http://host:4318; empty: no traces",
+        description="OpenTelemetry collector (OTLP/HTTP), as http://host:4318; empty: no traces",
     )
-    traces_ratio: Decimal = Field(
-        default=Decimal(1), ge=0, le=1, description="fraction of the requests that are traced"
-    )
+    traces_ratio: Decimal = Field(default=Decimal(1), ge=0, le=1, description="fraction of requests traced")
 
 
 class DatabaseSettings(Settings):
@@ -124,14 +116,14 @@ class DatabaseSettings(Settings):
 
     database_url: PostgresUrl = Field(
         repr=False,
-        description="the service's own database, postgresql://role:password@host:port/database; several servers as "
+        description="postgresql://role:password@host:port/database; several servers as "
         "@/database?host=a,b,c&port=5432,5432,5432&target_session_attrs=read-write",
     )
     migration_database_url: PostgresUrlOrNone = Field(
         default="",
         repr=False,
-        description="the same database as the role that owns it; read by `migrate` alone, which grants DATABASE_URL's "
-        "role its rights; empty: `migrate` runs as that role, which then can change its own rights",
+        description="the same as its owner, for `migrate` alone; empty: DATABASE_URL's role can change its "
+        "own rights",
     )
     start_seconds: int = Field(default=60, ge=0, le=600, description="longest wait for the database at start")
 
@@ -154,46 +146,41 @@ class ServiceSettings(DatabaseSettings):
     # Threads of THREADS that can share one connection: more than one where they mostly wait for other things.
     threads_per_connection: ClassVar[int] = 1
 
-    bind: HostAndPort = Field(description="host:port to listen on; the service's ADDRESS when not set")
+    bind: HostAndPort = Field(description="host:port to listen on")
     health_bind: HostAndPortOrNone = Field(
         default="",
-        description="host:port without TLS that answers health only, for probes, which can't do TLS; empty: none",
+        description="host:port without TLS for health probes; empty: none",
     )
     threads: int = Field(
         default=4,
         ge=1,
         le=64,
-        description="threads for the calls that merchants' requests wait for most; more than 4 was measured slower",
+        description="threads for the calls that merchants' requests wait for most; more were slower",
     )
     pool_size: int = Field(
         default=8,
         ge=2,
         le=200,
-        description="database connections of one process for THREADS and workers, at least THREADS; other kinds of "
+        description="database connections of a process for THREADS and workers, at least THREADS; other "
         "calls have a few more",
     )
     max_concurrent_calls: int = Field(
         default=1024,
         ge=1,
         le=10_000,
-        description="calls in work or waiting in one process, of all kinds; more are refused at once",
+        description="calls in work or waiting in a process; more are refused",
     )
-    call_seconds: int = Field(
-        default=5, ge=1, le=60, description="longest time of a call whose caller sets no deadline"
-    )
-    stop_seconds: int = Field(
-        default=20, ge=1, le=300, description="time that calls and workers have to finish at a stop"
-    )
+    call_seconds: int = Field(default=5, ge=1, le=60, description="longest call without a deadline")
+    stop_seconds: int = Field(default=20, ge=1, le=300, description="time to finish at a stop")
     accounts_address: AddressOrNone = Field(
         default="",
-        description="host:port of the accounts service, whose keys prove the people of the console; empty: no person "
-        "may call this service",
+        description="accounts, whose keys prove people; empty: no person may call this service",
     )
     seal_keys: Annotated[tuple[Key, ...], CommaSeparated] = Field(
         min_length=1,
         repr=False,
-        description="comma-separated, 32 random bytes in base64 each, of this service alone: the first seals acts and "
-        "the rows that count only with a seal, all check them; keep the earlier ones",
+        description="comma-separated, 32 random bytes in base64, of this service alone: the first seals acts "
+        "and rows, all check; keep earlier ones",
     )
 
     # A validator of the field, not of the model: so its error is in the same list as all others.
@@ -222,8 +209,8 @@ class FourEyesSettings(ServiceSettings):
 
     four_eyes: bool = Field(
         default=True,
-        description="on: the calls in operations/daily-work.md#a-second-pair-of-eyes need another person; off: one "
-        "person runs everything",
+        description="on: [some calls](operations/daily-work.md#a-second-pair-of-eyes) need another person; "
+        "off: one person runs everything",
     )
 
 
@@ -233,5 +220,5 @@ class FactSettings(ServiceSettings):
     fact_public_keys: Annotated[tuple[Key, ...], CommaSeparated] = Field(
         min_length=1,
         repr=False,
-        description="comma-separated, public keys of FACT_SIGNING_KEY: a fact that none of them proves has no effect",
+        description="comma-separated, public keys of FACT_SIGNING_KEY: a fact that none proves has no effect",
     )
