@@ -1,8 +1,5 @@
 """`fiatgate …` and `python -m cli …`. Exit codes: 0 done, 1 refused or an error found, 2 usage."""
 
-from cli import garbage  # noqa: F401  before all that makes objects
-
-# isort: split
 import sys
 from typing import Annotated
 
