@@ -35,7 +35,7 @@ from tests.support.receiver import Receiver
 from tests.support.stack import Stack
 
 MOST_MEDIAN_MS = 50
-MOST_MEMORY_MIB = 450
+MOST_MEMORY_MIB = 700
 MOST_COMMAND_MS = 350
 COMMANDS = (("deals", "list"), ("status",), ("--help",))
 COMMAND_RUNS = 9
