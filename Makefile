@@ -9,7 +9,7 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; 
 	"$$p" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo "$$p" && break; done)
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo cli test soak bench weight faults restore rolling failover cluster lint types verify protos docs lock browser clean runs develops nodes port
+.PHONY: help run demo cli test referee soak bench weight faults restore rolling failover cluster lint types verify protos docs lock browser clean runs develops nodes port
 
 help: ## what there is
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /make \1\t/' | expand -t 14
@@ -28,6 +28,9 @@ test: develops lint types verify browser ## everything that CI runs: lint, types
 
 soak: develops ## the tests that take minutes each: a whole restore under load
 	$(BIN)/pytest -m soak $(ARGS)
+
+referee: develops ## compare what users see of a day with the recording: ARGS=--update replaces it
+	@exec $(BIN)/python -m tests.referee compare $(ARGS)
 
 bench: develops ## the measurements of benchmarks/, with their limits
 	$(BIN)/python -m benchmarks $(ARGS)
