@@ -57,8 +57,6 @@ class Wall:
 
 
 WALLS: Final = (
-    Wall("uploads-100", "100 stalled uploads of 5 MiB", OTHER),
-    Wall("uploads-1000", "1,000 stalled uploads, 256 KiB of each", OTHER),
     Wall(
         "catalog-hangs", "catalog hangs, four page looks a second", OTHER, ("create-invoice", "I have paid")
     ),
@@ -68,8 +66,6 @@ WALLS: Final = (
     Wall("deep-pages", "eight deep list pages of one merchant at a time", OTHER),
     Wall("payment-methods", "payment methods of one merchant, 64 connections", FLOOD),
     Wall("resends", "eight resends to a tarpit at a time", OTHER, ("resend",)),
-    Wall("unfinished-heads", "1,000 unfinished heads of 760 KiB", OTHER),
-    Wall("idle-connections", "2,400 idle connections, 1,024 files", OTHER),
     Wall("parentheses", "2,000 ( in Content-Type, 16 connections", FLOOD),
     Wall("large-orders", "orders of 63 KiB with 21,000 empty objects, 110 a second", FLOOD),
     Wall("readyz", "/readyz, 64 connections", FLOOD),

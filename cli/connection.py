@@ -13,6 +13,7 @@ import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import grpc
@@ -48,84 +49,38 @@ if TYPE_CHECKING:  # a command needs one or two of them
 T = TypeVar("T")
 
 
-def people() -> PeopleServiceStub:
-    stub: PeopleServiceStub = _stub("accounts", "PeopleServiceStub", "accounts")
-    return stub
+def _stub(package: str, name: str, service: str = "") -> Any:
+    """Returns a stub on the channel to the service. The generated code of all services takes longer to import than most
+    commands.
+    """
+    module = importlib.import_module(f"fiatgate.{package}.v1.{package}_pb2_grpc")
+    return getattr(module, name)(_channel(service or package))
 
 
-def actor_keys() -> ActorKeysServiceStub:
-    stub: ActorKeysServiceStub = _stub("accounts", "ActorKeysServiceStub", "accounts")
-    return stub
+people: Callable[[], PeopleServiceStub] = partial(_stub, "accounts", "PeopleServiceStub")
+actor_keys: Callable[[], ActorKeysServiceStub] = partial(
+    _stub, "accounts", "ActorKeysServiceStub", "accounts"
+)
+merchants: Callable[[], MerchantsServiceStub] = partial(
+    _stub, "merchants", "MerchantsServiceStub", "merchants"
+)
+catalog: Callable[[], CatalogServiceStub] = partial(_stub, "catalog", "CatalogServiceStub")
+invoices: Callable[[], InvoicesServiceStub] = partial(_stub, "invoices", "InvoicesServiceStub")
+checkout: Callable[[], CheckoutServiceStub] = partial(_stub, "invoices", "CheckoutServiceStub")
+desk: Callable[[], DealDeskServiceStub] = partial(_stub, "invoices", "DealDeskServiceStub")
+reports: Callable[[], ReportsServiceStub] = partial(_stub, "invoices", "ReportsServiceStub")
+withdrawals: Callable[[], WithdrawalsServiceStub] = partial(
+    _stub, "withdrawals", "WithdrawalsServiceStub", "withdrawals"
+)
+webhooks: Callable[[], WebhooksServiceStub] = partial(_stub, "webhooks", "WebhooksServiceStub")
 
-
-def merchants() -> MerchantsServiceStub:
-    stub: MerchantsServiceStub = _stub("merchants", "MerchantsServiceStub", "merchants")
-    return stub
-
-
-def catalog() -> CatalogServiceStub:
-    stub: CatalogServiceStub = _stub("catalog", "CatalogServiceStub", "catalog")
-    return stub
-
-
-def invoices() -> InvoicesServiceStub:
-    stub: InvoicesServiceStub = _stub("invoices", "InvoicesServiceStub", "invoices")
-    return stub
-
-
-def checkout() -> CheckoutServiceStub:
-    stub: CheckoutServiceStub = _stub("invoices", "CheckoutServiceStub", "invoices")
-    return stub
-
-
-def desk() -> DealDeskServiceStub:
-    stub: DealDeskServiceStub = _stub("invoices", "DealDeskServiceStub", "invoices")
-    return stub
-
-
-def reports() -> ReportsServiceStub:
-    stub: ReportsServiceStub = _stub("invoices", "ReportsServiceStub", "invoices")
-    return stub
-
-
-def withdrawals() -> WithdrawalsServiceStub:
-    stub: WithdrawalsServiceStub = _stub("withdrawals", "WithdrawalsServiceStub", "withdrawals")
-    return stub
-
-
-def webhooks() -> WebhooksServiceStub:
-    stub: WebhooksServiceStub = _stub("webhooks", "WebhooksServiceStub", "webhooks")
-    return stub
-
-
-def status(service: str) -> StatusServiceStub:
-    stub: StatusServiceStub = _stub("status", "StatusServiceStub", service)
-    return stub
-
-
-def audit(service: str) -> AuditServiceStub:
-    stub: AuditServiceStub = _stub("audit", "AuditServiceStub", service)
-    return stub
-
-
-def books(service: str) -> BooksServiceStub:
-    stub: BooksServiceStub = _stub("books", "BooksServiceStub", service)
-    return stub
-
-
-def parked(service: str) -> ParkedServiceStub:
-    stub: ParkedServiceStub = _stub("parked", "ParkedServiceStub", service)
-    return stub
-
-
-def approvals(service: str) -> ApprovalsServiceStub:
-    stub: ApprovalsServiceStub = _stub("approvals", "ApprovalsServiceStub", service)
-    return stub
-
-
-def find(service: str) -> FindServiceStub:
-    stub: FindServiceStub = _stub("find", "FindServiceStub", service)
-    return stub
+# of each service
+status: Callable[[str], StatusServiceStub] = partial(_stub, "status", "StatusServiceStub")
+audit: Callable[[str], AuditServiceStub] = partial(_stub, "audit", "AuditServiceStub")
+books: Callable[[str], BooksServiceStub] = partial(_stub, "books", "BooksServiceStub")
+parked: Callable[[str], ParkedServiceStub] = partial(_stub, "parked", "ParkedServiceStub")
+approvals: Callable[[str], ApprovalsServiceStub] = partial(_stub, "approvals", "ApprovalsServiceStub")
+find: Callable[[str], FindServiceStub] = partial(_stub, "find", "FindServiceStub")
 
 
 def gateway_url() -> str:
@@ -169,14 +124,6 @@ def demo_credentials() -> dict[str, Any]:
     except FileNotFoundError:
         raise NoAddress(f"No demo merchant in {stack.home()}. Start the stack: make run") from None
     return found
-
-
-def _stub(package: str, name: str, service: str) -> Any:
-    """Returns a stub on the channel to the service. The generated code of all services takes longer to import than most
-    commands.
-    """
-    module = importlib.import_module(f"fiatgate.{package}.v1.{package}_pb2_grpc")
-    return getattr(module, name)(_channel(service))
 
 
 def _channel(service: str) -> grpc.Channel:

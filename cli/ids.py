@@ -10,6 +10,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from cli import connection
+from cli.command import Filled, argument, option
 from fiatgate.find.v1 import find_pb2 as pb
 from kit.base.ids import ids_beginning_with, parse_id
 from kit.rpc.errors import not_found
@@ -66,43 +67,44 @@ def parser_of(kind: str) -> Callable[[str], str]:
     return parse
 
 
-def _argument(kind: str, metavar: str) -> Any:
-    return typer.Argument(
-        metavar=metavar,
-        parser=parser_of(kind),
-        help=f"The {kind}'s id, or its first characters.",
-        show_default=False,
-    )
+def one(kind: str, metavar: str = "ID", field: str = "", **settings: Any) -> Filled:
+    """Returns the argument that is the id of such a thing; it fills `<kind>_id`, or `field`."""
+    return argument(field or f"{kind}_id", metavar, **_settings(kind) | settings)
 
 
-DealId = Annotated[str, _argument("deal", "ID")]
-DealIds = Annotated[list[str], _argument("deal", "ID …")]
-SomeDealIds = Annotated[list[str] | None, _argument("deal", "ID …")]
-InvoiceId = Annotated[str, _argument("invoice", "INVOICE_ID")]
-InvoiceIds = Annotated[list[str], _argument("invoice", "INVOICE_ID …")]
-MerchantId = Annotated[str, _argument("merchant", "MERCHANT")]
-MerchantIds = Annotated[list[str], _argument("merchant", "MERCHANT …")]
-KeyIds = Annotated[list[str], _argument("key", "KEY_ID …")]
-RequisiteId = Annotated[str, _argument("requisite", "ID")]
-RequisiteIds = Annotated[list[str], _argument("requisite", "ID …")]
-WithdrawalId = Annotated[str, _argument("withdrawal", "ID")]
-PersonId = Annotated[
-    str, typer.Argument(metavar="PERSON", parser=parser_of("person"), help="E-mail address, or id.")
-]
-InvitationId = Annotated[str, _argument("invitation", "ID")]
-SessionId = Annotated[str, _argument("session", "ID")]
-WithdrawalIds = Annotated[list[str], _argument("withdrawal", "ID …")]
-
-OfMerchant = Annotated[
-    str,
-    typer.Option(
-        "--merchant", metavar="ID", parser=parser_of("merchant"), help="Only those of this merchant."
-    ),
-]
+def many(kind: str, metavar: str = "ID …", **settings: Any) -> Any:
+    """Returns the argument of a command that takes several ids."""
+    return typer.Argument(metavar=metavar, **_settings(kind) | settings)
 
 
-def after(kind: str) -> Any:
+def person(field: str = "person_id") -> Filled:
+    return argument(field, "PERSON", "E-mail address, or id.", parser=parser_of("person"))
+
+
+def of_merchant(help: str = "Only those of this merchant.") -> Filled:
+    return option("merchant_id", "ID", help, "--merchant", default="", parser=parser_of("merchant"))
+
+
+def after(kind: str, field: str = "") -> Filled:
     """Returns the option that begins a list after the last thing of the page before."""
-    return typer.Option(
-        "--after", metavar="ID", parser=parser_of(kind), help="Begin after this one: the next page."
+    return option(
+        field or f"after_{kind}_id",
+        *("ID", "Begin after this one: the next page.", "--after"),
+        default="",
+        parser=parser_of(kind),
     )
+
+
+def _settings(kind: str) -> dict[str, Any]:
+    help = f"The {kind}'s id, or its first characters."
+    return {"help": help, "parser": parser_of(kind), "show_default": False}
+
+
+MerchantId = Annotated[str, many("merchant", "MERCHANT")]
+DealIds = Annotated[list[str], many("deal")]
+SomeDealIds = Annotated[list[str] | None, many("deal")]
+InvoiceIds = Annotated[list[str], many("invoice", "INVOICE_ID …")]
+MerchantIds = Annotated[list[str], many("merchant", "MERCHANT …")]
+KeyIds = Annotated[list[str], many("key", "KEY_ID …")]
+RequisiteIds = Annotated[list[str], many("requisite")]
+WithdrawalIds = Annotated[list[str], many("withdrawal")]

@@ -12,16 +12,10 @@ import typer
 MAX_BYTES: Final = 1024 * 1024
 SECONDS: Final = 10
 
-MerchantLogo = Annotated[
-    str | None,
-    typer.Option(metavar="FILE|URL", help='Shown to customers: WebP, PNG or JPEG, at most 6 KiB; "": none.'),
-]
-MethodLogo = Annotated[
-    str | None,
-    typer.Option(
-        metavar="FILE|URL", help='Shown to customers: WebP, PNG or JPEG, at most 2.5 KiB; "": none.'
-    ),
-]
+
+_HELP: Final = 'Shown to customers: WebP, PNG or JPEG, at most {}; "": none.'
+MerchantLogo = Annotated[str | None, typer.Option(metavar="FILE|URL", help=_HELP.format("6 KiB"))]
+MethodLogo = Annotated[str | None, typer.Option(metavar="FILE|URL", help=_HELP.format("2.5 KiB"))]
 
 
 def content_of(source: str) -> bytes:

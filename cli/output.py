@@ -9,8 +9,9 @@ JSON has the field names of the protos; enum values are the words of the API (`p
 import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Annotated, Any, Final
+from typing import Any, Final
 
 import typer
 from google.protobuf.descriptor import EnumDescriptor
@@ -25,19 +26,26 @@ from cli.tables import Stacks
 from kit.base.clock import SystemClock
 from kit.base.ids import parse_id
 
-Json = Annotated[bool, typer.Option("--json", help="Print JSON: one object, or a list.")]
+Columns = Mapping[str, str]
+"""The fields that a table shows, with their headings."""
 
-Everything = Annotated[bool, typer.Option("--all", help="Print every field, not only the sentence.")]
 
-Columns = Sequence[str] | Mapping[str, str]
-"""The fields that a table shows; a mapping also has their headings."""
+@dataclass
+class Mode:
+    """The options of the running command that choose its output: --json, --csv, --all."""
+
+    json: bool = False
+    csv: bool = False
+    everything: bool = False
+
+    def set(self, *, json: bool = False, csv: bool = False, everything: bool = False) -> None:
+        self.json, self.csv, self.everything = json, csv, everything
+
+
+mode: Final = Mode()
 
 SHORT_ID: Final = 13
 """Characters of an id in a table: the first 48 bits, which hold the time and often random bits."""
-
-# The largest numbers that fields of these types hold: a message raises ValueError for a larger one.
-INT32_MOST: Final = 2**31 - 1
-INT64_MOST: Final = 2**63 - 1
 
 # Output to a pipe has no width to fit: each row stays on one line, so that grep finds whole values.
 PIPED_WIDTH = 10_000
@@ -53,10 +61,10 @@ def plain(message: Message) -> dict[str, Any]:
     return {field.name: _field(message, field) for field in message.DESCRIPTOR.fields}
 
 
-def record(message: Message | Mapping[str, Any], *, as_json: bool, title: str = "") -> None:
+def record(message: Message | Mapping[str, Any], *, title: str = "") -> None:
     """Prints one thing: an object, or a table of two columns, with a table for each list of things in it."""
     values = plain(message) if isinstance(message, Message) else dict(message)
-    if as_json:
+    if mode.json:
         print_json(values)
         return
     lists = {name: value for name, value in values.items() if tables.is_list_of_records(value)}
@@ -65,7 +73,7 @@ def record(message: Message | Mapping[str, Any], *, as_json: bool, title: str = 
     )
     for name, rows in lists.items():
         console.print()
-        _print_rows(rows, tables.set_columns(rows), title=tables.label(name))
+        print_rows(rows, tables.set_columns(rows), title=tables.label(name))
 
 
 def groups(named: Mapping[str, Mapping[str, Any] | Sequence[Mapping[str, Any]]]) -> None:
@@ -83,17 +91,17 @@ def groups(named: Mapping[str, Mapping[str, Any] | Sequence[Mapping[str, Any]]])
                 )
             )
         else:
-            _print_rows(facts, tables.set_columns(facts), title=heading)
+            print_rows(facts, tables.set_columns(facts), title=heading)
 
 
 def outcome(
-    message: Message | Mapping[str, Any], sentence: str, *next_commands: str, everything: bool, as_json: bool
+    message: Message | Mapping[str, Any], sentence: str, *next_commands: str, whole: bool = False
 ) -> None:
-    """Prints the result of a command: the sentence, the next commands, and with `everything` all fields."""
-    if not as_json:
+    """Prints the result of a command: the sentence and the next commands; all fields with --all, or if `whole`."""
+    if not mode.json:
         lead(sentence, *next_commands)
-    if as_json or everything:
-        record(message, as_json=as_json)
+    if mode.json or mode.everything or whole:
+        record(message)
 
 
 def lead(sentence: str, *next_commands: str) -> None:
@@ -110,15 +118,6 @@ def overview(sentence: str, *next_commands: str) -> None:
     if sentence and is_screen():
         lead(sentence, *next_commands)
         console.print()
-
-
-def counted(noun: str, things: Sequence[Any], *, more: bool = False) -> str:
-    """Returns the sentence above a list: "There are 2 invoices.", "The newest 100 invoices."; "" for an empty one."""
-    if more:
-        return f"The newest {len(things)} {noun}s."
-    if not things:
-        return ""
-    return f"There is 1 {noun}." if len(things) == 1 else f"There are {len(things)} {noun}s."
 
 
 def facts(message: Message, names: Sequence[str]) -> None:
@@ -150,23 +149,6 @@ def shortened(ids: Iterable[str]) -> dict[str, str]:
     return {id: id[:length] if parse_id(id) else id for id in given}
 
 
-def records(messages: Iterable[Message], columns: Columns, *, as_json: bool, empty: str) -> None:
-    """Prints a list of things: JSON with all fields, or a table of `columns` (`deal.status` is a field of `deal`)."""
-    rows([plain(message) for message in messages], columns, as_json=as_json, empty=empty)
-
-
-def rows(
-    values: Sequence[dict[str, Any]], columns: Columns, *, as_json: bool, empty: str, stacks: Stacks = ()
-) -> None:
-    """Prints a list of values that are no messages, as `records` does. `stacks` keeps a table on a narrow terminal."""
-    if as_json:
-        print_json(values)
-    elif values:
-        _print_rows(values, columns, stacks=stacks)
-    else:
-        console.print(f"[dim]{escape(empty)}[/dim]")
-
-
 def print_json(value: Any) -> None:
     sys.stdout.write(json.dumps(value, ensure_ascii=False, indent=2) + "\n")
 
@@ -175,6 +157,20 @@ def note(text: str) -> None:
     """Prints a remark for people on stderr; nothing with --json."""
     if "--json" not in sys.argv:
         _errors.print(text, soft_wrap=True)
+
+
+def end_without(away: Sequence[str], reason: str, missing: str) -> None:
+    """Names the services that did not answer, and ends the command with exit code 1 if there is one."""
+    for service in away:
+        refusal(reason, f"{service} did not answer, so {missing} missing here", {})
+    if away:
+        raise typer.Exit(1)
+
+
+def require_yes(*, yes: bool) -> None:
+    """Refuses --json without --yes for a command that asks a question."""
+    if mode.json and not yes:
+        raise typer.BadParameter("with --json there is no question: add --yes", param_hint="--yes")
 
 
 def refusal(reason: str, message: str, metadata: Mapping[str, str]) -> None:
@@ -254,15 +250,12 @@ def age(moment: str | None) -> str:
 # -- tables
 
 
-def _print_rows(
-    rows: Sequence[Mapping[str, Any]], columns: Columns, *, title: str = "", stacks: Stacks = ()
+def print_rows(
+    rows: Sequence[Mapping[str, Any]], headings: Columns, *, title: str = "", stacks: Stacks = ()
 ) -> None:
     """Prints a line for each row if the terminal is wide enough, else its fields in `stacks`, else a card for each.
     No value is cut.
     """
-    headings = (
-        dict(columns) if isinstance(columns, Mapping) else {name: tables.label(name) for name in columns}
-    )
     grid = tables.grid(rows, headings, title=title)
     natural = Measurement.get(console, console.options.update(width=PIPED_WIDTH), grid)
     if natural.maximum <= console.width:

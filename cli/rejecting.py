@@ -5,13 +5,10 @@ it paid or another operator decided, stays as it is, and the others are still re
 """
 
 from collections.abc import Callable, Sequence
-from datetime import datetime
 from typing import Any, Final
 
 from cli import connection, deal_list, output
-from console.words.deals import AWAITING_PAYMENT
 from fiatgate.invoices.v1 import invoices_pb2 as pb
-from kit.base.proto import datetime_from
 from kit.rpc.errors import Refused
 from kit.rpc.values import LIST_MOST_ROWS
 
@@ -19,11 +16,6 @@ MOST: Final = LIST_MOST_ROWS
 """The most deals at a time: an operator must be able to see them all before agreeing."""
 
 _CHANGED: Final = frozenset({"DEAL_STATE_CONFLICT", "INVOICE_FINISHED"})
-
-
-def have_time_to_pay(deals: Sequence[pb.Deal], now: datetime) -> int:
-    """Returns how many of the customers have not marked the deal paid and still may."""
-    return sum(deal.sub_status == AWAITING_PAYMENT and datetime_from(deal.expires_at) > now for deal in deals)
 
 
 def reject(deal: pb.Deal, *, note: str) -> pb.Deal:
@@ -54,7 +46,7 @@ def reject_each(deals: Sequence[pb.Deal], *, note: str, advance: Callable[[], No
                 stopped = refused.reason not in _CHANGED
                 outcome = refused.reason if stopped else "changed"
                 if not stopped:
-                    (now,) = (listed.deal for listed in deal_list.named([deal.deal_id]))
+                    now = deal_list.named([deal.deal_id])[0].deal
         status = output.enum_word(pb.DealStatus.DESCRIPTOR, now.status)
         rows.append(
             {"deal_id": deal.deal_id, "outcome": outcome, "status": status, "sub_status": now.sub_status}

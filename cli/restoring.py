@@ -8,12 +8,11 @@ from decimal import Decimal
 
 from cli import connection
 from cli.moments import EARLIEST
-from cli.verifying import CALL_SECONDS, FACTS_PAGE, Advance, Findings, Repairs
+from cli.verifying import CALL_SECONDS, FACTS_PAGE, Findings, Repairs, every
 from fiatgate.invoices.v1 import invoices_pb2
 from fiatgate.withdrawals.v1 import withdrawals_pb2
 from kit.base.ids import first_secret_id
 from kit.base.proto import datetime_from, timestamp_from
-from kit.rpc.values import LIST_MOST_ROWS
 
 CREATED_BEFORE = timedelta(days=1)
 """An invoice that finished since a time may have been created so long before: an appeal waits for an operator."""
@@ -29,7 +28,7 @@ def before_ids_since(since: datetime) -> str:
     return str(first_secret_id(created_since(since)))
 
 
-def check_forgotten(findings: Findings, advance: Advance, *, since: datetime) -> None:
+def check_forgotten(findings: Findings, *, since: datetime) -> None:
     """Checks that each invoice is what the signed fact in NATS says of it."""
     pending = _Pending()
     for after_seq, page in _pages(since):
@@ -40,7 +39,7 @@ def check_forgotten(findings: Findings, advance: Advance, *, since: datetime) ->
         for each in page.facts:
             if each.status != invoices_pb2.INVOICE_STATUS_PENDING:
                 findings.wrong("facts of NATS", _forgotten(each))
-        advance(page.read)
+        findings.advance(page.read)
     for facts in pending.facts.values():
         findings.wrong("facts of NATS", _pending(facts))
 
@@ -163,24 +162,14 @@ def withdrawals_to_look_up(since: datetime) -> list[str]:
     """Returns a sentence for each withdrawal that is not finished and was requested before this time: a restore may
     have lost how it ended. No fact in NATS has that.
     """
+    request = withdrawals_pb2.ListAllWithdrawalsRequest(
+        status=withdrawals_pb2.WITHDRAWAL_STATUS_PENDING, created_before=timestamp_from(since)
+    )
+    waiting = every(request, connection.withdrawals().ListAllWithdrawals, "withdrawals", "withdraw_uuid")
     return [
         f"withdrawal {each.withdraw_uuid} of {each.amount_to_receive} USDT to {each.address}: the restore may have "
         "lost that it was sent, canceled or failed. Before you send it look at the address, and for CancelWithdrawal "
         "and FailWithdrawal in the log since then"
-        for each in _open_withdrawals(since)
+        for each in waiting
         if datetime_from(each.updated_at) < since
     ]
-
-
-def _open_withdrawals(since: datetime) -> Iterator[withdrawals_pb2.Withdrawal]:
-    request = withdrawals_pb2.ListAllWithdrawalsRequest(
-        status=withdrawals_pb2.WITHDRAWAL_STATUS_PENDING,
-        created_before=timestamp_from(since),
-        limit=LIST_MOST_ROWS,
-    )
-    while True:
-        page = connection.withdrawals().ListAllWithdrawals(request, timeout=CALL_SECONDS).withdrawals
-        yield from page
-        if len(page) < LIST_MOST_ROWS:
-            return
-        request.after_withdraw_uuid = page[-1].withdraw_uuid

@@ -25,8 +25,6 @@ def each(
     call: Callable[[str], M],
     sentence: Callable[[M], str],
     *next_commands: str,
-    everything: bool = False,
-    as_json: bool,
 ) -> None:
     """Calls for each id and prints the results. For one id alone, as any other command: its sentence or the refusal.
     `{id}` in the next commands is that one id.
@@ -37,16 +35,16 @@ def each(
     if len(ids) == 1:
         made = call(ids[0])
         commands = [each.format(id=output.short(ids[0])) for each in next_commands]
-        output.outcome(made, sentence(made), *commands, everything=everything, as_json=as_json)
+        output.outcome(made, sentence(made), *commands)
         return
     shown = output.shortened(ids)
     rows = []
     for row in _tried(ids, call, sentence):
         rows.append(row)
-        if not as_json:
+        if not output.mode.json:
             _print_line(row, shown[row["id"]])
     done = sum(row["outcome"] == "done" for row in rows)
-    if as_json:
+    if output.mode.json:
         output.print_json(rows)
     else:
         output.lead(f"{done} of {len(rows)} done.", *(each.format(id="ID") for each in next_commands))

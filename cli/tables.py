@@ -8,7 +8,7 @@ from rich import box
 from rich.markup import escape
 from rich.table import Table
 
-Stacks = Sequence[tuple[str, ...]]
+Stacks = Sequence[Sequence[str]]
 """The fields that share a column where the terminal is too narrow for a line of all: the first above the others."""
 
 _PROSE: Final = frozenset({"note", "outcome", "purpose", "response_body", "error_message"})
@@ -90,8 +90,9 @@ def is_set(value: Any) -> bool:
     return value not in (None, "", [], {})
 
 
-def set_columns(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    return [column for column in rows[0] if any(is_set(row[column]) for row in rows)]
+def set_columns(rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """Returns the fields that have a value in one of the rows, with their headings."""
+    return {column: label(column) for column in rows[0] if any(is_set(row[column]) for row in rows)}
 
 
 def inside(row: Mapping[str, Any], path: str) -> Any:

@@ -7,8 +7,9 @@ invoice that finished a moment ago may not have arrived yet: they are counted as
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 from decimal import Decimal
+from typing import Any, TypeVar
 from uuid import UUID
 
 from cli import acts, connection
@@ -27,7 +28,8 @@ from kit.rpc.values import LIST_MOST_ROWS
 FACTS_PAGE = 250
 """Invoices per page with all their announced data: four such pages at their longest fill a message."""
 CALL_SECONDS = 60
-Advance = Callable[[int], None]
+T = TypeVar("T")
+Invoice = invoices_pb2.FinishedInvoice
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,7 @@ class Findings:
 
     unreadable  what a service could not read; everything else was checked
     not_run     checks that did not come to their end, because a service did not answer
+    advance     is called with the number of things that were read
     """
 
     checked: dict[str, int] = field(default_factory=dict)
@@ -53,6 +56,7 @@ class Findings:
     problems: list[Problem] = field(default_factory=list)
     unreadable: list[str] = field(default_factory=list)
     not_run: list[str] = field(default_factory=list)
+    advance: Callable[[int], object] = lambda number: None
 
     def count(self, what: str, number: int = 1) -> None:
         self.checked[what] = self.checked.get(what, 0) + number
@@ -71,17 +75,17 @@ def going_on(findings: Findings, what: str) -> Iterator[None]:
         (findings.not_run if connection.is_away(refused) else findings.unreadable).append(reason)
 
 
-def check_books(findings: Findings, advance: Advance) -> None:
+def check_books(findings: Findings) -> None:
     """Compares each service's rows with the acts that decided them, and with the values that must follow."""
     for service in SERVICES:
         stub = connection.books(service)
         with going_on(findings, f"books of {service}"):
             for part in stub.ListParts(books_pb2.ListPartsRequest(), timeout=CALL_SECONDS).parts:
                 with going_on(findings, f"{part} of {service}"):
-                    _check_part(findings, advance, stub, part)
+                    _check_part(findings, stub, part)
 
 
-def _check_part(findings: Findings, advance: Advance, stub: BooksServiceStub, part: str) -> None:
+def _check_part(findings: Findings, stub: BooksServiceStub, part: str) -> None:
     after, more = "", True
     while more:
         request = books_pb2.CheckPageRequest(part=part, after=after, limit=LIST_MOST_ROWS)
@@ -90,11 +94,11 @@ def _check_part(findings: Findings, advance: Advance, stub: BooksServiceStub, pa
         findings.unreadable += page.unreadable
         for each in page.problems:
             findings.wrong(part, f"{each.subject}: {each.field} is {each.found}, due is {each.due}")
-        advance(page.checked)
+        findings.advance(page.checked)
         after, more = page.last, page.more
 
 
-def check_acts(findings: Findings, advance: Advance, *, known: Sequence[audit_pb2.Head] = ()) -> None:
+def check_acts(findings: Findings, *, known: Sequence[audit_pb2.Head] = ()) -> None:
     """Checks each service's chain of acts, and its head against `known` heads and those that other services keep."""
     heads = list(known)
     for service in SERVICES:
@@ -108,10 +112,10 @@ def check_acts(findings: Findings, advance: Advance, *, known: Sequence[audit_pb
                 findings.unreadable += [f"acts of {service}: {each}" for each in page.unreadable]
                 for each in page.problems:
                     findings.wrong("acts", f"{service}: {each}")
-                advance(page.checked)
+                findings.advance(page.checked)
 
 
-def check_ledger(findings: Findings, advance: Advance) -> None:
+def check_ledger(findings: Findings) -> None:
     """Checks the ledger itself: sums, balances, the transfers of each withdrawal."""
     answer = connection.withdrawals().CheckLedger(withdrawals_pb2.CheckLedgerRequest(), timeout=CALL_SECONDS)
     findings.count("transfers", answer.transfers)
@@ -120,35 +124,44 @@ def check_ledger(findings: Findings, advance: Advance) -> None:
         findings.wrong("ledger", f"all accounts together hold {answer.sum} USDT instead of nothing")
     for problem in answer.problems:
         findings.wrong("ledger", problem)
-    advance(1)
+    findings.advance(1)
 
 
-def check_credits(findings: Findings, advance: Advance, *, settled_before: datetime, after: str = "") -> None:
+def check_credits(findings: Findings, *, settled_before: datetime, after: str = "") -> None:
     """Checks that each successful invoice after this id is credited exactly once with the right amount, and nothing
     else is.
     """
-    # Two lists in the same order, read in parallel.
-    credits = _credits(after)
-    credit = next(credits, None)
-    for invoice in _finished_invoices(findings, after):
-        advance(1)
-        findings.count("finished invoices")
-        _check_fact(findings, invoice)
-        while credit is not None and credit.invoice_id < invoice.invoice_id:
+    invoices, credits = _finished_invoices(findings, after), _credits(after)
+    for invoice, credit in _joined(invoices, credits, lambda credit: credit.invoice_id):
+        if invoice is not None:
+            findings.advance(1)
+            findings.count("finished invoices")
+            _check_fact(findings, invoice)
+            _check_credit(findings, invoice, credit, settled_before)
+        elif credit is not None:
             with going_on(findings, f"credit of invoice {credit.invoice_id}"):
                 _orphan(findings, credit)
-            credit = next(credits, None)
-        matching = credit if credit is not None and credit.invoice_id == invoice.invoice_id else None
-        _check_credit(findings, invoice, matching, settled_before)
+
+
+def _joined(
+    invoices: Iterator[Invoice], others: Iterator[T], id_of: Callable[[T], str]
+) -> Iterator[tuple[Invoice | None, T | None]]:
+    """Joins two lists in the order of invoice ids, read in parallel; None where one of them has no such id."""
+    other = next(others, None)
+    for invoice in invoices:
+        while other is not None and id_of(other) < invoice.invoice_id:
+            yield None, other
+            other = next(others, None)
+        matching = other if other is not None and id_of(other) == invoice.invoice_id else None
+        yield invoice, matching
         if matching is not None:
-            credit = next(credits, None)
-    while credit is not None:
-        with going_on(findings, f"credit of invoice {credit.invoice_id}"):
-            _orphan(findings, credit)
-        credit = next(credits, None)
+            other = next(others, None)
+    while other is not None:
+        yield None, other
+        other = next(others, None)
 
 
-def _check_fact(findings: Findings, invoice: invoices_pb2.FinishedInvoice) -> None:
+def _check_fact(findings: Findings, invoice: Invoice) -> None:
     """Reports an invoice whose signed data do not match: a row changed without the service is not announced or
     credited.
     """
@@ -160,28 +173,26 @@ def _check_fact(findings: Findings, invoice: invoices_pb2.FinishedInvoice) -> No
         findings.wrong("facts", text)
 
 
-def _mendable(invoice: invoices_pb2.FinishedInvoice) -> str | None:
+def _settles(findings: Findings, invoice: Invoice, settled_before: datetime) -> bool:
+    """Counts an invoice that finished a moment ago: its facts may still be on their way."""
+    is_late = datetime_from(invoice.finished_at) > settled_before
+    findings.settling += is_late
+    return is_late
+
+
+def _mendable(invoice: Invoice) -> str | None:
     """Returns the id of an invoice that can be announced again."""
     return None if invoice.unproven else invoice.invoice_id
 
 
 def _check_credit(
-    findings: Findings,
-    invoice: invoices_pb2.FinishedInvoice,
-    credit: withdrawals_pb2.Credit | None,
-    settled_before: datetime,
+    findings: Findings, invoice: Invoice, credit: withdrawals_pb2.Credit | None, settled_before: datetime
 ) -> None:
     due = Decimal(invoice.merchant_usdt) if invoice.HasField("merchant_usdt") else Decimal(0)
     if credit is None:
-        if due == 0:
-            return
-        if datetime_from(invoice.finished_at) > settled_before:
-            findings.settling += 1
-            return
-        text = (
-            f"invoice {invoice.invoice_id}: {due} USDT were never credited to merchant {invoice.merchant_id}"
-        )
-        findings.wrong("credits", text, _mendable(invoice))
+        text = f"{due} USDT were never credited to merchant {invoice.merchant_id}"
+        if due and not _settles(findings, invoice, settled_before):
+            findings.wrong("credits", f"invoice {invoice.invoice_id}: {text}", _mendable(invoice))
         return
     findings.count("credits")
     if Decimal(credit.amount) != due or credit.merchant_id != invoice.merchant_id:
@@ -210,47 +221,37 @@ def _orphan(findings: Findings, credit: withdrawals_pb2.Credit) -> None:
         findings.wrong("credits", text)
 
 
-def check_webhooks(
-    findings: Findings, advance: Advance, *, settled_before: datetime, after: str = ""
-) -> None:
+def check_webhooks(findings: Findings, *, settled_before: datetime, after: str = "") -> None:
     """Checks that each finished invoice after this id with a callback URL has exactly one event with its data, and no
     other has one.
     """
-    # Two lists in the same order, read in parallel.
-    with_event = _invoices_with_event(after)
-    next_event = next(with_event, None)
-    for page in (each.invoices for each in _finished_pages(after)):
-        request = webhooks_pb2.CheckInvoicesRequest(
-            invoice_ids=[invoice.invoice_id for invoice in page], facts=[invoice.fact for invoice in page]
-        )
-        answer = connection.webhooks().CheckInvoices(request, timeout=CALL_SECONDS)
-        events = {each.invoice_id: each for each in answer.invoices}
-        for invoice in page:
-            while next_event is not None and next_event < invoice.invoice_id:
-                _orphan_event(findings, next_event)
-                next_event = next(with_event, None)
-            if next_event == invoice.invoice_id:
-                next_event = next(with_event, None)
-            _check_event(findings, invoice, events.get(invoice.invoice_id), settled_before)
-        advance(len(page))
-    while next_event is not None:
-        _orphan_event(findings, next_event)
-        next_event = next(with_event, None)
+    events: dict[str, webhooks_pb2.InvoiceEvents] = {}
+
+    def invoices() -> Iterator[Invoice]:
+        for page in _finished_pages(after):
+            request = webhooks_pb2.CheckInvoicesRequest(
+                invoice_ids=[each.invoice_id for each in page.invoices],
+                facts=[each.fact for each in page.invoices],
+            )
+            answer = connection.webhooks().CheckInvoices(request, timeout=CALL_SECONDS)
+            events.update((each.invoice_id, each) for each in answer.invoices)
+            yield from page.invoices
+            findings.advance(len(page.invoices))
+
+    for invoice, event in _joined(invoices(), _invoices_with_event(after), str):
+        if invoice is not None:
+            _check_event(findings, invoice, events.pop(invoice.invoice_id, None), settled_before)
+        elif event is not None:
+            _orphan_event(findings, event)
 
 
 def _check_event(
-    findings: Findings,
-    invoice: invoices_pb2.FinishedInvoice,
-    found: webhooks_pb2.InvoiceEvents | None,
-    settled_before: datetime,
+    findings: Findings, invoice: Invoice, found: webhooks_pb2.InvoiceEvents | None, settled_before: datetime
 ) -> None:
     if found is None:
-        if not invoice.has_callback:
-            return
-        if datetime_from(invoice.finished_at) > settled_before:
-            findings.settling += 1
-            return
-        findings.wrong("webhooks", f"invoice {invoice.invoice_id} has no webhook event", _mendable(invoice))
+        text = f"invoice {invoice.invoice_id} has no webhook event"
+        if invoice.has_callback and not _settles(findings, invoice, settled_before):
+            findings.wrong("webhooks", text, _mendable(invoice))
         return
     findings.count("webhook events", found.events)
     if not invoice.has_callback:
@@ -287,17 +288,17 @@ def _told(invoice_id: str) -> str:
     return ""
 
 
-def check_stuck_events(findings: Findings, advance: Advance) -> None:
+def check_stuck_events(findings: Findings) -> None:
     """Checks that no webhook event waits for a time in the past, or for no time."""
     request = webhooks_pb2.ListStuckEventsRequest(limit=LIST_MOST_ROWS)
     for event in connection.webhooks().ListStuckEvents(request, timeout=CALL_SECONDS).events:
         findings.wrong(
             "stuck events", f"webhook event {event.event_id} of invoice {event.invoice_id} is overdue"
         )
-    advance(1)
+    findings.advance(1)
 
 
-def check_parked(findings: Findings, advance: Advance) -> None:
+def check_parked(findings: Findings) -> None:
     """Checks that no consumer has parked events."""
     for service in ("withdrawals", "webhooks"):
         answer = connection.status(service).GetStatus(status_pb2.GetStatusRequest())
@@ -305,7 +306,7 @@ def check_parked(findings: Findings, advance: Advance) -> None:
         if parked:
             events = "1 event is" if parked == 1 else f"{parked} events are"
             findings.wrong("parked events", f"{service}: {events} parked: fiatgate parked list")
-        advance(1)
+        findings.advance(1)
 
 
 @dataclass
@@ -355,11 +356,7 @@ def _accept(invoice_ids: Sequence[str], repairs: Repairs) -> None:
         repairs.requested += refused.metadata["approval_id"].split()
 
 
-def settled_before(now: datetime, grace_seconds: int) -> datetime:
-    return now - timedelta(seconds=grace_seconds)
-
-
-def _finished_invoices(findings: Findings, after: str) -> Iterator[invoices_pb2.FinishedInvoice]:
+def _finished_invoices(findings: Findings, after: str) -> Iterator[Invoice]:
     for page in _finished_pages(after):
         findings.unreadable += [f"finished invoice {each}" for each in page.unreadable]
         yield from page.invoices
@@ -385,10 +382,16 @@ def _invoices_with_event(after: str) -> Iterator[str]:
 
 
 def _credits(after: str) -> Iterator[withdrawals_pb2.Credit]:
+    request = withdrawals_pb2.ListCreditsRequest(after_invoice_id=after)
+    return every(request, connection.withdrawals().ListCredits, "credits", "invoice_id")
+
+
+def every(request: Any, call: Callable[..., Any], things: str, id: str) -> Iterator[Any]:
+    """Yields all things of a list, page by page; `after_<id>` of the request begins a page."""
+    request.limit = LIST_MOST_ROWS
     while True:
-        request = withdrawals_pb2.ListCreditsRequest(after_invoice_id=after, limit=LIST_MOST_ROWS)
-        page = connection.withdrawals().ListCredits(request, timeout=CALL_SECONDS).credits
+        page = getattr(call(request, timeout=CALL_SECONDS), things)
         yield from page
         if len(page) < LIST_MOST_ROWS:
             return
-        after = page[-1].invoice_id
+        setattr(request, f"after_{id}", getattr(page[-1], id))

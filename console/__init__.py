@@ -5,7 +5,7 @@ Calls: accounts at every request with a session, which answers with the person a
 service that owns the requested thing, with that token. Services decide by the token what the person may do.
 Does not own: any rule about people, roles or money. A page that it does not offer is refused by the service too.
 
-The path of a request: `kit.web.server` (gunicorn) -> `kit.web.edge` -> `app` (Falcon's routes) -> `signin.access`
+The path of a request: `kit.web.server` (uvicorn) -> `kit.web.edge` -> `app` (Falcon's routes) -> `signin.access`
 (own pages only, session, token) -> a resource -> gRPC -> a template of its room in the layout of `ui`.
 A refusal: `refusals`, which asks for a step-up where one is missing.
 """

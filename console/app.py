@@ -24,7 +24,7 @@ from console.page import App
 from console.parked import routes as parked
 from console.people import routes as people
 from console.prices import routes as prices
-from console.refusals import Refusals, broken_http
+from console.refusals import Refusals
 from console.reports import routes as reports
 from console.requisites import routes as requisites
 from console.settings import routes as settings_room
@@ -104,7 +104,6 @@ def site(settings: ConsoleSettings) -> Site:
     return Site(
         edge=lambda: console(settings),
         is_ready=lambda: can_reach_all(accounts, settings.identity),
-        broken_http=broken_http,
     )
 
 

@@ -16,7 +16,6 @@ from console.signin.step_up import StepUpPage
 from console.wiring import Deps
 from kit.rpc.errors import Refused, is_away
 from kit.web import refusals
-from kit.web.protocol import Content
 
 
 @dataclass(frozen=True)
@@ -121,8 +120,3 @@ class Refusals(refusals.Refusals[Request]):
             reference=refused.metadata.get("error_id") or req.exchange.request_id,
         )
         refusals.say_when(resp, refused, problem.retry_after_seconds)
-
-
-def broken_http(status: int, message: str, request_id: str) -> Content:
-    """Returns the answer to bytes that are no HTTP request, which reach no resource."""
-    return Content("text/plain; charset=utf-8", f"{message}\n".encode())

@@ -6,7 +6,7 @@ Calls: merchants at every request with a key, then the service that owns the req
 exactly two calls.
 Does not own: any rule about invoices, money or webhooks. It checks the form of requests, never their meaning.
 
-The path of a request: `kit.web.server` (gunicorn) -> `kit.web.edge` (client, raw path, request id, deadline, log line)
+The path of a request: `kit.web.server` (uvicorn) -> `kit.web.edge` (client, raw path, request id, deadline, log line)
 -> `app` (Falcon's routes) -> `access.auth` -> a resource of `api` or `pay`, which reads the body (`kit.web.bodies`) ->
 gRPC -> its converter -> JSON. A refusal: `refusals` -> `json.problems`. `walls`, and `kit.web.walls` below it, bound
 the resources that one client may take from the others.

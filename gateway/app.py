@@ -19,7 +19,7 @@ from gateway.openapi.page import static_files as docs_files
 from gateway.pay.files import BrandResource, ModalResource, static_files
 from gateway.pay.logos import LogoResource
 from gateway.pay.page import PageResource
-from gateway.refusals import Refusals, broken_http
+from gateway.refusals import Refusals
 from gateway.walls.uploads import Uploads
 from gateway.wiring import Deps, addresses, wired
 from kit.web.config import clients_of
@@ -40,7 +40,6 @@ def site(settings: GatewaySettings) -> Site:
     return Site(
         edge=lambda: gateway(settings),
         is_ready=lambda: can_reach_all(addresses(settings), settings.identity),
-        broken_http=broken_http,
     )
 
 

@@ -25,8 +25,7 @@ from gateway.links import Links
 from gateway.pay.refusal import refuse_page
 from kit.rpc.errors import Refused
 from kit.web import refusals
-from kit.web.protocol import Content
-from kit.web.replies import encoded, reply
+from kit.web.replies import reply
 
 
 class Refusals(refusals.Refusals[Request]):
@@ -90,16 +89,3 @@ class Refusals(refusals.Refusals[Request]):
             body = envelope(refused.reason, request_id=request_id, message=refused.message, metadata=metadata)
             reply(resp, body, status=problem.status)
         refusals.say_when(resp, refused, problem.retry_after_seconds)
-
-
-def broken_http(status: int, message: str, request_id: str) -> Content:
-    """Returns the answer to bytes that are no HTTP request, which reach no resource."""
-    if status in (413, 414, 431):
-        problem = envelope(
-            "PAYLOAD_TOO_LARGE", request_id=request_id, message="The request line or a header is too long"
-        )
-    elif status < 500 or status == 501:
-        problem = body_envelope([BodyFault(("request",), "http_invalid", message)], request_id=request_id)
-    else:
-        problem = envelope("INTERNAL_ERROR", request_id=request_id, metadata={"error_id": request_id})
-    return Content(falcon.MEDIA_JSON, encoded(problem))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import socket
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -143,7 +142,7 @@ def test_every_process_answers_scrapes(stack: Stack) -> None:
     }
     assert processes == {
         **dict.fromkeys((*SERVICES, "console-desk", "console-dashboard"), 1),
-        "gateway": 2,
+        "gateway": 1,
     }
     for service in SERVICES:
         assert now.total("fiatgate_database_up", service=service) == 1
@@ -164,10 +163,6 @@ def test_requests_are_counted_by_route_and_code_and_calls_by_reason(stack: Stack
     before = scraped(stack)
     stack.request("GET", "/api/v1/invoices/nobody-s", api_key="fg_nobody")
     stack.request("GET", "/made/up/by/the/client")
-    port = stack.port
-    with socket.create_connection(("127.0.0.1", port), timeout=5) as connection:
-        connection.sendall(b"no http\r\n\r\n")
-        assert connection.recv(100)
     after = scraped(stack)
 
     def grew(name: str, **labels: str) -> float:
@@ -177,7 +172,6 @@ def test_requests_are_counted_by_route_and_code_and_calls_by_reason(stack: Stack
     assert grew("fiatgate_http_requests_total", route=route, status="403", code="API_KEY_INVALID") == 1
     assert grew("fiatgate_http_request_seconds_count", route=route, method="GET") == 1
     assert grew("fiatgate_http_requests_total", route="none", method="", code="NOT_FOUND") == 1
-    assert grew("fiatgate_http_requests_total", route="not_http", status="400") == 1
     authenticate = "/fiatgate.merchants.v1.MerchantsService/Authenticate"
     assert grew("fiatgate_rpc_calls_total", method=authenticate, reason="API_KEY_INVALID") == 1
 

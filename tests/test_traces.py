@@ -34,6 +34,7 @@ def traced(tmp_path_factory: pytest.TempPathFactory, collector: Collector) -> It
     whole = Stack(
         tmp_path_factory.mktemp("traced") / "home",
         settings={
+            "FIATGATE_GATEWAY_WORKERS": "2",
             "FIATGATE_TRACES_ENDPOINT": collector.url,
             "FIATGATE_LOG_LEVEL": "debug",  # a line for each call
             "OTEL_BSP_SCHEDULE_DELAY": "200",

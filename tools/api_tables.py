@@ -17,7 +17,6 @@ from kit.rpc.limits import OUTWARD_CALL_SECONDS
 from kit.rpc.values import PAGE_MOST_ROWS
 from kit.web import bodies
 from kit.web.exchange import REQUEST_SECONDS
-from kit.web.http1 import HEAD_MAX_BYTES, REQUEST_LINE_MAX_BYTES
 from services.invoices.config import InvoicesSettings
 from services.invoices.domain import states as invoices
 from services.webhooks.config import WebhooksSettings
@@ -172,8 +171,6 @@ def limits() -> str:
     fixed = {
         "request body": f"{uploads.BODY_MAX_BYTES // 1024} KiB",
         "time to send the body": f"{bodies.BODY_SECONDS:g} seconds",
-        "request line": f"{REQUEST_LINE_MAX_BYTES} bytes",
-        "request line and headers together": f"{HEAD_MAX_BYTES // 1024} KiB",
         "time until an answer": f"{REQUEST_SECONDS:g} seconds; {OUTWARD_CALL_SECONDS} for a resend",
         "`per_page`": f"1 to {PAGE_MOST_ROWS}, default {PER_PAGE_DEFAULT}",
     }

@@ -37,14 +37,11 @@ An attacker without a pace would measure the two cores that it shares with its t
 CONNECTIONS_PER_SECOND: Final = 500
 """How fast the connections of an attack come: all in one moment would be a flood of connections, another attack."""
 UNDER_WAY_SECONDS: Final = 20
-AGAIN_SECONDS: Final = 5
-"""A held connection that the gateway ended comes again after this time."""
 REFUSED_SECONDS: Final = 0.1
 """A client of a row that is no flood waits so long after a refusal: the row is about what is under way at a time."""
 REFUSALS: Final = frozenset({429, 503})
 ANSWER_SECONDS: Final = 30
 KIBIBYTE: Final = 1024
-MEBIBYTE: Final = 1024 * 1024
 
 
 @dataclass(frozen=True)
@@ -118,58 +115,6 @@ class Attack:
                 clients.create_task(self._send(session, request))
                 await self._turn(per_second)
 
-    async def hold(self, connections: int, pieces: Callable[[], Iterator[bytes]]) -> None:
-        """So many connections send their pieces and then nothing more."""
-        begun = itertools.count(1)
-
-        async def client(address: str) -> None:
-            for turn in itertools.count():
-                await self._turn(CONNECTIONS_PER_SECOND)
-                reader = await self._sent(address, pieces())
-                if turn == 0 and next(begun) == connections:
-                    self.under_way.set()
-                if reader is not None:
-                    await self._watch(*reader)
-                await asyncio.sleep(AGAIN_SECONDS)
-
-        async with asyncio.TaskGroup() as clients:
-            for _, address in zip(range(connections), itertools.cycle(self._addresses), strict=False):
-                clients.create_task(client(address))
-
-    async def _sent(
-        self, address: str, pieces: Iterator[bytes]
-    ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter] | None:
-        """The connection, once all has been sent; None when the gateway ended it before."""
-        try:
-            reader, writer = await asyncio.open_connection(
-                "127.0.0.1", self.target.port, local_addr=(address, 0)
-            )
-        except OSError as error:
-            self.answers[type(error).__name__] += 1
-            return None
-        try:
-            for piece in pieces:
-                writer.write(piece)
-                async with asyncio.timeout(UNDER_WAY_SECONDS):
-                    await writer.drain()
-        except (OSError, TimeoutError) as error:
-            self.answers[type(error).__name__] += 1
-            writer.close()
-            return None
-        return reader, writer
-
-    async def _watch(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Counts the answer, and waits until the gateway ends the connection."""
-        try:
-            head = await reader.readline()
-            self.answers[head.decode("latin-1").partition(" ")[2][:3] or "ended"] += 1
-            while await reader.read(MEBIBYTE):
-                pass
-        except OSError as error:
-            self.answers[type(error).__name__] += 1
-        finally:
-            writer.close()
-
     async def _send(self, session: aiohttp.ClientSession, request: Request) -> int | None:
         """The answer's status; None without one."""
         try:
@@ -206,30 +151,6 @@ class Attack:
 
 
 # -- what is sent
-
-
-def _uploads(kibibytes: int) -> Callable[[], Iterator[bytes]]:
-    """A picture of 5 MiB for a payment that does not exist, of which so much is sent."""
-
-    def pieces() -> Iterator[bytes]:
-        yield (
-            f"POST /pay/{uuid.uuid4()}/late HTTP/1.1\r\nHost: pay\r\nContent-Length: {5 * MEBIBYTE}\r\n"
-            "Content-Type: multipart/form-data; boundary=b\r\n\r\n"
-        ).encode()
-        for _ in range(kibibytes // 16 - 1):
-            yield b"x" * 16 * KIBIBYTE
-
-    return pieces
-
-
-def _unfinished_head() -> Iterator[bytes]:
-    yield b"GET / HTTP/1.1\r\nHost: pay\r\n"
-    for number in range(95):
-        yield f"X-Field-{number}: {'x' * (8 * KIBIBYTE - 100)}\r\n".encode()
-
-
-def _one_request_then_idle() -> Iterator[bytes]:
-    yield b"GET / HTTP/1.1\r\nHost: pay\r\n\r\n"
 
 
 def _random_colours(_: Target) -> Iterator[Request]:
@@ -321,15 +242,7 @@ def _at_a_time(connections: int, requests: Requests) -> Callable[[Attack], Corou
     return lambda attack: attack.flood(connections, requests(attack.target), refused_seconds=REFUSED_SECONDS)
 
 
-def _hold(
-    connections: int, pieces: Callable[[], Iterator[bytes]]
-) -> Callable[[Attack], Coroutine[Any, Any, None]]:
-    return lambda attack: attack.hold(connections, pieces)
-
-
 ATTACKS: Final[dict[str, Callable[[Attack], Coroutine[Any, Any, None]]]] = {
-    "uploads-100": _hold(100, _uploads(5 * KIBIBYTE)),
-    "uploads-1000": _hold(1000, _uploads(256)),
     "catalog-hangs": lambda attack: attack.look(4, _pages(attack.target)),
     "colours": _flood(32, _random_colours),
     "payment-ids": _flood(400, _random_payments),
@@ -337,8 +250,6 @@ ATTACKS: Final[dict[str, Callable[[Attack], Coroutine[Any, Any, None]]]] = {
     "deep-pages": _at_a_time(8, _deep_pages),
     "payment-methods": _at_a_time(64, _payment_methods),
     "resends": _at_a_time(8, _resends),
-    "unfinished-heads": _hold(1000, _unfinished_head),
-    "idle-connections": _hold(2400, _one_request_then_idle),
     "parentheses": _flood(16, _parentheses),
     "large-orders": lambda attack: attack.look(110, _large_orders(attack.target)),
     "readyz": _flood(64, _readiness),

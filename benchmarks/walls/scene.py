@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import json
 import re
-import resource
 import signal
 import subprocess
 import sys
@@ -35,9 +34,8 @@ from tests.e2e.market import METHOD, Shop
 from tests.support.receiver import Answer, Receiver
 from tests.support.stack import Stack
 
-SOFT_FILE_LIMIT: Final = 1024
 """Open files of each process of the stack, unless it raises the limit itself: as systemd and many images have it."""
-SETTINGS: Final = {"FIATGATE_WEBHOOK_RESEND_COOLDOWN_SECONDS": "0"}
+SETTINGS: Final = {"FIATGATE_GATEWAY_WORKERS": "2", "FIATGATE_WEBHOOK_RESEND_COOLDOWN_SECONDS": "0"}
 MANY_INVOICES: Final = 200_000
 CODES: Final = 40
 LOOKED_AT: Final = 40
@@ -86,10 +84,7 @@ class Scene:
     @classmethod
     @contextmanager
     def opened(cls, folder: Path) -> Iterator[Scene]:
-        """The stack of `make run`, with durable data and with few files per process."""
-        resource.setrlimit(
-            resource.RLIMIT_NOFILE, (SOFT_FILE_LIMIT, resource.getrlimit(resource.RLIMIT_NOFILE)[1])
-        )
+        """The stack of `make run`, with durable data."""
         stack = Stack(folder / "home", settings=SETTINGS, durable=True)
         with ExitStack() as left:
             left.callback(stack.stop)

@@ -1,21 +1,14 @@
 """`fiatgate actor-keys …`: the keys by which accounts signs the tokens of people."""
 
-import typer
-
 from cli import connection, output
-from cli.output import Json
+from cli.command import command, group
 from fiatgate.accounts.v1 import accounts_pb2 as pb
 
-app = typer.Typer(help="Keys that sign the tokens of people.", no_args_is_help=True)
+app = group("actor-keys", "Keys that sign the tokens of people.")
 
 
-@app.command("rotate", epilog="Example: fiatgate actor-keys rotate")
-def rotate(*, as_json: Json = False) -> None:
+@command(app, "rotate", "", pb.RotateActorKeyRequest)
+def rotate(request: pb.RotateActorKeyRequest) -> None:
     """Make a new key. It signs after 75 seconds. Tokens of the one before count for three minutes."""
-    made = connection.actor_keys().RotateActorKey(pb.RotateActorKeyRequest())
-    output.outcome(
-        made,
-        f"In 75 seconds actor tokens will be signed with key {made.key_id}.",
-        everything=False,
-        as_json=as_json,
-    )
+    made = connection.actor_keys().RotateActorKey(request)
+    output.outcome(made, f"In 75 seconds actor tokens will be signed with key {made.key_id}.")

@@ -3,41 +3,24 @@
 from typing import Final
 
 from cli import connection, ids, output
-from cli.output import Json
+from cli.command import shaped
+from cli.listing import Table
 from fiatgate.withdrawals.v1 import withdrawals_pb2 as pb
 
 EXAMPLE: Final = "fiatgate addresses 0197…"
-COLUMNS: Final = {
-    "name": "name",
-    "state": "state",
-    "network": "network",
-    "address": "address",
-    "address_memo": "memo",
-    "age": "age",
-    "added_by": "added by",
-    "usable_at": "usable from",
-}
-STACKS: Final = (
-    ("name", "state"),
-    ("network", "age"),
-    ("address", "address_memo"),
-    ("added_by", "usable_at"),
+TABLE: Final = Table(
+    columns="name | state | network | address | address_memo: memo | age | added_by | usable_at: usable from",
+    stacks="name state | network age | address address_memo | added_by usable_at",
+    empty="No addresses: members can withdraw nothing",
 )
 
 
-def addresses(merchant_id: ids.MerchantId, *, as_json: Json = False) -> None:
+@shaped(pb.ListAddressesRequest, ids.one("merchant", "MERCHANT"))
+def addresses(request: pb.ListAddressesRequest) -> None:
     """List a merchant's address book, newest first: the addresses that its members may withdraw to."""
-    request = pb.ListAddressesRequest(merchant_id=merchant_id)
     rows = [output.plain(each) for each in connection.withdrawals().ListAddresses(request).addresses]
-    if as_json:
-        output.print_json(rows)
-        return
     noun = "address" if len(rows) == 1 else "addresses"
-    output.overview(f"The book has {len(rows)} {noun}." if rows else "")
-    shown = [
-        row | {"age": output.age(row["created_at"]), "state": "waits" if row["waits"] else "usable"}
-        for row in rows
-    ]
-    output.rows(
-        shown, COLUMNS, as_json=False, empty="No addresses: members can withdraw nothing", stacks=STACKS
-    )
+    above = f"The book has {len(rows)} {noun}." if rows else ""
+    if not output.mode.json:
+        rows = [row | {"state": "waits" if row["waits"] else "usable"} for row in rows]
+    TABLE.show(rows, above=above)

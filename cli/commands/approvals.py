@@ -1,126 +1,95 @@
 """`fiatgate approvals …`: requests for a second pair of eyes, of all services that have them."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import chain
-from typing import Annotated, Any, Final, TypeVar
+from typing import Annotated, Final, TypeVar
 
 import typer
 from rich.markup import escape
 
-from cli import author, connection, csv_file, output, paging, staff, tables
-from cli.csv_file import Csv
+from cli import author, connection, listing, output, staff, tables
+from cli.command import argument, command, group, option
 from cli.ids import Ambiguous
-from cli.output import Json
+from cli.listing import Table
 from fiatgate.approvals.v1 import approvals_pb2 as pb
 from kit.rpc.errors import Refused, not_found
-from kit.rpc.values import LIST_MOST_ROWS
 
 T = TypeVar("T")
 
-app = typer.Typer(
-    help="Requests that wait for a second person: what one requested, another approves or rejects.",
-    no_args_is_help=True,
+app = group(
+    "approvals", "Requests that wait for a second person: what one requested, another approves or rejects."
 )
 
 SERVICES: Final = ("withdrawals", "invoices", "catalog", "accounts")
 """The services that have such requests."""
 
-COLUMNS: Final = {
-    "approval_id": "id",
-    "state": "state",
-    "requested_at": "requested at",
-    "requested_by": "requested by",
-    "summary": "what approval does",
-}
-CSV_COLUMNS: Final = (
-    *("approval_id", "service", "state", "requested_at", "requested_by", "act", "object", "merchant_id"),
-    *("summary", "note", "decided_at", "decided_by", "decision_note"),
+TABLE: Final = Table(
+    columns="approval_id: id | state | requested_at: requested at | requested_by: requested by"
+    " | summary: what approval does",
+    stacks="approval_id state | requested_by requested_at | summary",
+    empty="No such requests",
+    ids=("approval_id",),
+    csv="approval_id | service | state | requested_at | requested_by | act | object | merchant_id | summary"
+    " | note | decided_at | decided_by | decision_note",
 )
-STACKS: Final = (("approval_id", "state"), ("requested_by", "requested_at"), ("summary",))
+WAITING: Final = replace(TABLE, empty="No request waits for a second person")
+ID: Final = argument("approval_id", "ID", "The request's id, or its first characters.")
+NOTE: Final = option("note", "TEXT", "The reason, which is kept with the decision.")
 
-Id = Annotated[str, typer.Argument(metavar="ID", help="The request's id, or its first characters.")]
-Note = Annotated[str, typer.Option(metavar="TEXT", help="The reason, which is kept with the decision.")]
 
-
-@app.command("list", epilog="Example: fiatgate approvals list")
+@command(
+    *(app, "list", "", pb.ListApprovalsRequest),
+    "state",
+    option("object", "KIND:ID", "Only requests about this thing: withdrawal:0197…"),
+    option("oldest_first", None, "In the order of time.", default=False),
+    option("after_approval_id", "ID", "Begin after this one: the next page.", "--after", default=""),
+    modes="csv",
+)
 def list_all(
+    request: pb.ListApprovalsRequest,
     *,
     state: Annotated[
         str, typer.Option(metavar="S", help="pending, approved, rejected, decided, or all.")
     ] = "pending",
-    object: Annotated[
-        str, typer.Option(metavar="KIND:ID", help="Only requests about this thing: withdrawal:0197…")
-    ] = "",
-    oldest_first: Annotated[bool, typer.Option("--oldest-first", help="In the order of time.")] = False,
-    after: Annotated[str, typer.Option(metavar="ID", help="Begin after this one: the next page.")] = "",
-    limit: paging.Limit = paging.ROWS,
-    as_csv: Csv = False,
-    as_json: Json = False,
+    limit: listing.Limit = listing.ROWS,
 ) -> None:
     """List requests, newest first; without options those that wait."""
-    wanted = pb.ListApprovalsRequest(
-        object=object,
-        limit=paging.asked(limit),
-        oldest_first=oldest_first,
-        after_approval_id=_found(after).approval_id if after else "",
-    )
-    word = {"all": None, "decided": None}.get(state, state)
-    wanted.state = output.enum_number(pb.ApprovalState.DESCRIPTOR, word)  # type: ignore[assignment]  # see deals
-    wanted.decided = state == "decided"
-    if as_csv:
-        csv_file.write(_csv_rows(wanted), CSV_COLUMNS)
-        return
-    listed = _listed(wanted)
-    found = paging.page(listed, limit)
-    rows = [output.plain(each) for each in found]
-    if not as_json:
-        short = output.shortened([each.approval_id for each in found])
-        rows = [row | {"approval_id": short[row["approval_id"]]} for row in rows]
-    empty = "No request waits for a second person" if state == "pending" else "No such requests"
-    output.rows(rows, COLUMNS, as_json=as_json, empty=empty, stacks=STACKS)
-    if paging.is_cut(listed, limit):
-        paging.print_more(found[-1].approval_id)
+    if request.after_approval_id:
+        request.after_approval_id = _found(request.after_approval_id).approval_id
+    word = None if state in ("all", "decided") else state
+    request.state = output.enum_number(pb.ApprovalState.DESCRIPTOR, word)  # type: ignore[assignment]  # a number of it
+    request.decided = state == "decided"
+    table = WAITING if state == "pending" else TABLE
+    listing.show_page(table, request, _listed, "approvals", "approval_id", limit=limit)
 
 
-def _csv_rows(wanted: pb.ListApprovalsRequest) -> Iterator[dict[str, Any]]:
-    wanted.limit = LIST_MOST_ROWS
-    while True:
-        page = _listed(wanted)[:LIST_MOST_ROWS]
-        yield from map(output.plain, page)
-        if len(page) < LIST_MOST_ROWS:
-            return
-        wanted.after_approval_id = page[-1].approval_id
-
-
-@app.command("show", epilog="Example: fiatgate approvals show 0197…")
-def show(approval_id: Id, *, as_json: Json = False) -> None:
+@command(app, "show", "0197…", pb.GetApprovalRequest, ID)
+def show(request: pb.GetApprovalRequest) -> None:
     """Show a request: what its approval does, its author, and its decision."""
-    output.record(_found(approval_id), as_json=as_json)
+    output.record(_found(request.approval_id))
 
 
-@app.command("approve", epilog="Example: fiatgate approvals approve 0197…")
+@command(app, "approve", "0197…", pb.ApproveRequest, ID, NOTE)
 def approve(
+    request: pb.ApproveRequest,
     context: typer.Context,
-    approval_id: Id,
     *,
-    note: Note = "",
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Approve without a question.")] = False,
-    as_json: Json = False,
 ) -> None:
     """Do what another person requested. It is checked again. You can't approve your own request."""
-    if as_json and not yes:
-        raise typer.BadParameter("with --json there is no question: add --yes", param_hint="--yes")
-    asked = _found(approval_id)
+    output.require_yes(yes=yes)
+    asked = _found(request.approval_id)
     doubts = _doubts(author.named(context), requester=staff.named_in(asked.requested_by))
     if not yes and asked.state == pb.APPROVAL_STATE_PENDING:
         output.lead(f"{asked.requested_by} requested: {asked.summary}")
         for doubt in doubts:
             output.lead(doubt)
         typer.confirm("Approve?", abort=True, err=True)
-    request = pb.ApproveRequest(approval_id=asked.approval_id, note=note)
+    request.approval_id = asked.approval_id
     answer = connection.approvals(asked.service).Approve(request)
     _warn(doubts if yes else ())
-    if as_json:
+    if output.mode.json:
         output.print_json(output.plain(answer.approval) | {"link": answer.link or None})
         return
     output.lead(f"Approved and done: {answer.approval.summary}")
@@ -129,14 +98,14 @@ def approve(
         output.lead(answer.link)
 
 
-@app.command("reject", epilog='Example: fiatgate approvals reject 0197… --note "Another address"')
-def reject(context: typer.Context, approval_id: Id, *, note: Note = "", as_json: Json = False) -> None:
+@command(app, "reject", '0197… --note "Another address"', pb.RejectRequest, ID, NOTE)
+def reject(request: pb.RejectRequest, context: typer.Context) -> None:
     """Reject a request, or withdraw your own. It is kept, and changes nothing."""
-    asked = _found(approval_id)
-    request = pb.RejectRequest(approval_id=asked.approval_id, note=note)
+    asked = _found(request.approval_id)
+    request.approval_id = asked.approval_id
     rejected = connection.approvals(asked.service).Reject(request).approval
     _warn(_doubts(author.named(context)))
-    output.outcome(rejected, f"Rejected: {rejected.summary}", everything=False, as_json=as_json)
+    output.outcome(rejected, f"Rejected: {rejected.summary}")
 
 
 def _doubts(checker: str, *, requester: str = "") -> list[str]:
@@ -174,11 +143,13 @@ def _get(service: str, request: pb.GetApprovalRequest) -> pb.Approval | None:
         return None
 
 
-def _listed(wanted: pb.ListApprovalsRequest) -> Sequence[pb.Approval]:
+def _listed(wanted: pb.ListApprovalsRequest) -> pb.ListApprovalsResponse:
     """Returns the requests of all services in the order of time: their ids begin with it."""
     lists = _answers(lambda service: connection.approvals(service).ListApprovals(wanted).approvals)
-    found = chain.from_iterable(lists)
-    return sorted(found, key=lambda each: each.approval_id, reverse=not wanted.oldest_first)
+    found = sorted(
+        chain.from_iterable(lists), key=lambda each: each.approval_id, reverse=not wanted.oldest_first
+    )
+    return pb.ListApprovalsResponse(approvals=found)
 
 
 def _answers(call: Callable[[str], T]) -> Sequence[T]:

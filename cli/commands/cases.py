@@ -1,118 +1,76 @@
 """`fiatgate cases …`: customers' reports of money that came late."""
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
-from cli import connection, grouping, ids, names, output, paging
-from cli.moments import Since, Until
-from cli.output import INT64_MOST, Everything, Json
+from cli import connection, grouping, ids, listing, output
+from cli.command import argument, command, group, option, period
+from cli.listing import Row, Table
 from fiatgate.invoices.v1 import invoices_pb2 as pb
-from kit.base.proto import timestamp_from
 
-app = typer.Typer(
-    help="Late money: the invoice had ended, and the customer reports a payment.", no_args_is_help=True
+app = group("cases", "Late money: the invoice had ended, and the customer reports a payment.")
+NUMBER: Final = argument("number", "NUMBER", "The number that the customer has.", min=1)
+TABLE: Final = Table(
+    columns="number: case | state | age | merchant | invoice_id: invoice | deal_id: deal | note: customer's text"
+    " | outcome: answer",
+    stacks="number state | age | invoice_id deal_id | merchant | note outcome",
+    empty="No such cases",
+    noun="case",
+    ids=("invoice_id", "deal_id"),
 )
-Number = Annotated[
-    int, typer.Argument(metavar="NUMBER", help="The number that the customer has.", min=1, max=INT64_MOST)
-]
-EARLIER_NAMES = {"token_normalize_func": lambda name: {"save-proof": "save-picture"}.get(name, name)}
-"""For the commands with `--save-picture`, which was called `--save-proof` before."""
-COLUMNS = {
-    "number": "case",
-    "state": "state",
-    "age": "age",
-    "merchant": "merchant",
-    "invoice_id": "invoice",
-    "deal_id": "deal",
-    "note": "customer's text",
-    "outcome": "answer",
-}
-STACKS = (("number", "state"), ("age",), ("invoice_id", "deal_id"), ("merchant",), ("note", "outcome"))
 
 
-@app.command("list", epilog="Example: fiatgate cases list --open")
-def list_all(
-    *,
-    open_only: Annotated[bool, typer.Option("--open", help="Only cases that wait for an answer.")] = False,
-    merchant: ids.OfMerchant = "",
-    since: Since = None,
-    until: Until = None,
-    after: Annotated[
-        int, typer.Option("--after", metavar="NUMBER", min=0, max=INT64_MOST, help="Begin after this one.")
-    ] = 0,
-    limit: paging.Limit = paging.ROWS,
-    as_json: Json = False,
-) -> None:
+@command(
+    *(app, "list", "--open", pb.ListCasesRequest),
+    option("open_only", None, "Only cases that wait for an answer.", "--open", default=False),
+    ids.of_merchant(),
+    *period("opened_from", "opened_before"),
+    option("after_number", "NUMBER", "Begin after this one.", "--after", default=0),
+)
+def list_all(request: pb.ListCasesRequest, *, limit: listing.Limit = listing.ROWS) -> None:
     """List cases, newest first."""
-    request = pb.ListCasesRequest(
-        open_only=open_only,
-        limit=paging.asked(limit),
-        opened_from=timestamp_from(since),
-        opened_before=timestamp_from(until),
-        after_number=after,
-        merchant_id=merchant,
+    call = connection.desk().ListCases
+    listing.show_page(
+        *(TABLE, request, call, "cases", "number", "fiatgate cases show NUMBER"),
+        limit=limit,
+        for_people=_for_people,
     )
-    found = connection.desk().ListCases(request).cases
-    paging.print_page(found, limit, table=_print_page, last_id=lambda last: str(last.number), as_json=as_json)
 
 
-def _print_page(page: Sequence[pb.Case], *, more: bool) -> None:
-    merchants = names.of_merchants(case.merchant_id for case in page)
-    short = output.shortened(id for case in page for id in (case.invoice_id, case.deal_id))
-    rows = [
-        output.plain(case)
-        | {
-            "state": "resolved" if case.HasField("resolved_at") else "open",
-            "age": output.age(output.plain(case)["opened_at"]),
-            "merchant": merchants[case.merchant_id],
-            "invoice_id": short[case.invoice_id],
-            "deal_id": short[case.deal_id],
-        }
-        for case in page
-    ]
-    output.overview(output.counted("case", page, more=more), "fiatgate cases show NUMBER")
-    output.rows(rows, COLUMNS, as_json=False, empty="No such cases", stacks=STACKS)
+def _for_people(row: Row) -> Row:
+    return {"state": "resolved" if row["resolved_at"] else "open", "age": output.age(row["opened_at"])}
 
 
-@app.command(
-    "show",
-    epilog="Example: fiatgate cases show 1001 --save-picture receipt.jpg",
-    context_settings=EARLIER_NAMES,
-)
+@command(app, "show", "1001 --save-picture receipt.jpg", pb.GetCaseRequest, NUMBER)
 def show(
-    number: Number,
+    request: pb.GetCaseRequest,
     *,
     save_picture: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write the picture that the customer sent here.")
     ] = None,
-    as_json: Json = False,
 ) -> None:
     """Show a case with its invoice, the requisite that the customer saw, and whether it has a picture."""
-    whole = output.plain(connection.desk().GetCase(pb.GetCaseRequest(number=number)))
+    whole = output.plain(connection.desk().GetCase(request))
     if save_picture is not None:
         save(save_picture, whole["case"]["deal_id"], pb.PROOF_KIND_CASE)
-    if as_json:
+    if output.mode.json:
         output.print_json(whole["case"] | {name: whole[name] for name in ("invoice", "requisite", "proof")})
     else:
         grouping.print_case(whole)
 
 
-@app.command("resolve", epilog='Example: fiatgate cases resolve 1001 --outcome "Sent back to your account"')
-def resolve(
-    number: Number,
-    *,
-    outcome: Annotated[str, typer.Option(metavar="TEXT", help="The answer; the customer reads it.")],
-    everything: Everything = False,
-    as_json: Json = False,
-) -> None:
+@command(
+    *(app, "resolve", '1001 --outcome "Sent back to your account"', pb.ResolveCaseRequest),
+    NUMBER,
+    option("outcome", "TEXT", "The answer; the customer reads it.", required=True),
+    modes="all",
+)
+def resolve(request: pb.ResolveCaseRequest) -> None:
     """Close a case with an answer. The invoice stays as it is: pay back, or credit by a new invoice."""
-    request = pb.ResolveCaseRequest(number=number, outcome=outcome)
     case = connection.desk().ResolveCase(request).case
-    sentence = f"Case {number} is closed; the customer reads your answer on the page."
-    output.outcome(case, sentence, everything=everything, as_json=as_json)
+    output.outcome(case, f"Case {case.number} is closed; the customer reads your answer on the page.")
 
 
 def save(file: Path, deal_id: str, kind: pb.ProofKind.ValueType) -> None:

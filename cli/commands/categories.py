@@ -1,33 +1,29 @@
 """`fiatgate categories …`"""
 
-from typing import Annotated
-
-import typer
+from typing import Final
 
 from cli import connection, output
-from cli.output import Everything, Json
+from cli.command import argument, command, group, option
+from cli.listing import Table
 from fiatgate.merchants.v1 import merchants_pb2 as pb
 
-app = typer.Typer(help="Categories of merchants and their commission.", no_args_is_help=True)
+app = group("categories", "Categories of merchants and their commission.")
+TABLE: Final = Table(columns="code | commission", empty="No categories yet")
 
 
-@app.command("set", epilog="Example: fiatgate categories set shops --commission 0.05")
-def set_one(
-    code: Annotated[str, typer.Argument(metavar="CODE")],
-    *,
-    commission: Annotated[str, typer.Option(metavar="0..1", help="0.05 is five percent.")],
-    everything: Everything = False,
-    as_json: Json = False,
-) -> None:
+@command(
+    *(app, "set", "shops --commission 0.05", pb.SetCategoryRequest),
+    argument("code", "CODE"),
+    option("commission", "0..1", "0.05 is five percent.", required=True),
+    modes="all",
+)
+def set_one(request: pb.SetCategoryRequest) -> None:
     """Create a category or change its commission."""
-    request = pb.SetCategoryRequest(code=code, commission=commission)
     category = connection.merchants().SetCategory(request).category
-    sentence = f"Category {category.code} has a commission of {category.commission}."
-    output.outcome(category, sentence, everything=everything, as_json=as_json)
+    output.outcome(category, f"Category {category.code} has a commission of {category.commission}.")
 
 
-@app.command("list", epilog="Example: fiatgate categories list")
-def list_all(*, as_json: Json = False) -> None:
+@command(app, "list", "", pb.ListCategoriesRequest)
+def list_all(request: pb.ListCategoriesRequest) -> None:
     """List all categories."""
-    answer = connection.merchants().ListCategories(pb.ListCategoriesRequest())
-    output.records(answer.categories, ("code", "commission"), as_json=as_json, empty="No categories yet")
+    TABLE.show_all(connection.merchants().ListCategories(request).categories)

@@ -6,11 +6,12 @@ import typer
 from rich.markup import escape
 
 from cli import output, stack
-from cli.output import Json
+from cli.command import shaped
 
 EXAMPLE: Final = "fiatgate demo"
 
 
+@shaped(None)
 def demo(
     *,
     anyway: Annotated[
@@ -22,7 +23,6 @@ def demo(
             "--keep-key", help="Show the API key that it makes in a cluster, and leave it active afterwards."
         ),
     ] = False,
-    as_json: Json = False,
 ) -> None:
     """Run one whole purchase, from invoice to withdrawal, and print each step. On the local stack (`make run`), or in a
     cluster with the overlay `local`, where it makes its invented merchant, methods, accounts and people first.
@@ -37,7 +37,7 @@ def demo(
 
     def report(step: str, detail: str) -> None:
         steps.append({"step": step, "detail": detail})
-        if not as_json:
+        if not output.mode.json:
             output.console.print(f"[green]✓[/green] [bold]{escape(step)}[/bold]")
             for line in detail.splitlines():
                 output.console.print(f"  [dim]{escape(line)}[/dim]", soft_wrap=True)
@@ -67,5 +67,5 @@ def demo(
         raise stack.NoAddress(
             f"{away.request.url if away.request else 'HTTP'}: {away}", code="SERVICE_DOWN"
         ) from None
-    if as_json:
+    if output.mode.json:
         output.print_json(steps)

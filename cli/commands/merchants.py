@@ -1,239 +1,172 @@
 """`fiatgate merchants …`"""
 
-from collections.abc import Callable, Iterator, Sequence
-from itertools import islice
-from typing import Annotated, Any
+from collections.abc import Callable, Iterator
+from itertools import chain, islice
+from typing import Annotated, Any, Final
 
 import typer
 from rich.markup import escape
 
-from cli import connection, ids, logos, output, paging, several, stack
-from cli.moments import Since, Until
-from cli.output import Everything, Json
+from cli import connection, ids, listing, logos, output, several, stack
+from cli.command import Filled, argument, command, group, option, period
+from cli.listing import Row, Table
 from fiatgate.catalog.v1 import catalog_pb2
 from fiatgate.invoices.v1 import invoices_pb2
 from fiatgate.merchants.v1 import merchants_pb2 as pb
-from kit.base.proto import timestamp_from
 from kit.rpc.errors import Refused
 from kit.rpc.values import LIST_MOST_ROWS
 
 PAGE = 200
-COLUMNS = {
-    "merchant_id": "merchant",
-    "state": "state",
-    "age": "age",
-    "name": "name",
-    "owner_email": "owner",
-    "category_code": "category",
-    "client_share": "client's share",
-}
-METHODS = ("method_code", "currency_code", "commission", "rate", "offered")
-STACKS = (("merchant_id", "state"), ("age",), ("name", "owner_email"), ("category_code", "client_share"))
-app = typer.Typer(help="Merchants: create, configure, activate, ban.", no_args_is_help=True)
-
-Category = Annotated[str | None, typer.Option(metavar="CODE", help="Category, which sets the commission.")]
-Share = Annotated[
-    str | None, typer.Option(metavar="0..1", help="Part of the commission that the client pays.")
-]
-Url = Annotated[str | None, typer.Option(metavar="URL", help="Default for invoices that give none.")]
-Codes = Annotated[
-    str | None, typer.Option(metavar="A,B", help='Allowed codes, comma-separated; "" allows all again.')
-]
-Colour = Annotated[
-    str | None, typer.Option(metavar="#RRGGBB", help='Colour of the customer\'s page; "": the default.')
-]
-Origins = Annotated[
-    str | None,
-    typer.Option(
-        metavar="A,B", help='Sites that may show the page in a frame, as https://shop.example; "": none.'
-    ),
-]
-
-
-@app.command(
-    "create", epilog='Example: fiatgate merchants create "Corner Shop" --owner eve@shop.example --active'
+app = group("merchants", "Merchants: create, configure, activate, ban.")
+TABLE: Final = Table(
+    columns="merchant_id: merchant | state | age | name | owner_email: owner | category_code: category"
+    " | client_share: client's share",
+    stacks="merchant_id state | age | name owner_email | category_code client_share",
+    empty="No merchants yet: fiatgate merchants create",
+    noun="merchant",
+    ids=("merchant_id",),
 )
-def create(
-    name: Annotated[str, typer.Argument(help="Shown to customers.")],
-    *,
-    owner: Annotated[str, typer.Option(metavar="EMAIL", help="An existing owner gets a further merchant.")],
-    category: Category = None,
-    client_share: Share = None,
-    callback_url: Url = None,
-    success_url: Url = None,
-    fail_url: Url = None,
-    currencies: Codes = None,
-    methods: Codes = None,
-    colour: Colour = None,
-    logo: logos.MerchantLogo = None,
-    frame_origins: Origins = None,
-    active: Annotated[bool, typer.Option("--active", help="Activate at once.")] = False,
-    everything: Everything = False,
-    as_json: Json = False,
-) -> None:
-    """Create a merchant."""
-    request = pb.CreateMerchantRequest(
-        name=name,
-        owner_email=owner,
-        category_code=category,
-        client_share=client_share,
-        callback_url=callback_url,
-        success_url=success_url,
-        fail_url=fail_url,
-        active=active,
-        allowed_currencies=_codes(currencies),
-        allowed_methods=_codes(methods),
-        colour=colour,
-        logo=None if logo is None else logos.content_of(logo),
-        frame_origins=_codes(frame_origins),
+METHODS: Final = Table(
+    columns="method_code | currency_code | commission | rate | offered",
+    empty="No methods yet: fiatgate methods set",
+)
+ONE: Final = ids.one("merchant", "MERCHANT")
+_URL: Final = ("URL", "Default for invoices that give none.")
+_CODES: Final = ("A,B", 'Allowed codes, comma-separated; "" allows all again.')
+_ORIGINS: Final = 'Sites that may show the page in a frame, as https://shop.example; "": none.'
+
+
+def _options(codes: Callable[[str], Any], origins: Callable[[str], Any]) -> tuple[Filled | str, ...]:
+    """Returns the options of a merchant. `codes` and `origins` make the values of their fields."""
+    return (
+        option("category_code", "CODE", "Category, which sets the commission.", "--category"),
+        option("client_share", "0..1", "Part of the commission that the client pays."),
+        option("callback_url", *_URL),
+        option("success_url", *_URL),
+        option("fail_url", *_URL),
+        option("allowed_currencies", *_CODES, "--currencies", parser=codes),
+        option("allowed_methods", *_CODES, "--methods", parser=codes),
+        option("colour", "#RRGGBB", 'Colour of the customer\'s page; "": the default.'),
+        "logo",
+        option("frame_origins", "A,B", _ORIGINS, parser=origins),
     )
+
+
+def _codes(text: str) -> list[str]:
+    return [code.strip() for code in text.split(",") if code.strip()]
+
+
+@command(
+    *(app, "create", '"Corner Shop" --owner eve@shop.example --active', pb.CreateMerchantRequest),
+    argument("name", None, "Shown to customers."),
+    option("owner_email", "EMAIL", "An existing owner gets a further merchant.", "--owner", required=True),
+    *_options(codes=_codes, origins=_codes),
+    option("active", None, "Activate at once.", default=False),
+    modes="all",
+)
+def create(request: pb.CreateMerchantRequest, *, logo: logos.MerchantLogo = None) -> None:
+    """Create a merchant."""
+    if logo is not None:
+        request.logo = logos.content_of(logo)
     made = connection.merchants().CreateMerchant(request).merchant
     id = output.short(made.merchant_id)
-    next_commands = [f"fiatgate keys create {id}"] if active else [f"fiatgate merchants activate {id}"]
+    next_commands = [f"fiatgate keys create {id}" if request.active else f"fiatgate merchants activate {id}"]
     if not made.HasField("category_commission"):
         next_commands.insert(0, f"fiatgate merchants set {id} --category CODE")
-    _show(
-        made,
-        f"Created: {made.name}, {made.merchant_id}.",
-        *next_commands,
-        everything=everything,
-        as_json=as_json,
-    )
+    _show(made, f"Created: {made.name}, {made.merchant_id}.", *next_commands)
     _note_missing_category(made)
-    if currencies or methods:
+    if request.allowed_currencies or request.allowed_methods:
         _note_unknown_codes(made)
 
 
-@app.command("list", epilog="Example: fiatgate merchants list --json")
+@command(
+    *(app, "list", "--json", pb.ListMerchantsRequest),
+    option("name", None, "Words of the name, or their beginnings."),
+    option("owner_email", "EMAIL", "Only the merchants of this owner.", "--owner"),
+    option("status", "S", "inactive, active, banned."),
+    option("owner_blocked", None, "Only merchants of owners who are blocked.", default=False),
+    option("category_code", "CODE", "Only merchants of this category.", "--category"),
+    *period(),
+    ids.after("merchant", "older_than_merchant_id"),
+)
 def list_all(
+    request: pb.ListMerchantsRequest,
     *,
-    name: Annotated[str, typer.Option(help="Words of the name, or their beginnings.")] = "",
-    owner: Annotated[str, typer.Option(metavar="EMAIL", help="Only the merchants of this owner.")] = "",
-    status: Annotated[str | None, typer.Option(metavar="S", help="inactive, active, banned.")] = None,
-    owner_blocked: Annotated[
-        bool, typer.Option("--owner-blocked", help="Only merchants of owners who are blocked.")
-    ] = False,
-    category: Annotated[str, typer.Option(metavar="CODE", help="Only merchants of this category.")] = "",
-    since: Since = None,
-    until: Until = None,
-    after: Annotated[str, ids.after("merchant")] = "",
     limit: Annotated[
         int | None,
         typer.Option(
             "--limit", min=1, max=LIST_MOST_ROWS, help="The most rows of a page.", show_default="all"
         ),
     ] = None,
-    as_json: Json = False,
 ) -> None:
     """List merchants, newest first."""
-    wanted = pb.ListMerchantsRequest(
-        name=name,
-        owner_email=owner,
-        category_code=category,
-        owner_blocked=owner_blocked,
-        created_from=timestamp_from(since),
-        created_before=timestamp_from(until),
-        older_than_merchant_id=after,
-        limit=PAGE,
+    call = connection.merchants().ListMerchants
+    pages = listing.pages(
+        *(request, call, "merchants", "merchant_id"), after="older_than_merchant_id", size=PAGE
     )
-    wanted.status = output.enum_number(pb.MerchantStatus.DESCRIPTOR, status)  # type: ignore[assignment]  # see deals
-    found = list(islice(_merchants(wanted), None if limit is None else limit + 1))
-    page = found[:limit]
-    if as_json:
-        output.print_json([output.plain(merchant) for merchant in page])
-    else:
-        _print_page(page, more=len(found) > len(page))
-    if len(found) > len(page):
-        paging.print_more(page[-1].merchant_id)
+    found = list(islice(chain.from_iterable(pages), None if limit is None else limit + 1))
+    page, more = found[:limit], limit is not None and len(found) > limit
+    shown = page if output.mode.json else [row | {"state": _state_word(row)} for row in page]
+    TABLE.show(shown, "fiatgate merchants show ID", more=more)
+    if more:
+        listing.print_more(page[-1]["merchant_id"])
 
 
-def _print_page(page: Sequence[pb.Merchant], *, more: bool) -> None:
-    short_ids = output.shortened(merchant.merchant_id for merchant in page)
-    rows = [
-        row
-        | {
-            "merchant_id": short_ids[row["merchant_id"]],
-            "state": "owner blocked" if row["owner_blocked"] else row["status"],
-            "age": output.age(row["created_at"]),
-        }
-        for row in map(output.plain, page)
-    ]
-    output.overview(output.counted("merchant", page, more=more), "fiatgate merchants show ID")
-    output.rows(
-        rows, COLUMNS, as_json=False, empty="No merchants yet: fiatgate merchants create", stacks=STACKS
-    )
+def _state_word(row: Row) -> str:
+    return "owner blocked" if row["owner_blocked"] else str(row["status"])
 
 
-@app.command("show", epilog="Example: fiatgate merchants show 0197…")
-def show(merchant_id: ids.MerchantId, *, as_json: Json = False) -> None:
+@command(app, "show", "0197…", pb.GetMerchantRequest, ONE)
+def show(request: pb.GetMerchantRequest) -> None:
     """Show one merchant with all its options."""
-    merchant = connection.merchants().GetMerchant(pb.GetMerchantRequest(merchant_id=merchant_id)).merchant
-    id = output.short(merchant_id)
+    merchant = connection.merchants().GetMerchant(request).merchant
+    id = output.short(merchant.merchant_id)
     next_commands = (f"fiatgate balance {id}", f"fiatgate invoices list --merchant {id}")
-    _show(merchant, _state(merchant), *next_commands, everything=True, as_json=as_json)
+    _show(merchant, _state(merchant), *next_commands, whole=True)
 
 
-@app.command("set", epilog="Example: fiatgate merchants set 0197… --colour #1d5bb8 --logo shop.png")
-def configure(
-    merchant_id: ids.MerchantId,
-    *,
-    name: Annotated[str | None, typer.Option(help="Shown to customers.")] = None,
-    category: Category = None,
-    client_share: Share = None,
-    callback_url: Url = None,
-    success_url: Url = None,
-    fail_url: Url = None,
-    currencies: Codes = None,
-    methods: Codes = None,
-    colour: Colour = None,
-    logo: logos.MerchantLogo = None,
-    frame_origins: Origins = None,
-    everything: Everything = False,
-    as_json: Json = False,
-) -> None:
+@command(
+    *(app, "set", "0197… --colour #1d5bb8 --logo shop.png", pb.ConfigureMerchantRequest),
+    ONE,
+    option("name", None, "Shown to customers."),
+    *_options(
+        codes=lambda text: pb.AllowedCodes(codes=_codes(text)),
+        origins=lambda text: pb.AllowedOrigins(origins=_codes(text)),
+    ),
+    modes="all",
+)
+def configure(request: pb.ConfigureMerchantRequest, *, logo: logos.MerchantLogo = None) -> None:
     """Change the options that are given; an empty text removes a default."""
-    request = pb.ConfigureMerchantRequest(
-        merchant_id=merchant_id,
-        name=name,
-        category_code=category,
-        client_share=client_share,
-        callback_url=callback_url,
-        success_url=success_url,
-        fail_url=fail_url,
-        allowed_currencies=None if currencies is None else pb.AllowedCodes(codes=_codes(currencies)),
-        allowed_methods=None if methods is None else pb.AllowedCodes(codes=_codes(methods)),
-        colour=colour,
-        logo=None if logo is None else logos.content_of(logo),
-        frame_origins=None if frame_origins is None else pb.AllowedOrigins(origins=_codes(frame_origins)),
-    )
+    if logo is not None:
+        request.logo = logos.content_of(logo)
     changed = connection.merchants().ConfigureMerchant(request).merchant
-    _show(changed, f"Changed: {changed.name}.", everything=everything, as_json=as_json)
+    _show(changed, f"Changed: {changed.name}.")
     _note_missing_category(changed)
-    if currencies or methods:
+    if request.allowed_currencies.codes or request.allowed_methods.codes:
         _note_unknown_codes(changed)
 
 
-@app.command("methods", epilog="Example: fiatgate merchants methods 0197…")
-def methods(merchant_id: ids.MerchantId, *, as_json: Json = False) -> None:
+@command(app, "methods", "0197…", invoices_pb2.ListMerchantMethodsRequest, ONE)
+def methods(request: invoices_pb2.ListMerchantMethodsRequest) -> None:
     """List the payment methods as the merchant's customers get them, and what keeps each from being offered."""
-    request = invoices_pb2.ListMerchantMethodsRequest(merchant_id=merchant_id)
     answer = connection.desk().ListMerchantMethods(request)
-    if as_json:
-        output.record(answer, as_json=True)
+    if output.mode.json:
+        output.record(answer)
         return
     if answer.refused:
         output.note(f"[yellow]All new deals are refused: {answer.refused}[/yellow]")
-    rows = [
-        {
-            "method_code": each.method.method.method_code,
-            "currency_code": each.method.currency.code,
-            "commission": f"{each.method.total_percent} %" if each.method.total_percent else None,
-            "rate": each.method.rate or None,
-            "offered": "; ".join(_obstacles(each)) or "yes",
-        }
-        for each in answer.methods
-    ]
-    output.rows(rows, METHODS, as_json=False, empty="No methods yet: fiatgate methods set")
+    METHODS.show([_method_row(each) for each in answer.methods])
+
+
+def _method_row(offered: invoices_pb2.OfferedMethod) -> Row:
+    method = offered.method
+    return {
+        "method_code": method.method.method_code,
+        "currency_code": method.currency.code,
+        "commission": f"{method.total_percent} %" if method.total_percent else None,
+        "rate": method.rate or None,
+        "offered": "; ".join(_obstacles(offered)) or "yes",
+    }
 
 
 def _obstacles(each: invoices_pb2.OfferedMethod) -> Iterator[str]:
@@ -243,18 +176,12 @@ def _obstacles(each: invoices_pb2.OfferedMethod) -> Iterator[str]:
         yield each.no_place
 
 
-def _state_command(word: str, help_text: str, call: Callable[[str], Any]) -> None:
-    @app.command(word, help=help_text, epilog=f"Example: fiatgate merchants {word} 0197…")
-    def change(
-        merchant_ids: ids.MerchantIds, *, everything: Everything = False, as_json: Json = False
-    ) -> None:
-        several.each(
-            merchant_ids,
-            lambda id: call(id).merchant,
-            _state,
-            everything=everything,
-            as_json=as_json,
-        )
+def _state_command(word: str, help: str, call: Callable[[str], Any]) -> None:
+    def change(merchant_ids: ids.MerchantIds) -> None:
+        several.each(merchant_ids, lambda id: call(id).merchant, _state)
+
+    change.__doc__ = help
+    command(app, word, "0197…", modes="all")(change)
 
 
 _state_command(
@@ -274,27 +201,18 @@ _state_command(
 )
 
 
-def _merchants(wanted: pb.ListMerchantsRequest) -> Iterator[pb.Merchant]:
-    while True:
-        page = connection.merchants().ListMerchants(wanted).merchants
-        yield from page
-        if len(page) < PAGE:
-            return
-        wanted.older_than_merchant_id = page[-1].merchant_id
-
-
 def _state(merchant: pb.Merchant) -> str:
     if merchant.owner_blocked:
         return f"{merchant.name}: the owner {merchant.owner_email} is blocked."
     return f"{merchant.name} is {output.enum_word(pb.MerchantStatus.DESCRIPTOR, merchant.status)}."
 
 
-def _show(merchant: pb.Merchant, sentence: str, *next_commands: str, everything: bool, as_json: bool) -> None:
+def _show(merchant: pb.Merchant, sentence: str, *next_commands: str, whole: bool = False) -> None:
     values = output.plain(merchant)
-    if not as_json:  # an empty list would mean to people that nothing is allowed
+    if not output.mode.json:  # an empty list would mean to people that nothing is allowed
         for name in ("allowed_currencies", "allowed_methods"):
             values[name] = values[name] or "all"
-    output.outcome(values, sentence, *next_commands, everything=everything, as_json=as_json)
+    output.outcome(values, sentence, *next_commands, whole=whole)
 
 
 def _note_missing_category(merchant: pb.Merchant) -> None:
@@ -324,7 +242,3 @@ def _note_unknown_codes(merchant: pb.Merchant) -> None:
         output.note(f"[dim]There is no currency {escape(code)} yet: fiatgate currencies set[/dim]")
     for code in set(merchant.allowed_methods) - methods:
         output.note(f"[dim]There is no payment method {escape(code)} yet: fiatgate methods set[/dim]")
-
-
-def _codes(text: str | None) -> list[str]:
-    return [code.strip() for code in (text or "").split(",") if code.strip()]

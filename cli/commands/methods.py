@@ -1,85 +1,53 @@
 """`fiatgate methods …`"""
 
-from typing import Annotated
-
-import typer
+from typing import Final
 
 from cli import connection, logos, output
-from cli.output import INT32_MOST, Everything, Json
+from cli.command import argument, command, group, option
+from cli.listing import Table
 from fiatgate.catalog.v1 import catalog_pb2 as pb
 from kit.rpc.errors import not_found
 
-app = typer.Typer(help="Payment methods: bounds, time, commission.", no_args_is_help=True)
-
-
-@app.command(
-    "set",
-    epilog="Example: fiatgate methods set sepa --currency EUR --name SEPA --min 10 --max 5000 --minutes 30",
+app = group("methods", "Payment methods: bounds, time, commission.")
+TABLE: Final = Table(
+    columns="method_code | currency_code | name | min_sum | max_sum | payment_minutes | commission"
+    " | account_kind | takes_reference | active",
+    stacks="method_code currency_code | name account_kind | min_sum max_sum | payment_minutes commission"
+    " | active takes_reference",
+    empty="No methods yet: fiatgate methods set",
 )
-def set_one(
-    code: Annotated[str, typer.Argument(metavar="CODE")],
-    *,
-    currency: Annotated[str, typer.Option(metavar="C", help="Currency code.")],
-    name: Annotated[str, typer.Option(metavar="N", help="Shown to customers.")],
-    minimum: Annotated[str, typer.Option("--min", metavar="A", help="Least invoice amount.")],
-    maximum: Annotated[str, typer.Option("--max", metavar="A", help="Largest invoice amount.")],
-    minutes: Annotated[
-        int, typer.Option(metavar="M", min=1, max=INT32_MOST, help="Time a customer has to pay.")
-    ],
-    commission: Annotated[
-        str, typer.Option(metavar="0..1", help="Fraction that is added to the category's commission.")
-    ] = "0",
-    logo: logos.MethodLogo = None,
-    logo_url: Annotated[
-        str | None,
-        typer.Option(metavar="URL", help="The address that merchants get, in place of the logo's own."),
-    ] = None,
-    active: Annotated[
-        bool, typer.Option("--active/--inactive", help="Whether customers may choose it.")
-    ] = True,
-    takes_reference: Annotated[
-        bool | None,
-        typer.Option(
-            "--takes-reference/--no-takes-reference",
-            help="Whether customers write the payment reference into the transfer.",
-            show_default=False,
-        ),
-    ] = None,
-    account_kind: Annotated[
-        str | None,
-        typer.Option(
-            metavar="K",
-            help="What new accounts must be: iban, card, phone, upi; free: any text.",
-            show_default=False,
-        ),
-    ] = None,
-    everything: Everything = False,
-    as_json: Json = False,
-) -> None:
+
+
+@command(
+    *(app, "set", "sepa --currency EUR --name SEPA --min 10 --max 5000 --minutes 30", pb.PaymentMethod),
+    argument("method_code", "CODE"),
+    option("currency_code", "C", "Currency code.", "--currency", required=True),
+    option("name", "N", "Shown to customers.", required=True),
+    option("min_sum", "A", "Least invoice amount.", "--min", required=True),
+    option("max_sum", "A", "Largest invoice amount.", "--max", required=True),
+    option("payment_minutes", "M", "Time a customer has to pay.", "--minutes", required=True, min=1),
+    option("commission", "0..1", "Fraction that is added to the category's commission.", default="0"),
+    "logo",
+    option("logo_url", "URL", "The address that merchants get, in place of the logo's own."),
+    option("active", None, "Whether customers may choose it.", "--active/--inactive", default=True),
+    option(
+        *("takes_reference", None, "Whether customers write the payment reference into the transfer."),
+        "--takes-reference/--no-takes-reference",
+        show_default=False,
+    ),
+    option("account_kind", "K", "What new accounts must be: iban, card, phone, upi; free: any text."),
+    modes="all",
+)
+def set_one(request: pb.PaymentMethod, *, logo: logos.MethodLogo = None) -> None:
     """Create a payment method or replace its options; logo, reference and kind stay unless others are given."""
-    method = pb.PaymentMethod(
-        method_code=code,
-        currency_code=currency,
-        name=name,
-        min_sum=minimum,
-        max_sum=maximum,
-        payment_minutes=minutes,
-        commission=commission,
-        logo_url=logo_url,
-        active=active,
-        takes_reference=takes_reference,
-        account_kind=output.enum_number(pb.AccountKind.DESCRIPTOR, account_kind),  # type: ignore[arg-type]  # a number
-    )
     picture = None if logo is None else logos.content_of(logo)
-    request = pb.SetPaymentMethodRequest(method=method, logo=picture)
-    answer = connection.catalog().SetPaymentMethod(request)
-    made = answer.method
+    setting = pb.SetPaymentMethodRequest(method=request, logo=picture)
+    made = connection.catalog().SetPaymentMethod(setting).method
     state = "active" if made.active else "inactive"
     sentence = (
         f"{made.name} ({made.method_code}) is {state}: {made.min_sum} to {made.max_sum} {made.currency_code}."
     )
-    next_command = f"fiatgate requisites add {made.method_code} --holder H --account A"
-    output.outcome(made, sentence, next_command, everything=everything, as_json=as_json)
+    output.outcome(made, sentence, f"fiatgate requisites add {made.method_code} --holder H --account A")
 
 
 def require_known(code: str) -> None:
@@ -90,29 +58,7 @@ def require_known(code: str) -> None:
         raise not_found("PAYMENT_METHOD_NOT_FOUND", f"There is no payment method {code!r}", method_code=code)
 
 
-@app.command("list", epilog="Example: fiatgate methods list")
-def list_all(*, as_json: Json = False) -> None:
+@command(app, "list", "", pb.GetCatalogRequest)
+def list_all(request: pb.GetCatalogRequest) -> None:
     """List all payment methods, also inactive ones."""
-    answer = connection.catalog().GetCatalog(pb.GetCatalogRequest())
-    columns = (
-        "method_code",
-        "currency_code",
-        "name",
-        "min_sum",
-        "max_sum",
-        "payment_minutes",
-        "commission",
-        "account_kind",
-        "takes_reference",
-        "active",
-    )
-    rows = [output.plain(each) for each in answer.methods]
-    stacks = (
-        ("method_code", "currency_code"),
-        ("name", "account_kind"),
-        ("min_sum", "max_sum"),
-        ("payment_minutes", "commission"),
-        ("active", "takes_reference"),
-    )
-    empty = "No methods yet: fiatgate methods set"
-    output.rows(rows, columns, as_json=as_json, empty=empty, stacks=stacks)
+    TABLE.show_all(connection.catalog().GetCatalog(request).methods)

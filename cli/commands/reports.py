@@ -6,9 +6,9 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from cli import connection, csv_file, ids, names, output
-from cli.csv_file import Csv
-from cli.output import Json
+from cli import connection, ids, listing, names, output
+from cli.command import option, shaped
+from cli.listing import Table
 from console.words.reports import BY, COLUMNS, NO_METHOD
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 from kit.base.clock import SystemClock
@@ -17,17 +17,21 @@ from kit.rpc.values import LIST_MOST_ROWS
 EXAMPLE: Final = "fiatgate reports --by merchant --month 2026-11"
 
 STACKS: Final = (
-    ("key", "currency_code"),
-    ("created", "chosen"),
-    ("marked", "rejected"),
-    ("confirmed", "conversion"),
-    ("turnover", "commission"),
-    ("turnover_usdt", "commission_usdt", "credited_usdt"),
-    ("median_seconds", "p95_seconds"),
+    "key currency_code | created chosen | marked rejected | confirmed conversion | turnover commission"
+    " | turnover_usdt commission_usdt credited_usdt | median_seconds p95_seconds"
 )
 
 
+@shaped(
+    pb.GetReportRequest,
+    *("by", "days", "month", "first_day", "last_day"),
+    ids.of_merchant(),
+    option("method_code", "CODE", "Only this payment method.", "--method"),
+    option("currency_code", "CODE", "Only this currency.", "--currency"),
+    modes="csv",
+)
 def reports(
+    request: pb.GetReportRequest,
     *,
     by: Annotated[
         str, typer.Option(metavar="KEY", help="day, merchant, method or currency: the rows.")
@@ -42,11 +46,6 @@ def reports(
     last_day: Annotated[
         str, typer.Option("--to", metavar="DAY", help="The last day, with --from; today without it.")
     ] = "",
-    merchant: ids.OfMerchant = "",
-    method: Annotated[str, typer.Option(metavar="CODE", help="Only this payment method.")] = "",
-    currency: Annotated[str, typer.Option(metavar="CODE", help="Only this currency.")] = "",
-    as_csv: Csv = False,
-    as_json: Json = False,
 ) -> None:
     """Report turnover, conversion, commissions and times to confirmation.
 
@@ -56,21 +55,13 @@ def reports(
     if by not in BY:
         raise typer.BadParameter(f"{by!r} is none of {', '.join(BY)}", param_hint="--by")
     begin, end = _period(SystemClock().now().date(), days, month, first_day, last_day)
-    request = pb.GetReportRequest(
-        first_day=begin,
-        last_day=end,
-        by=BY[by],
-        merchant_id=merchant,
-        method_code=method,
-        currency_code=currency,
-        limit=LIST_MOST_ROWS,
-    )
-    if as_csv:
-        csv_file.write(_all_rows(request), list(COLUMNS))
+    request.first_day, request.last_day, request.by, request.limit = begin, end, BY[by], LIST_MOST_ROWS
+    if output.mode.csv:
+        listing.write_csv(_all_rows(request), " | ".join(COLUMNS))
         return
     request.largest_first = by != "day"
     report = connection.reports().GetReport(request)
-    if as_json:
+    if output.mode.json:
         output.print_json(output.plain(report))
     else:
         _print(report, by, f"{begin} to {end}" if begin != end else begin)
@@ -111,14 +102,10 @@ def _all_rows(request: pb.GetReportRequest) -> Iterator[dict[str, Any]]:
 def _print(report: pb.GetReportResponse, by: str, period: str) -> None:
     merchants = names.of_merchants(row.key for row in report.rows) if by == "merchant" else {}
     rows = [output.plain(row) | {"key": _named(row.key, by, merchants)} for row in report.rows]
-    totals = _totals(report)
-    columns = COLUMNS | {"key": by}
-    output.overview(
-        f"{period}: {report.all.turnover_usdt} USDT of turnover, {report.all.confirmed} confirmed."
-    )
-    output.rows(
-        [*rows, *totals], columns, as_json=False, empty="Nothing happened on these days", stacks=STACKS
-    )
+    columns = " | ".join(f"{path}: {heading}" for path, heading in (COLUMNS | {"key": by}).items())
+    table = Table(columns=columns, stacks=STACKS, empty="Nothing happened on these days")
+    above = f"{period}: {report.all.turnover_usdt} USDT of turnover, {report.all.confirmed} confirmed."
+    table.show([*rows, *_totals(report)], above=above)
 
 
 def _named(key: str, by: str, merchants: dict[str, str]) -> str:

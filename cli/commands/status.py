@@ -15,7 +15,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from cli import connection, output, stack
-from cli.output import Json
+from cli.command import shaped
 from fiatgate.status.v1 import status_pb2
 from kit.base.clock import SystemClock
 from kit.base.services import SERVICES
@@ -43,14 +43,14 @@ class Reported:
         return bool(self.row["healthy"])
 
 
+@shaped(None)
 def status(
     *,
     watch: Annotated[bool, typer.Option("--watch", help="Repeat every second until Ctrl-C.")] = False,
-    as_json: Json = False,
 ) -> None:
     """Health of every service, its workers and its queues. Exit code 1 when something is not healthy."""
     services = _query_all()
-    if as_json:
+    if output.mode.json:
         output.print_json([service.row for service in services])
     elif watch:
         with _until_interrupted(), _shown() as show:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Final
@@ -13,9 +13,9 @@ from rich.progress import Progress, SpinnerColumn, TextColumn
 from tenacity import RetryError, Retrying, retry_if_result, stop_after_delay, wait_fixed
 
 from cli import acts, output, restoring, tables, verifying
+from cli.command import INT32_MOST, shaped
 from cli.moments import moment
-from cli.output import INT32_MOST, Json
-from cli.verifying import Advance, Findings, Repairs
+from cli.verifying import Findings, Repairs
 from fiatgate.audit.v1 import audit_pb2
 from kit.base.clock import SystemClock
 
@@ -25,7 +25,7 @@ PROBLEMS: Final = 1
 UNREADABLE: Final = 3  # 2 is a wrong command
 NOT_RUN: Final = 4
 
-Check = Callable[[Findings, Advance], None]
+Check = Callable[[Findings], None]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,6 +37,7 @@ class _Scope:
     since: datetime | None
 
 
+@shaped(None)
 def verify(
     *,
     mend: Annotated[
@@ -76,7 +77,6 @@ def verify(
             "2026-11-22T14:30.",
         ),
     ] = None,
-    as_json: Json = False,
 ) -> None:
     """Verify the books: each decided value has its act, the ledger sums to zero, each success is credited and announced
     once, and no act is missing.
@@ -89,7 +89,7 @@ def verify(
     if since is not None and since > SystemClock().now():
         raise typer.BadParameter("the time is in the future", param_hint="--since")
     scope = _Scope(grace_seconds=grace_seconds, known=_known(heads), since=since)
-    findings = _verify(scope, quiet=as_json)
+    findings = _verify(scope, quiet=output.mode.json)
     repairs = Repairs()
     if mend and findings.problems:
         repairs = verifying.repair(findings, accepted=accept or ())
@@ -98,7 +98,7 @@ def verify(
         if repairs.done:
             findings = _verify_until_right(scope, repair_seconds)
     to_look_up = [] if since is None else restoring.withdrawals_to_look_up(since)
-    _report(findings, repairs, scope, to_look_up, as_json=as_json)
+    _report(findings, repairs, scope, to_look_up)
     raise typer.Exit(_exit_code(findings))
 
 
@@ -118,7 +118,7 @@ def _known(heads: Path | None) -> Sequence[audit_pb2.Head]:
 
 
 def _checks(scope: _Scope) -> dict[str, Check]:
-    settled_before = verifying.settled_before(SystemClock().now(), scope.grace_seconds)
+    settled_before = SystemClock().now() - timedelta(seconds=scope.grace_seconds)
     after = "" if scope.since is None else restoring.before_ids_since(scope.since)
     first: dict[str, Check] = {"books": verifying.check_books}
     if scope.since is not None:
@@ -140,9 +140,9 @@ def _verify(scope: _Scope, *, quiet: bool) -> Findings:
     silent = quiet or not output.console.is_terminal
     with Progress(*columns, console=output.console, transient=True, disable=silent) as progress:
         for name, check in _checks(scope).items():
-            task = progress.add_task(name, total=None)
+            findings.advance = partial(progress.advance, progress.add_task(name, total=None))
             with verifying.going_on(findings, name):
-                check(findings, lambda number, task=task: progress.advance(task, number))  # type: ignore[misc]  # bound
+                check(findings)
     return findings
 
 
@@ -160,10 +160,8 @@ def _verify_until_right(scope: _Scope, repair_seconds: int) -> Findings:
         return last
 
 
-def _report(
-    findings: Findings, repairs: Repairs, scope: _Scope, to_look_up: Sequence[str], *, as_json: bool
-) -> None:
-    if as_json:
+def _report(findings: Findings, repairs: Repairs, scope: _Scope, to_look_up: Sequence[str]) -> None:
+    if output.mode.json:
         output.print_json(
             {
                 "ok": not _exit_code(findings),
@@ -183,20 +181,20 @@ def _report(
         return
     show = partial(output.console.print, soft_wrap=True)  # ids in sentences are never broken over two lines
     counts = {name: f"{number:,}" for name, number in findings.checked.items()}
-    output.record(counts, as_json=False, title="Checked")
+    output.record(counts, title="Checked")
     if findings.settling:
         output.note(f"[dim]{findings.settling} facts are still on their way (finished moments ago)[/dim]")
     if findings.unchained:
         output.note(f"[dim]{findings.unchained} acts of the last moments are not in the chain yet[/dim]")
     _report_repairs(repairs)
-    for problem in findings.problems:
-        show(f"[bold red]{problem.check}[/bold red]  {escape(tables.printable(problem.text))}")
-    for line in findings.unreadable:
-        show(f"[bold red]could not read[/bold red]  {escape(tables.printable(line))}")
-    for line in findings.not_run:
-        show(f"[bold red]not verified[/bold red]  {escape(tables.printable(line))}")
-    for line in to_look_up:
-        show(f"[bold yellow]look up[/bold yellow]  {escape(tables.printable(line))}")
+    lines = (
+        *(("red", problem.check, problem.text) for problem in findings.problems),
+        *(("red", "could not read", text) for text in findings.unreadable),
+        *(("red", "not verified", text) for text in findings.not_run),
+        *(("yellow", "look up", text) for text in to_look_up),
+    )
+    for colour, label, text in lines:
+        show(f"[bold {colour}]{label}[/bold {colour}]  {escape(tables.printable(text))}")
     if not _exit_code(findings):
         show(f"[bold green]{_all_right(scope, to_look_up)}[/bold green]")
     elif any(problem.invoice_id for problem in findings.problems) and not repairs.done:

@@ -13,7 +13,6 @@ import signal
 import sys
 
 _PR_SET_PDEATHSIG = 1
-_PR_SET_NAME = 15
 
 
 def die_with_parent(signal_number: signal.Signals) -> None:
@@ -24,12 +23,6 @@ def die_with_parent(signal_number: signal.Signals) -> None:
     ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, int(signal_number), 0, 0, 0)
     if os.getppid() != parent:
         sys.exit("the parent died while its child was starting")
-
-
-def name_process(name: str) -> None:
-    """Sets the name that `ps` and `top` show; the kernel keeps 15 bytes of it."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_PR_SET_NAME, name.encode(), 0, 0, 0)
 
 
 def hear_ctrl_c() -> None:

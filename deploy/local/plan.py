@@ -40,20 +40,17 @@ class Program:
 
 @dataclass(frozen=True, kw_only=True)
 class HttpProcess:
-    """A process with an HTTP server: its name, the name in its variables, what `python -m` runs, and its workers."""
+    """A process with an HTTP server: its name, the name in its variables, and what `python -m` runs."""
 
     name: str
     variables: str
     module: tuple[str, ...]
-    workers: int
 
 
 HTTP = (
-    # The workers as in gateway/config.py, which this package may not import; tests/deploy_local/test_plan.py compares.
-    HttpProcess(name="gateway", variables="GATEWAY", module=("gateway", "run"), workers=2),
-    # One person at a time uses a local console: a second worker would only take memory.
-    HttpProcess(name="console-desk", variables="DESK", module=("console", "desk"), workers=1),
-    HttpProcess(name="console-dashboard", variables="DASHBOARD", module=("console", "dashboard"), workers=1),
+    HttpProcess(name="gateway", variables="GATEWAY", module=("gateway", "run")),
+    HttpProcess(name="console-desk", variables="DESK", module=("console", "desk")),
+    HttpProcess(name="console-dashboard", variables="DASHBOARD", module=("console", "dashboard")),
 )
 GATEWAY, DESK, DASHBOARD = HTTP
 
@@ -156,6 +153,8 @@ def make_plan(
         },
         **{f"{PREFIX}{service.upper()}_METRICS_BIND": metrics[service][0] for service in SERVICES},
         **{f"{PREFIX}{each.variables}_METRICS_BIND": metrics[each.name][0] for each in HTTP},
+        # More workers and their master would only take memory on a laptop.
+        **{f"{PREFIX}{each.variables}_WORKERS": "1" for each in HTTP},
     }
     prometheus = _prometheus(home, caller, prometheus_port, metrics)
     database_urls = {each: _database_url(each, own, postgres, secrets) for each in SERVICES}
@@ -307,7 +306,6 @@ def _consoles(ports: Sequence[int]) -> dict[str, str]:
         settings |= {
             f"{PREFIX}{process.variables}_BIND": f"127.0.0.1:{port}",
             f"{PREFIX}{process.variables}_URL": f"http://localhost:{port}",
-            f"{PREFIX}{process.variables}_WORKERS": str(process.workers),
         }
     settings[f"{PREFIX}INTERNAL_DASHBOARD_URL"] = f"http://127.0.0.1:{ports[1]}"
     return settings
@@ -316,7 +314,7 @@ def _consoles(ports: Sequence[int]) -> dict[str, str]:
 def _workers(process: HttpProcess, own: Mapping[str, str]) -> int:
     """Returns the number of its workers; the process itself refuses a setting that is not a number."""
     asked = own.get(f"{PREFIX}{process.variables}_WORKERS", "")
-    return int(asked) if re.fullmatch(r"[1-9]\d?", asked) else process.workers
+    return int(asked) if re.fullmatch(r"[1-9]\d?", asked) else 1
 
 
 def _metrics(ports: Sequence[int], workers: Mapping[str, int]) -> dict[str, list[str]]:

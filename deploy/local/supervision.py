@@ -40,9 +40,7 @@ _EXIT_CODE_OF_SETTINGS = 2  # kit.base.config.variables
 _LOG = "supervisord.log"
 _LOG_MAX_BYTES = 10 * 1024 * 1024
 INTO_LOG = 'set -a; . "$1"; shift; exec "$@" >> "$0" 2>&1'
-"""The shell's part of a program: log, file with its own settings, command. supervisord does not read that file, so the
-programs that are forked from it have no secrets of others in their memory.
-"""
+"""The shell's part of a program: log, file with its own settings, command."""
 _STARTED = "supervisord started with pid"
 
 
@@ -85,9 +83,9 @@ class Supervisor:
         with (self._home.logs / "supervisord.out").open("ab") as output:
             self._process = subprocess.Popen(
                 child.command(
-                    sys.executable, "-m", "deploy.local.forking", "-c", str(self._home.supervisor_config)
+                    sys.executable, "-m", "supervisor.supervisord", "-c", str(self._home.supervisor_config)
                 ),
-                cwd=ROOT,
+                cwd=self._home.folder,
                 env={name: value for name, value in os.environ.items() if not name.startswith(PREFIX)}
                 | dict(plan.environment),
                 stdin=lock,
@@ -148,12 +146,6 @@ def _private_file(path: Path) -> TextIO:
 
 def _settings_file(home: Home, program: Program) -> Path:
     return home.folder / "settings" / f"{program.name}.env"
-
-
-def read_settings(file: Path) -> dict[str, str]:
-    """Returns a program's own settings, from the file that the shell reads where the program is executed."""
-    pairs = (line.partition("=") for line in shlex.split(file.read_text()))
-    return {name: value for name, _, value in pairs}
 
 
 def trim_logs(logs: Path) -> None:

@@ -66,31 +66,19 @@ class PageResource:
 
     async def on_get_methods(self, req: Request, resp: falcon.asgi.Response, invoice_id: str) -> None:
         view = await self._view(req, invoice_id, choosing=True)
-        if view.can_choose:
-            self._show(req, resp, invoice_id, "choose", view)
-        else:
-            self._redirect(resp, invoice_id)
+        self._show_step(req, resp, invoice_id, "choose", view, fits=view.can_choose)
 
     async def on_get_cancel(self, req: Request, resp: falcon.asgi.Response, invoice_id: str) -> None:
         view = await self._view(req, invoice_id)
-        if view.can_cancel:
-            self._show(req, resp, invoice_id, "cancel", view)
-        else:
-            self._redirect(resp, invoice_id)
+        self._show_step(req, resp, invoice_id, "cancel", view, fits=view.can_cancel)
 
     async def on_get_appeal(self, req: Request, resp: falcon.asgi.Response, invoice_id: str) -> None:
         view = await self._view(req, invoice_id)
-        if view.can_appeal:
-            self._show(req, resp, invoice_id, "appeal", view)
-        else:
-            self._redirect(resp, invoice_id)
+        self._show_step(req, resp, invoice_id, "appeal", view, fits=view.can_appeal)
 
     async def on_get_late(self, req: Request, resp: falcon.asgi.Response, invoice_id: str) -> None:
         view = await self._view(req, invoice_id)
-        if view.can_report_late_money:
-            self._show(req, resp, invoice_id, "late", view)
-        else:
-            self._redirect(resp, invoice_id)
+        self._show_step(req, resp, invoice_id, "late", view, fits=view.can_report_late_money)
 
     async def on_get_paid(self, req: Request, resp: falcon.asgi.Response, invoice_id: str) -> None:
         """Redirects to the page: a browser may have this address after a failed POST."""
@@ -203,19 +191,27 @@ class PageResource:
         A payment that is new to this process is checked first, by a call that waits for no other service: a guess costs
         little.
         """
+        network = req.exchange.network
         if not self._strangers.knows(PAYMENTS, known_form):
-            await self._require_known(req, known_form)
-        await self._pace.turn(req.exchange.network)
+            await self._strangers.ask(
+                PAYMENTS, network, known_form, partial(self._existing.require, known_form)
+            )
+        await self._pace.turn(network)
 
-    async def _require_known(self, req: Request, known_form: str) -> None:
-        """Raises INVOICE_NOT_FOUND for a payment that does not exist."""
-        check = partial(self._existing.require, known_form)
-        try:
-            await self._strangers.ask(PAYMENTS, req.exchange.network, known_form, check)
-        except Refused as refused:
-            # During an upgrade, an older invoices does not have this method yet. Then the next call finds out.
-            if refused.reason != "INTERNAL_ERROR":
-                raise
+    def _show_step(
+        self,
+        req: Request,
+        resp: falcon.asgi.Response,
+        invoice_id: str,
+        template: str,
+        view: View,
+        *,
+        fits: bool,
+    ) -> None:
+        if fits:
+            self._show(req, resp, invoice_id, template, view)
+        else:
+            self._redirect(resp, invoice_id)
 
     def _show(
         self,

@@ -22,12 +22,6 @@ FIRST_BYTES: Final = 8 * 1024
 # After its first BODY_SECONDS a body has one more second per this number of bytes that have arrived: a client that
 # stalls is given up after ten seconds, a client on a slow network is not.
 LEAST_BYTES_PER_SECOND: Final = 4096
-# If a connection is closed while the client still sends, the client's system discards the answer. So a body that was
-# not read is received and dropped, up to these bytes, this time, and this number of clients. Beyond these limits the
-# connection is closed.
-UNWANTED_MAX_BYTES: Final = 32 * 1024 * 1024
-UNWANTED_SECONDS: Final = 10.0
-UNWANTED_AT_A_TIME: Final = 64
 
 Receive = Callable[[], Any]  # of ASGI
 
@@ -50,10 +44,6 @@ class Bounds:
 
 class ArrivingBody:
     """The body of one request, from a client that may be slow, or send too much, or nothing."""
-
-    _unwanted = (
-        0  # bodies that this worker is dropping now; a count of the class: all requests share the bound
-    )
 
     def __init__(self, receive: Receive, headers: Iterable[tuple[bytes, bytes]], *, bounds: Bounds) -> None:
         self._receive = receive
@@ -98,24 +88,6 @@ class ArrivingBody:
         if self._reservation is not None:
             self._reservation.release()
             self._reservation = None
-
-    async def drop_the_rest(self) -> None:
-        """Receives and drops the rest, so that the client reads the answer. See UNWANTED_MAX_BYTES."""
-        if self._complete:
-            return
-        if ArrivingBody._unwanted >= UNWANTED_AT_A_TIME:
-            turned_away.count("uploads", "unwanted")
-            return
-        ArrivingBody._unwanted += 1
-        dropped_bytes = 0
-        try:
-            async with asyncio.timeout(UNWANTED_SECONDS):
-                while not self._complete and dropped_bytes < UNWANTED_MAX_BYTES:
-                    dropped_bytes += len(await self._piece())
-        except (TimeoutError, ClientGone):
-            pass
-        finally:
-            ArrivingBody._unwanted -= 1
 
     async def _pieces(self, reservation: Reservation) -> bytes:
         began_seconds = asyncio.get_running_loop().time()

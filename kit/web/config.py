@@ -43,17 +43,7 @@ Proxies = Annotated[Network, BeforeValidator(_proxies)]
 class WebSettings(Settings):
     """A subclass gives the name of the process: with `service = "gateway"`, `workers` is FIATGATE_GATEWAY_WORKERS."""
 
-    own_only: ClassVar[frozenset[str]] = frozenset(
-        {
-            "bind",
-            "workers",
-            "start_seconds",
-            "keepalive_seconds",
-            "unread_seconds",
-            "connections",
-            "connections_per_client",
-        }
-    )
+    own_only: ClassVar[frozenset[str]] = frozenset({"bind", "workers", "start_seconds", "keepalive_seconds"})
 
     bind: HostAndPort = Field(description="host:port to listen on")
     workers: int = Field(default=2, ge=1, le=64, description="processes that serve, about one per core")
@@ -66,31 +56,10 @@ class WebSettings(Settings):
     )
     keepalive_seconds: int = Field(
         default=75,
-        ge=0,
+        ge=1,
         le=3600,
         description="time that an idle connection of a client stays open, seconds; longer than the idle "
         "timeout of the proxy in front",
-    )
-    unread_seconds: int = Field(
-        default=20,
-        ge=1,
-        le=600,
-        description="time after which a connection ends whose client does not read an answer, or reads less "
-        "than 512 bytes of it a second; seconds",
-    )
-    connections: int = Field(
-        default=4096,
-        ge=16,
-        le=1_000_000,
-        description="connections of clients that one process keeps open; above this, the one that has "
-        "waited for its client for longest is dropped",
-    )
-    connections_per_client: int = Field(
-        default=1024,
-        ge=4,
-        le=1_000_000,
-        description="connections of one client's network that one process keeps open; does not hold for "
-        "trusted proxies",
     )
     trusted_proxies: Annotated[tuple[Proxies, ...], CommaSeparated] = Field(
         default=(),

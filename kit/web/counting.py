@@ -24,9 +24,8 @@ SECONDS: Final = metrics.histogram(
     "http_request_seconds", "Duration of HTTP requests, from their first byte", ["route", "method"]
 )
 NO_ROUTE: Final = "none"
-NOT_HTTP: Final = "not_http"
-"""As routes: an address without a resource, and bytes that are no request. Their path and method are no labels, because
-clients could make any number of series with them.
+"""The route of an address without a resource. Its path and method are no labels, because clients could make any number
+of series with them.
 """
 OTHER_METHOD: Final = "other"
 """A method that HTTP does not have; it is no label for the same reason."""
@@ -53,11 +52,6 @@ def count(method: str, exchange: Exchange, *, seconds: float) -> None:
     series = _series(exchange.route, method if exchange.route else "", exchange.status, exchange.code)
     series.answered.inc()
     series.seconds.observe(seconds)
-
-
-def count_broken(status: int) -> None:
-    """Counts bytes that are no HTTP."""
-    REQUESTS.labels(NOT_HTTP, "", status, "").inc()
 
 
 @asynccontextmanager

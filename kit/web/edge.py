@@ -7,8 +7,8 @@ The body stays with the client until a resource reads it (`bodies`).
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
 from typing import Any, Final
 
 from kit.base import request_id
@@ -53,34 +53,38 @@ class Edge:
         self._clients = clients
         self._bounds = bounds
         self._exchange_type = exchange_type
-        self._app: App | None = None
         self._stopping = asyncio.Event()
 
     def stop(self) -> None:
         """Ends the streams, because the server is about to stop and waits for everything that is open."""
         self._stopping.set()
 
-    @asynccontextmanager
-    async def opened(self) -> AsyncIterator[None]:
-        """Opens the application; requests are served within."""
-        async with self._open_app() as self._app:
-            yield
-
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if self._app is None:
-            raise RuntimeError("requests are served within `opened` only")
-        await self._serve(self._app, scope, receive, send)
+        if scope["type"] == "lifespan":
+            await self._live(receive, send)
+        else:
+            await self._serve(scope, receive, send)
 
-    async def _serve(self, app: App, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _live(self, receive: Receive, send: Send) -> None:
+        await receive()
+        async with self._open_app() as self._app:
+            await send({"type": "lifespan.startup.complete"})
+            await receive()
+        await send({"type": "lifespan.shutdown.complete"})
+
+    async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         exchange = self._begun(scope, receive)
         # Every request is a task of its own, and what is bound here ends with it.
         request_id.bind(exchange.request_id)
         made = made_calls.begin()
 
-        async def send_with_request_id(message: dict[str, Any]) -> None:
+        async def send_with_headers(message: dict[str, Any]) -> None:
             if message["type"] == "http.response.start":
                 exchange.status = message["status"]
-                message["headers"] = [*message["headers"], (b"x-request-id", exchange.request_id.encode())]
+                more = [(b"x-request-id", exchange.request_id.encode())]
+                if self._stopping.is_set():
+                    more.append((b"connection", b"close"))
+                message["headers"] = [*message["headers"], *more]
             await send(message)
 
         with (
@@ -88,7 +92,7 @@ class Edge:
         ) as span:
             allow(REQUEST_SECONDS)
             try:
-                await app(scope, exchange.arriving.after, send_with_request_id)
+                await self._app(scope, exchange.arriving.after, send_with_headers)
             except ClientGone:
                 pass
             finally:
@@ -96,7 +100,6 @@ class Edge:
                 spans.answered(span, scope["method"], exchange)
                 if exchange.status:
                     _log_request(scope, exchange, made)
-        await exchange.arriving.drop_the_rest()
 
     def _begun(self, scope: Scope, receive: Receive) -> Exchange:
         """Returns the exchange of a new request. Corrects the scope: Falcon and the log get the client behind a proxy,
@@ -123,9 +126,6 @@ def _undecoded_path(raw_path: bytes) -> str:
     once.
     """
     path = raw_path.decode("latin-1")
-    _, is_absolute, rest = path.partition("://")
-    if is_absolute and not path.startswith("/"):  # servers must accept this form (RFC 9112 section 3.2.2)
-        path = "/" + rest.partition("/")[2]
     return path[:-1] if path.endswith("/") and len(path) > 1 else path
 
 

@@ -5,7 +5,6 @@ settings  lists every setting with its default and meaning, then ends
 """
 
 import argparse
-import gc
 import sys
 from collections.abc import Callable, Sequence
 from typing import TypeVar
@@ -13,7 +12,7 @@ from typing import TypeVar
 from kit.base.config.variables import describe, load
 from kit.observe import log
 from kit.web.config import WebSettings
-from kit.web.server import Server, Site
+from kit.web.server import Site, serve
 
 S = TypeVar("S", bound=WebSettings)
 
@@ -42,6 +41,4 @@ def main(
         return
     settings = load(settings_type)
     log.configure(settings.service, settings)
-    # The garbage collector of a worker would write to each object, and so copy what the workers share.
-    gc.freeze()
-    Server(settings, site(settings)).run()
+    serve(settings, site(settings))

@@ -24,7 +24,6 @@ _FALCONS: Final[Mapping[int, str]] = {
     404: "NOT_FOUND",
     405: "METHOD_NOT_ALLOWED",
     413: "PAYLOAD_TOO_LARGE",
-    414: "PAYLOAD_TOO_LARGE",
 }
 
 R = TypeVar("R", bound=Request)

@@ -1,54 +1,46 @@
-"""gunicorn with a worker of our own, configured from the settings of the process.
+"""uvicorn serves HTTP. With several processes gunicorn starts, watches and replaces them.
 
-gunicorn opens the sockets and starts, watches and replaces the worker processes; `kit.web.protocol` speaks HTTP.
-
-Each worker process loads the application after the fork (no preload): gRPC channels and loops don't survive a fork.
+Each process loads the application after the fork (no preload): gRPC channels and loops don't survive a fork.
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
+import resource
 import signal
 import socket
 import sys
 from collections.abc import Awaitable, Callable
-from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
-import uvloop
+import uvicorn
 from gunicorn import glogging
 from gunicorn.app.base import BaseApplication
-from gunicorn.arbiter import Arbiter
 from gunicorn.workers import base
 
-from kit.observe import log
 from kit.observe.log import get_logger
-from kit.process.forks import hold_stops, release_stops
 from kit.process.memory import settle_memory
-from kit.web.config import WebSettings, clients_of
+from kit.web.config import WebSettings
 from kit.web.edge import Edge
-from kit.web.protocol import (
-    SOCKET_BUFFER_BYTES,
-    SOCKET_BUFFER_FOR_ANSWERS_BYTES,
-    BrokenHttp,
-    Connection,
-    Serving,
-)
-from kit.web.walls.connections import Connections, room_for
 
 # Longer than the longest request (a picture from an old telephone), so that a stop interrupts none.
 GRACEFUL_SECONDS: Final = 75
-DRAIN_CHECK_SECONDS: Final = 0.1
-# A connection that has waited this long for its next request is closed at a stop. A client that sends more often gets
-# one more answer, with `Connection: close`: its next request may be on the way already.
+# At a stop, connections have this long for one more request, which is answered with `Connection: close`: it may be on
+# the way already. Then the idle ones are closed.
 LINGER_SECONDS: Final = 2.0
-# gunicorn kills a worker that it has not heard of for 30 seconds.
-NOTIFY_SECONDS: Final = 1.0
-# Connections that wait to be accepted. The loop's own default is 100: beyond it, a client's first packet is dropped,
-# and the client tries again a second later.
+DRAIN_CHECK_SECONDS: Final = 0.1
+NOTIFY_SECONDS: Final = 5
+SILENT_SECONDS: Final = 30
+"""gunicorn kills a worker that it has not heard of for this time, beyond the time of its start."""
+CONNECTIONS_MAX: Final = 4096
+"""Connections of one process; requests above it get 503."""
+SPARE_FILES: Final = 128
+"""Files of a process besides clients' connections: logs, channels to the services, metrics."""
 BACKLOG: Final = 2048
+"""Connections that wait to be accepted. Beyond it a client's first packet is dropped."""
 
 _log = get_logger()
 
@@ -57,115 +49,99 @@ _log = get_logger()
 class Site:
     """The site that a process serves; each worker calls these for itself.
 
-    edge         makes the ASGI application
-    is_ready     whether the worker can serve yet: it takes no connection before that (`kit.web.reach`)
-    broken_http  makes the answer to bytes that are no HTTP request
+    edge      makes the ASGI application
+    is_ready  whether the worker can serve yet: it takes no connection before that (`kit.web.reach`)
     """
 
     edge: Callable[[], Edge]
     is_ready: Callable[[], Awaitable[bool]]
-    broken_http: BrokenHttp
 
 
-class Worker(base.Worker):  # type: ignore[misc]  # gunicorn ships no types
-    """A worker process of gunicorn, which serves with `Connection`."""
+def serve(settings: WebSettings, site: Site) -> None:
+    """Serves until SIGTERM or SIGINT."""
+    _allow_open_files()
+    if settings.workers > 1:
+        _Gunicorn(settings, site).run()
+        return
+    for each in (signal.SIGTERM, signal.SIGINT):  # uvicorn raises the signal again after its graceful stop
+        signal.signal(each, lambda *_: sys.exit(0))
+    _Server(settings, site).run()
 
-    _is_hasty = False
 
-    def init_signals(self) -> None:
-        super().init_signals()
-        release_stops()
+class _Server(uvicorn.Server):
+    """Takes connections once the services are reachable; a stop loses no request."""
 
-    def run(self) -> None:
-        signal.set_wakeup_fd(-1)  # gunicorn's own; the loop has one
-        for listener in self.sockets:  # connections inherit the options
-            listener.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, SOCKET_BUFFER_BYTES)
-            listener.sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SOCKET_BUFFER_FOR_ANSWERS_BYTES)
-        uvloop.run(self._live())
-
-    async def _live(self) -> None:
-        self._stopping = asyncio.Event()
-        loop = asyncio.get_running_loop()
-        loop.add_signal_handler(signal.SIGTERM, self._stop)
-        for number in (signal.SIGINT, signal.SIGQUIT):
-            loop.add_signal_handler(number, self._stop_hastily)
-        await self._wait_until_ready()
-        edge: Edge = self.wsgi  # gunicorn's name for what `Server.load` has made
-        async with AsyncExitStack() as opened:
-            try:
-                await opened.enter_async_context(edge.opened())
-            except Exception:  # noqa: BLE001  # whatever it is, this process can't serve
-                _log.exception("start_failed")
-                sys.exit(
-                    Arbiter.WORKER_BOOT_ERROR
-                )  # gunicorn ends; else it would start a worker again and again
-            await self._serve(edge)
-
-    async def _serve(self, edge: Edge) -> None:
-        """Serves until the worker is stopped; then waits for the requests that are under way, and ends each connection
-        after its next answer or when it is idle.
-        """
-        settings: WebSettings = self.app.settings
-        connections = Connections(
-            clients_of(settings),
-            most=room_for(settings.connections),
-            most_per_client=settings.connections_per_client,
+    def __init__(
+        self, settings: WebSettings, site: Site, notify: Callable[[], Awaitable[None]] | None = None
+    ) -> None:
+        self._settings = settings
+        self._site = site
+        self._edge = site.edge()
+        host, _, port = settings.bind.rpartition(":")
+        super().__init__(
+            uvicorn.Config(
+                self._edge,
+                host=host.strip("[]"),
+                port=int(port),
+                loop="uvloop",
+                http="httptools",
+                ws="none",
+                lifespan="on",
+                interface="asgi3",
+                log_config=None,  # its lines go to the log of the process
+                log_level="warning",
+                access_log=False,
+                proxy_headers=False,  # `kit.web.edge` reads the client's address
+                server_header=False,
+                backlog=BACKLOG,
+                limit_concurrency=CONNECTIONS_MAX,
+                timeout_keep_alive=settings.keepalive_seconds,
+                timeout_graceful_shutdown=GRACEFUL_SECONDS,
+                callback_notify=notify,
+                timeout_notify=NOTIFY_SECONDS,
+            )
         )
-        serving = Serving(
-            app=edge,
-            broken_http=self.app.site.broken_http,
-            connections=connections,
-            keepalive_seconds=settings.keepalive_seconds,
-            unread_seconds=settings.unread_seconds,
-        )
-        loop = asyncio.get_running_loop()
-        servers = [
-            await loop.create_server(lambda: Connection(serving), sock=each.sock, backlog=BACKLOG)
-            for each in self.sockets
-        ]
-        settle_memory()
-        while self.alive and self.ppid == os.getppid():
-            self.notify()
-            await self._stopped(NOTIFY_SECONDS)
-        serving.is_stopping = True
-        for server in servers:
-            server.close()
-        edge.stop()  # ends the streams of open pages
-        give_up_at = loop.time() + GRACEFUL_SECONDS
-        while (left := connections.all()) and loop.time() < give_up_at and not self._is_hasty:
-            self.notify()
-            for connection in left:
-                connection.close_if_idle(LINGER_SECONDS)
-            await asyncio.sleep(DRAIN_CHECK_SECONDS)
 
-    def _stop(self) -> None:
-        self.alive = False
-        self._stopping.set()
-
-    def _stop_hastily(self) -> None:
-        self._is_hasty = True
-        self._stop()
-
-    async def _stopped(self, at_most_seconds: float) -> None:
-        with suppress(TimeoutError):
-            async with asyncio.timeout(at_most_seconds):
-                await self._stopping.wait()
-
-    async def _wait_until_ready(self) -> None:
-        """Waits at most `start_seconds`: without a service that stays away, most of a site still works."""
-        site: Site = self.app.site
-        at_most_seconds: int = self.app.settings.start_seconds
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Waits at most `start_seconds` for the services: without one that stays away, most of a site still works."""
+        at_most_seconds = self._settings.start_seconds
         loop = asyncio.get_running_loop()
         give_up_at = loop.time() + at_most_seconds
         has_logged = False
-        while self.alive and loop.time() < give_up_at and not await site.is_ready():
-            self.notify()  # or gunicorn would kill it as a worker that hangs
+        while not self.should_exit and loop.time() < give_up_at and not await self._site.is_ready():
             if not has_logged:
                 _log.info("services_awaited", at_most_seconds=at_most_seconds)
                 has_logged = True
+        if not self.should_exit:
+            await super().startup(sockets)
+            settle_memory()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        for each in self.servers:
+            each.close()
+        self._edge.stop()
+        loop = asyncio.get_running_loop()
+        until = loop.time() + LINGER_SECONDS
+        while self.server_state.connections and loop.time() < until and not self.force_exit:  # noqa: ASYNC110
+            await asyncio.sleep(DRAIN_CHECK_SECONDS)
+        await super().shutdown(sockets)
 
 
-class Log(glogging.Logger):  # type: ignore[misc]
+class _Worker(base.Worker):  # type: ignore[misc]  # gunicorn ships no types
+    """A worker process of gunicorn."""
+
+    def run(self) -> None:
+        signal.set_wakeup_fd(-1)  # gunicorn's own; the loop has one
+        self._server: _Server = self.wsgi(notify=self._notify)  # what `_Gunicorn.load` returned
+        self._server.run(self.sockets)
+
+    async def _notify(self) -> None:
+        self.notify()
+        if os.getppid() != self.ppid:
+            self._server.should_exit = True
+
+
+class _Log(glogging.Logger):  # type: ignore[misc]
     """Writes gunicorn's log lines to the log of the process, in its form (kit.observe.log)."""
 
     def setup(self, cfg: Any) -> None:
@@ -174,37 +150,39 @@ class Log(glogging.Logger):  # type: ignore[misc]
         self.error_log.propagate = True
 
 
-class Server(BaseApplication):  # type: ignore[misc]
+class _Gunicorn(BaseApplication):  # type: ignore[misc]
     """The gunicorn application; `load` runs in each worker."""
 
     def __init__(self, settings: WebSettings, site: Site) -> None:
-        self.settings = settings
-        self.site = site
+        self._settings = settings
+        self._site = site
         super().__init__()
 
-    def run(self) -> None:
-        hold_stops()
-        super().run()
-
     def load_config(self) -> None:
-        for name, value in options(self.settings).items():
+        options = {
+            "bind": self._settings.bind,
+            "workers": self._settings.workers,
+            "worker_class": _Worker,
+            "backlog": BACKLOG,
+            "graceful_timeout": GRACEFUL_SECONDS,
+            "timeout": self._settings.start_seconds + SILENT_SECONDS,
+            "control_socket_disable": True,
+            "proc_name": f"fiatgate-{self._settings.service}",
+            "loglevel": self._settings.log_level,
+            "logger_class": _Log,
+        }
+        for name, value in options.items():
             self.cfg.set(name, value)
 
-    def load(self) -> Edge:
-        log.configure(self.settings.service, self.settings)
-        return self.site.edge()
+    def load(self) -> Callable[..., _Server]:
+        return partial(_Server, self._settings, self._site)
 
 
-def options(settings: WebSettings) -> dict[str, Any]:
-    """Returns gunicorn's settings; all others keep gunicorn's defaults."""
-    return {
-        "bind": settings.bind,
-        "workers": settings.workers,
-        "worker_class": Worker,
-        "preload_app": False,
-        "graceful_timeout": GRACEFUL_SECONDS,
-        "control_socket_disable": True,
-        "proc_name": f"fiatgate-{settings.service}",
-        "loglevel": settings.log_level,
-        "logger_class": Log,
-    }
+def _allow_open_files() -> None:
+    """Raises the soft limit of open files: many systems start processes with 1,024."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = CONNECTIONS_MAX + SPARE_FILES
+    if hard != resource.RLIM_INFINITY:
+        wanted = min(wanted, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))

@@ -109,14 +109,6 @@ def test_its_example_is_valid_usage(path: tuple[str, ...]) -> None:
     ALL[path].make_context(" ".join(path), words[len(path) :])  # raises UsageError when it is not
 
 
-@pytest.mark.parametrize("group", ["deals", "cases"])
-def test_a_picture_is_saved_by_the_options_earlier_name_too(group: str) -> None:
-    for option in ("--save-picture", "--save-proof"):
-        thing = {"deals": "0197…", "cases": "1001"}[group]
-        context = ALL[group, "show"].make_context("show", [thing, option, "receipt.jpg"])
-        assert context.params["save_picture"] == Path("receipt.jpg")
-
-
 def test_groups_and_the_command_itself_show_what_there_is() -> None:
     for words in ([], ["deals"]):
         bare = run(*words)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import csv
 import json
+from collections.abc import Iterator
 
 import pytest
 from google.protobuf.timestamp_pb2 import Timestamp
 from rich.cells import cell_len
 from rich.console import Console
 
-from cli import csv_file, output
+from cli import listing, output
+from cli.listing import Table
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 
 ID = "01a1f88a-96bc-730b-a73c-b28eb5729d2c"
@@ -22,7 +24,15 @@ DEAL = pb.Deal(
     amount_fiat="102.92",
     expires_at=Timestamp(seconds=1_700_000_000, nanos=5000),
 )
-COLUMNS = ("deal_id", "invoice_id", "status", "sub_status", "amount_fiat", "expires_at")
+DEALS = Table(
+    columns="deal_id | invoice_id | status | sub_status | amount_fiat | expires_at", empty="No deals"
+)
+
+
+@pytest.fixture(autouse=True)
+def mode() -> Iterator[None]:
+    yield
+    output.mode.set()
 
 
 def window(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -30,7 +40,8 @@ def window(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def show_deals(*, as_json: bool = False) -> None:
-    output.records([DEAL, DEAL], COLUMNS, as_json=as_json, empty="No deals")
+    output.mode.set(json=as_json)
+    DEALS.show_all([DEAL, DEAL])
 
 
 def test_a_wide_window_shows_a_line_each(
@@ -60,8 +71,7 @@ def test_a_column_may_have_a_heading_of_its_own(
     for width, shown in ((100, ["order", "state"]), (60, ["order", ID])):
         window(width, monkeypatch)
         values = [{"external_id": ID, "deal": {"status": ID}}]
-        headings = {"external_id": "order", "deal.status": "state"}
-        output.rows(values, headings, as_json=False, empty="")
+        Table(columns="external_id: order | deal.status: state", empty="").show(values)
         assert capsys.readouterr().out.split()[:2] == shown
 
 
@@ -93,15 +103,16 @@ def test_json_has_the_fields_of_the_proto_the_words_of_the_api_and_nulls(
 
 
 def test_nothing_is_said_in_words_and_as_an_empty_list(capsys: pytest.CaptureFixture[str]) -> None:
-    output.records([], COLUMNS, as_json=False, empty="No deals")
+    DEALS.show([])
     assert capsys.readouterr().out == "No deals\n"
-    output.records([], COLUMNS, as_json=True, empty="No deals")
+    output.mode.set(json=True)
+    DEALS.show([])
     assert json.loads(capsys.readouterr().out) == []
 
 
 def test_what_others_wrote_is_shown_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
     note = "[red]not markup[/red] [/bold] $(rm -rf /)"
-    output.record({"note": note}, as_json=False)
+    output.record({"note": note})
     assert note in capsys.readouterr().out
 
 
@@ -110,7 +121,7 @@ def test_lists_within_a_thing_are_tables_of_what_is_set(
 ) -> None:
     window(100, monkeypatch)
     history = [{"status": "pending", "note": ""}, {"status": "completed", "note": ""}]
-    output.record({"deal_id": ID, "history": history}, as_json=False)
+    output.record({"deal_id": ID, "history": history})
     shown = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert ["deal", "id", ID] in shown
     assert ["history"] in shown
@@ -122,12 +133,14 @@ def test_a_command_leads_with_a_sentence_and_the_next_command(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     window(80, monkeypatch)
-    output.outcome(DEAL, "Confirmed.", "fiatgate deals show 1", everything=False, as_json=False)
+    output.outcome(DEAL, "Confirmed.", "fiatgate deals show 1")
     assert capsys.readouterr().out.splitlines() == ["Confirmed.", "Next: fiatgate deals show 1"]
-    output.outcome(DEAL, "Confirmed.", everything=True, as_json=False)
+    output.mode.set(everything=True)
+    output.outcome(DEAL, "Confirmed.")
     first, *others = capsys.readouterr().out.splitlines()
     assert (first, ["deal", "id", ID] in [line.split() for line in others]) == ("Confirmed.", True)
-    output.outcome(DEAL, "Confirmed.", "fiatgate", everything=False, as_json=True)
+    output.mode.set(json=True)
+    output.outcome(DEAL, "Confirmed.", "fiatgate")
     assert json.loads(capsys.readouterr().out)["deal_id"] == ID
 
 
@@ -148,8 +161,7 @@ def test_a_narrow_screen_stacks_the_fields_of_a_row_and_cuts_none(
 ) -> None:
     window(40, monkeypatch)
     row = {"id": "1", "account": "DE02120300000000202051 of nobody in particular", "sender": "أميرة السيد"}
-    columns = {"id": "deal", "account": "account", "sender": "sender"}
-    output.rows([row], columns, as_json=False, empty="", stacks=(("id",), ("account", "sender")))
+    Table(columns="id: deal | account | sender", stacks="id | account sender", empty="").show([row])
     shown = capsys.readouterr().out
     assert max(cell_len(line) for line in shown.splitlines()) <= 40
     assert row["sender"] in shown
@@ -157,7 +169,7 @@ def test_a_narrow_screen_stacks_the_fields_of_a_row_and_cuts_none(
 
 
 def test_the_text_of_a_customer_does_not_steer_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
-    output.record({"note": "\x1b[2Jclean\u202egnp"}, as_json=False)
+    output.record({"note": "\x1b[2Jclean\u202egnp"})
     output.refusal("CODE", "\x1b[2J", {"field": "\x07"})
     output.lead("\x1b[2J")
     printed = "".join(capsys.readouterr())
@@ -167,8 +179,8 @@ def test_the_text_of_a_customer_does_not_steer_the_terminal(capsys: pytest.Captu
 
 def test_a_line_break_in_the_text_of_a_customer_makes_no_row(capsys: pytest.CaptureFixture[str]) -> None:
     forged = "order-1\n0197  success  99999.00 EUR"
-    output.rows([{"order": forged}], ("order",), as_json=False, empty="")
-    output.record({"external_id": forged}, as_json=False)
+    Table(columns="order", empty="").show([{"order": forged}])
+    output.record({"external_id": forged})
     output.refusal("CODE", forged, {"field": forged})
     output.lead(forged)
     printed = "".join(capsys.readouterr())
@@ -177,7 +189,7 @@ def test_a_line_break_in_the_text_of_a_customer_makes_no_row(capsys: pytest.Capt
 
 
 def test_a_card_shows_the_lines_of_a_note_beside_its_label(capsys: pytest.CaptureFixture[str]) -> None:
-    output.record({"case": {"note": "I paid.\n\x1b[2JTwice."}}, as_json=False)
+    output.record({"case": {"note": "I paid.\n\x1b[2JTwice."}})
     first, second = capsys.readouterr().out.strip().splitlines()
     assert first.split() == ["case", "note", "I", "paid."]
     assert second.strip() == "\\x1b[2JTwice."
@@ -185,7 +197,7 @@ def test_a_card_shows_the_lines_of_a_note_beside_its_label(capsys: pytest.Captur
 
 def test_csv_has_no_cell_that_a_spreadsheet_computes(capfd: pytest.CaptureFixture[str]) -> None:
     evil = [f"{first}HYPERLINK(1)" for first in "=+-@\t\r"] + [" =1", '"=1', "a,b"]
-    csv_file.write(({"order": text, "paid": None, "on": True} for text in evil), ("order", "on", "paid"))
+    listing.write_csv(({"order": text, "paid": None, "on": True} for text in evil), "order | on | paid")
     (heading, *lines) = csv.reader(capfd.readouterr().out.splitlines(keepends=True))
     assert heading == ["order", "on", "paid"]
     assert [line[0] for line in lines] == [*(f"'{text}" for text in evil[:7]), *evil[7:]]
@@ -202,7 +214,7 @@ def test_no_part_of_a_cell_is_computed_where_a_spreadsheet_splits_it(
     evil = [
         f"x{before}{quotes}{formula};y" for before in (";", "; ", "\t", "\n") for quotes in ("", '"', '""')
     ]
-    csv_file.write(({"a": "a, b", "order": text} for text in evil), ("a", "order"))
+    listing.write_csv(({"a": "a, b", "order": text} for text in evil), "a | order")
     printed = capfd.readouterr().out
     cells = [
         cell for line in csv.reader(printed.splitlines(keepends=True), delimiter=delimiter) for cell in line

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
-from cli import connection, deal_list, moments
+from cli import connection, moments
 from fiatgate.invoices.v1 import invoices_pb2 as pb
-from kit.base.proto import timestamp_from
-from kit.rpc.errors import Refused
 from services.invoices.domain.states import SUB_STATUSES
 from tests.cli.command_line import Fiatgate, run
 from tests.cli.test_operating import UNKNOWN, create_invoice, shop  # noqa: F401  a fixture
@@ -111,7 +109,7 @@ def test_a_deal_that_changes_while_the_operator_reads_stays_as_it_is_and_the_oth
     paid = deals[AWAITING_PAYMENT]
 
     def customer_pays() -> None:
-        fiatgate("checkout", "mark-paid", paid["invoice_id"])
+        connection.checkout().MarkPaid(pb.MarkPaidRequest(invoice_id=paid["invoice_id"]))
 
     monkeypatch.setattr(sys, "stdin", Operator("y", customer_pays))
     ended = run(*REJECT, *(deal["deal_id"] for deal in deals))
@@ -249,35 +247,3 @@ def test_what_is_not_said_clearly_rejects_nothing(words: tuple[str, ...]) -> Non
 )
 def test_an_age_has_a_unit(text: str, seconds: int) -> None:
     assert moments.age(text) == timedelta(seconds=seconds)
-
-
-@pytest.mark.parametrize(
-    "wanted",
-    [
-        deal_list.DealFilter(merchant_id="another"),
-        deal_list.DealFilter(method_code="another"),
-        deal_list.DealFilter(sub_status="confirmation_overdue"),
-        deal_list.DealFilter(status=pb.DEAL_STATUS_APPEAL),
-        deal_list.DealFilter(created_before=datetime(2026, 1, 1, tzinfo=UTC)),
-    ],
-    ids=lambda wanted: next(name for name, value in vars(wanted).items() if value),
-)
-def test_nothing_is_rejected_where_a_service_ignores_a_filter(wanted: deal_list.DealFilter) -> None:
-    deal = pb.Deal(
-        deal_id="d",
-        merchant_id="m",
-        payment_method_code="sepa",
-        status=pb.DEAL_STATUS_PENDING,
-        sub_status="awaiting_payment",
-        created_at=timestamp_from(datetime(2026, 1, 1, tzinfo=UTC)),
-    )
-    with pytest.raises(Refused, match="older version"):
-        deal_list.require_wanted([deal], wanted)
-    deal_list.require_wanted([deal], deal_list.DealFilter(merchant_id="m", method_code="sepa"))
-
-
-def test_nothing_is_rejected_where_a_service_ignores_the_order() -> None:
-    newer, older = (pb.Deal(created_at=timestamp_from(datetime(2026, 1, day, tzinfo=UTC))) for day in (2, 1))
-    with pytest.raises(Refused, match="older version"):
-        deal_list.require_wanted([newer, older], deal_list.DealFilter(), oldest_first=True)
-    deal_list.require_wanted([older, newer], deal_list.DealFilter(), oldest_first=True)

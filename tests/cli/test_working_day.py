@@ -126,7 +126,7 @@ def test_csv_has_all_invoices_and_no_cell_that_a_spreadsheet_computes(
 ) -> None:
     formula = f"=HYPERLINK({shop['key_id']})"
     create_invoice(fiatgate, shop, external_id=formula)
-    monkeypatch.setattr("cli.commands.invoices.LIST_MOST_ROWS", 2)  # several pages
+    monkeypatch.setattr("cli.listing.LIST_MOST_ROWS", 2)  # several pages
     ended = run("invoices", "list", "--merchant", shop["merchant_id"], "--csv")
     assert (ended.exit_code, ended.err) == (0, "")
     rows = list(csv.DictReader(ended.out.splitlines(keepends=True)))

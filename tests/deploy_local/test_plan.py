@@ -13,10 +13,9 @@ from console.config import DashboardSettings, DeskSettings
 from deploy.local import ports
 from deploy.local.errors import CannotStart
 from deploy.local.home import Home
-from deploy.local.plan import GATEWAY, HTTP, Plan, make_plan
+from deploy.local.plan import HTTP, Plan, make_plan
 from deploy.local.ports import free_ports, free_range, next_free
 from deploy.nats_rights import PROCESSES
-from gateway.config import GatewaySettings
 from kit.base.config.variables import variables_of
 from kit.base.services import SERVICES
 from kit.events.signing import Signer
@@ -132,11 +131,10 @@ def test_every_process_has_its_own_port_for_metrics_and_each_worker_one(plan: Pl
     names = {service: service.upper() for service in SERVICES} | {each.name: each.variables for each in HTTP}
     assert set(plan.metrics) == set(names)
     addresses = [address for each in plan.metrics.values() for address in each]
-    assert len(set(addresses)) == len(addresses) == len(SERVICES) + 4
+    assert len(set(addresses)) == len(addresses) == len(SERVICES) + 3
     for process, (first, *_) in plan.metrics.items():
         assert plan.environment[f"FIATGATE_{names[process]}_METRICS_BIND"] == first
     assert plan.as_json(process_id=1, ready=True)["metrics"] == plan.metrics
-    assert GatewaySettings.model_fields["workers"].default == GATEWAY.workers
 
 
 def test_the_console_has_host_names_and_the_ports_after_the_gateways(plan: Plan) -> None:

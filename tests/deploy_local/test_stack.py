@@ -234,7 +234,9 @@ def test_a_demo_key_that_was_deactivated_is_replaced_at_the_next_start(own_stack
 
 
 def test_the_supervisor_itself_may_be_killed(own_stack: Stack) -> None:
-    supervisord = next(p for p in family(own_stack.process_id) if p.name() == "supervisord")
+    supervisord = next(
+        each for each in family(own_stack.process_id) if "supervisor.supervisord" in each.cmdline()
+    )
     supervisord.kill()
     wait_until(lambda: not own_stack.programs(), "supervisord to be gone", timeout_seconds=10)
     wait_until(lambda: len(own_stack.programs()) == len(PROGRAMS), "another supervisord", timeout_seconds=60)

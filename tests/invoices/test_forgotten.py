@@ -233,7 +233,7 @@ def test_of_facts_that_contradict_each_other_none_is_taken_and_both_are_named(
     with serving(invoices_rpc.add_to, connected.deps) as address:
         monkeypatch.setenv("FIATGATE_INVOICES_ADDRESS", address)
         findings, repairs = Findings(), Repairs()
-        restoring.check_forgotten(findings, lambda number: None, since=since())
+        restoring.check_forgotten(findings, since=since())
         restoring.restore_forgotten(repairs, since=since())
     (named,) = [each.text for each in findings.problems if twice in each.text]
     for sentence in (named, repairs.unlike[twice]):

@@ -23,7 +23,9 @@ from kit.rpc.client import DEADLINE_SECONDS
 from kit.rpc.limits import OUTWARD_CALL_SECONDS
 from kit.rpc.server import ALIVE
 from kit.web.bodies import BODY_SECONDS
+from kit.web.config import WebSettings
 from kit.web.exchange import REQUEST_SECONDS
+from kit.web.live import PING_SECONDS, STREAMS_PER_NETWORK
 from kit.web.server import GRACEFUL_SECONDS
 from services.webhooks.config import CALL_MARGIN_SECONDS
 from services.webhooks.delivery.engine import END_SECONDS, RECORD_GATHER_SECONDS
@@ -255,6 +257,24 @@ def test_the_ingress_leads_to_all_but_the_probes(ingress: str, routes: Callable[
 def test_the_ingress_lets_a_picture_pass() -> None:
     most = INGRESSES["gateway"]["metadata"]["annotations"]["nginx.ingress.kubernetes.io/proxy-body-size"]
     assert PICTURE_BODY_MAX_BYTES <= int(most.removesuffix("m")) * 2**20 < 2 * PICTURE_BODY_MAX_BYTES
+
+
+@pytest.mark.parametrize("ingress", INGRESSES)
+def test_the_ingress_bounds_what_the_gateway_leaves_to_its_proxy(ingress: str) -> None:
+    """Slow senders and readers, and the connections of one client: docs/security.md."""
+    prefix = "nginx.ingress.kubernetes.io/"
+    given = {
+        each.removeprefix(prefix): value
+        for each, value in INGRESSES[ingress]["metadata"]["annotations"].items()
+    }
+    assert (given["proxy-request-buffering"], given["proxy-buffering"]) == ("on", "on")
+    assert int(given["limit-connections"]) > STREAMS_PER_NETWORK
+    assert (
+        PING_SECONDS
+        < int(given["proxy-read-timeout"])
+        < WebSettings.model_fields["keepalive_seconds"].default
+    )
+    assert int(given["proxy-send-timeout"]) < WebSettings.model_fields["keepalive_seconds"].default
 
 
 def test_no_network_is_trusted_that_an_overlay_does_not_name() -> None:

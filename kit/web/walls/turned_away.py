@@ -8,7 +8,7 @@ from kit.observe import metrics
 
 TURNED_AWAY: Final = metrics.counter(
     "turned_away",
-    "Requests and connections that a bound of the process refused, by bound and kind",
+    "Requests that a bound of the process refused, by bound and kind",
     ["wall", "kind"],
 )
 

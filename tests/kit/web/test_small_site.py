@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import re
+import resource
 import signal
 import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -25,7 +26,6 @@ PROGRAM = "tests.kit.web.small_site"
 START_SECONDS = 30
 STOP_SECONDS = 20
 HTTP_SECONDS = 10
-FORK_SECONDS = 1
 
 
 @pytest.fixture(scope="module")
@@ -40,10 +40,10 @@ def url(log: Path) -> Iterator[str]:
 
 
 @contextmanager
-def site(log: Path) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
+def site(log: Path, **settings: str) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
     """Runs the site until the block ends; gives its base URL and its process."""
     url = f"http://127.0.0.1:{free_ports(1)[0]}"
-    process = _started(url, log)
+    process = _started(url, log, **settings)
     try:
         wait_until(
             lambda: process.poll() is not None or _answers(url), "the site", timeout_seconds=START_SECONDS
@@ -67,6 +67,15 @@ def _started(url: str, log: Path, **more: str) -> subprocess.Popen[bytes]:
         return subprocess.Popen(
             [sys.executable, "-m", PROGRAM], cwd=ROOT, env=environment, stdout=out, stderr=out
         )
+
+
+def connected(url: str, *, seconds: float = HTTP_SECONDS) -> socket.socket:
+    place = urlsplit(url)
+    return socket.create_connection((place.hostname or "", place.port or 0), timeout=seconds)
+
+
+def read_all(client: socket.socket) -> bytes:
+    return b"".join(iter(lambda: client.recv(65536), b""))
 
 
 def _answers(url: str) -> bool:
@@ -115,17 +124,42 @@ def test_a_form_of_another_site_is_refused(url: str) -> None:
     assert "forged" not in requests.get(url, timeout=HTTP_SECONDS).text
 
 
-def test_a_body_above_the_bound_of_the_site_is_refused(url: str) -> None:
-    answer = requests.post(url, {"note": "a" * 5000}, timeout=HTTP_SECONDS)
+@pytest.mark.parametrize("body", [b"note=" + b"a" * 100_000, [b"note=", b"a" * 5000, b"a" * 100_000]])
+def test_a_body_above_the_bound_of_the_site_is_refused(url: str, body: bytes | list[bytes]) -> None:
+    """With a Content-Length, and in chunks."""
+    headers = {"Content-Type": "application/x-www-form-urlencoded", "Sec-Fetch-Site": "same-origin"}
+    data = body if isinstance(body, bytes) else iter(body)
+    answer = requests.post(url, data, headers=headers, timeout=HTTP_SECONDS)
     assert (answer.status_code, answer.text) == (413, "<p>PAYLOAD_TOO_LARGE")
 
 
-def test_bytes_that_are_no_http_get_the_answer_of_the_site(url: str) -> None:
-    place = urlsplit(url)
-    with socket.create_connection((place.hostname or "", place.port or 0), timeout=HTTP_SECONDS) as client:
-        client.sendall(b"hello\r\n\r\n")
-        answer = b"".join(iter(lambda: client.recv(65536), b""))
-    assert answer.startswith(b"HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\n")
+@pytest.mark.parametrize(
+    "request_bytes",
+    [
+        b"hello\r\n\r\n",
+        b"GET /\xff HTTP/1.1\r\nHost: x\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: x\r\nBroken header\r\n\r\n",
+        b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab",
+        b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+        b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: odd\r\n\r\n",
+        b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nnot hex\r\n",
+    ],
+)
+def test_bytes_that_are_no_http_or_have_two_meanings_are_refused(url: str, request_bytes: bytes) -> None:
+    with connected(url) as client:
+        client.sendall(request_bytes)
+        assert read_all(client).startswith(b"HTTP/1.1 400 Bad Request\r\n")
+
+
+def test_an_upgrade_is_ignored_and_the_body_is_read(url: str) -> None:
+    """Some HTTP clients offer h2c with each request."""
+    with connected(url) as client:
+        client.sendall(
+            b"POST / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade, close\r\nUpgrade: h2c\r\n"
+            b"Sec-Fetch-Site: same-origin\r\nContent-Type: application/x-www-form-urlencoded\r\n"
+            b"Content-Length: 10\r\n\r\nnote=hello"
+        )
+        assert read_all(client).startswith(b"HTTP/1.1 303 ")
 
 
 def test_each_request_leaves_one_line_in_the_log(url: str, log: Path) -> None:
@@ -145,16 +179,57 @@ def test_a_client_that_goes_on_sending_loses_no_request_to_a_stop(tmp_path: Path
     assert len(answers) > 1
 
 
-def test_a_stop_that_comes_while_a_worker_is_forked_is_not_lost(log: Path) -> None:
-    """Until a worker has its own handlers it has its master's, which would note the stop for nobody."""
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_request_under_way_is_answered_during_a_stop(tmp_path: Path, workers: str) -> None:
+    with (
+        site(tmp_path / "log", FIATGATE_SMALL_SITE_WORKERS=workers) as (url, process),
+        connected(url) as client,
+    ):
+        client.sendall(
+            b"POST / HTTP/1.1\r\nHost: x\r\nSec-Fetch-Site: same-origin\r\n"
+            b"Content-Type: application/x-www-form-urlencoded\r\nContent-Length: 10\r\n\r\nnote="
+        )
+        requests.get(url, timeout=HTTP_SECONDS)  # by now the request above is being read
+        process.send_signal(signal.SIGTERM)
+        wait_until(lambda: not _answers(url), "the site to take no connections", timeout_seconds=STOP_SECONDS)
+        client.sendall(b"hello")
+        answer = read_all(client)
+    assert answer.startswith(b"HTTP/1.1 303 ")
+    assert b"\r\nconnection: close\r\n" in answer
+
+
+def test_workers_end_with_their_killed_master(tmp_path: Path) -> None:
     url = f"http://127.0.0.1:{free_ports(1)[0]}"
-    master = _started(url, log, SMALL_SITE_FORK_SECONDS=str(FORK_SECONDS))
-    try:
-        forked = psutil.Process(master.pid).children
-        wait_until(lambda: bool(forked()), "the worker", timeout_seconds=START_SECONDS, every_seconds=0.01)
-        master.send_signal(signal.SIGTERM)
-        assert master.wait(STOP_SECONDS) == 0
-    finally:
-        for each in [*forked(), psutil.Process(master.pid)] if master.poll() is None else []:
-            each.kill()
-        master.wait(STOP_SECONDS)
+    master = _started(url, tmp_path / "log", FIATGATE_SMALL_SITE_WORKERS="2")
+    wait_until(lambda: _answers(url), "the site", timeout_seconds=START_SECONDS)
+    workers = psutil.Process(master.pid).children()
+    assert len(workers) == 2
+    master.kill()
+    master.wait(STOP_SECONDS)
+    _, left = psutil.wait_procs(workers, timeout=STOP_SECONDS)
+    assert not left
+
+
+def test_more_idle_connections_than_the_soft_limit_of_files_stop_no_client(tmp_path: Path) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (256, hard))
+    with ExitStack() as opened:
+        try:
+            url, _ = opened.enter_context(site(tmp_path / "log"))
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 2000), hard))
+        opened.callback(resource.setrlimit, resource.RLIMIT_NOFILE, (soft, hard))
+        for _ in range(600):
+            opened.enter_context(connected(url))
+        assert _answers(url)
+
+
+def test_many_connections_may_wait_to_be_accepted(tmp_path: Path) -> None:
+    """Else the first packets of a burst are dropped, and each client of it waits a second."""
+    with site(tmp_path / "log") as (url, process), ExitStack() as opened:
+        process.send_signal(signal.SIGSTOP)
+        try:
+            for _ in range(300):
+                opened.enter_context(connected(url, seconds=0.5))
+        finally:
+            process.send_signal(signal.SIGCONT)

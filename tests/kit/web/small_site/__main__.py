@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from threading import Event
 from typing import Any, ClassVar, Final
 
 import falcon
@@ -25,7 +23,6 @@ from kit.web.health import AliveResource
 from kit.web.main import main
 from kit.web.middleware import Middleware
 from kit.web.pages import answer_html
-from kit.web.protocol import Content
 from kit.web.refusals import Refusals
 from kit.web.server import Site
 from kit.web.spans import traced
@@ -79,7 +76,6 @@ def site(settings: SmallSettings) -> Site:
     return Site(
         edge=lambda: edge(settings),
         is_ready=is_ready,
-        broken_http=lambda status, message, request_id: Content("text/plain", message.encode()),
     )
 
 
@@ -105,6 +101,4 @@ def routes(settings: SmallSettings) -> falcon.asgi.App[Any, Any]:
 
 
 if __name__ == "__main__":
-    fork_seconds = float(os.environ.get("SMALL_SITE_FORK_SECONDS", "0"))
-    os.register_at_fork(after_in_child=lambda: Event().wait(fork_seconds))  # a worker begins this late
     main("python -m tests.kit.web.small_site", SmallSettings, site)
