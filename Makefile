@@ -26,7 +26,7 @@ cli: runs ## the operator's command: make cli ARGS="deals list"
 test: develops lint types verify browser ## everything that CI runs: lint, types, verify, tests
 	$(BIN)/pytest $(or $(ARGS),-n 2)
 
-soak: develops ## the tests that take minutes each: a whole restore under load
+soak: develops ## the tests that take minutes each: a restore and an upgrade under load
 	$(BIN)/pytest -m soak $(ARGS)
 
 referee: develops ## compare what users see of a day with the recording: ARGS=--update replaces it

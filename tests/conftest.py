@@ -35,7 +35,6 @@ BESIDE_WAITS: Final = ("tests/e2e/", "tests/tools/", "tests/mtls/")
 LONGEST: Final = (
     *BESIDE_WAITS,
     "tests/console/",
-    "tests/rolling/",
     "tests/gateway/pay/",
     "tests/faults/",
     "tests/cli/",

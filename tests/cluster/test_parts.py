@@ -91,6 +91,7 @@ def test_the_verdict_of_a_step(wrong: tuple[str, ...], told: str, verdict: str) 
     assert verdicts.Row(step="purchases", seen="", seconds=1, wrong=wrong, told=told).verdict == verdict
 
 
+@pytest.mark.soak
 def test_a_step_that_kubectl_fails_is_broken_and_the_rest_is_deleted(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
@@ -209,6 +210,7 @@ def test_a_namespace_of_somebody_else_is_left_alone(
     assert "apply" not in asked
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize(
     ("told", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)], ids=["Ctrl-C", "SIGTERM"]
 )

@@ -81,8 +81,6 @@ def _metrics(stack: Stack) -> Iterator[tuple[str, list[str], str]]:
         for address in addresses:
             text = requests.get(f"http://{address}/metrics", timeout=30).text
             for family in text_string_to_metric_families(text):
-                if not family.samples:
-                    yield family.name, [], ""
                 for sample in family.samples:
                     yield sample.name, sorted(sample.labels), sample.labels.get("method", "")
 

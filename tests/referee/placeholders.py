@@ -57,6 +57,8 @@ class Placeholders:
                 value = value | {"count": "<number>"}
             return {self._text(name): self.of(value[name], name) for name in sorted(value)}
         if isinstance(value, list | tuple):
+            if key == "heads":  # each service gives its own when it has the time
+                return "<heads>"
             if key == "timeline":  # services write their moments beside each other
                 value = sorted(value, key=lambda moment: str(moment["service"]))
             return [self.of(each, key) for each in value]

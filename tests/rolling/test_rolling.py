@@ -1,5 +1,5 @@
-"""One short round, an upgrade: every Deployment with one pod, told to stop sooner than on a cluster. `make rolling` has
-as many as the manifests say.
+"""One short round, an upgrade: every Deployment with one pod, told to stop sooner than on a cluster. `make soak` runs
+it; `make rolling` has as many pods as the manifests say.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from tests.rolling.cluster import Cluster
 from tests.rolling.pods import Pace
 from tests.rolling.rounds import Figures, run_round
 
-pytestmark = pytest.mark.timeout(400)
+pytestmark = [pytest.mark.soak, pytest.mark.timeout(400)]
 
 SEED = 7
 PER_SECOND = 50  # two cores are busy with the starts; `make rolling` asks 200
