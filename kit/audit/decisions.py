@@ -4,11 +4,11 @@ Services compare before they use such a value (`Decided.is_as_decided`), and `fi
 (`follow_acts`). A row that someone inserts or changes by SQL has no act, because acts have seals.
 """
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final, TypeAlias
 
 from sqlalchemy import RowMapping, text
@@ -30,6 +30,10 @@ REMEMBERED_MOST: Final = 10_000
 OF_MERCHANT: Final = "merchant_id"
 REMEMBERED_SECONDS: Final = 5.0
 SETTLING: Final = timedelta(seconds=5)
+
+Change: TypeAlias = tuple[str, str, datetime]
+"""The value before and after an act, and the time of the act."""
+EARLIEST: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 Due: TypeAlias = tuple[str, ...]
 """The values that a field may have by its acts, as `text_of` writes them: that of the last act first."""
@@ -77,17 +81,17 @@ class Decided:
     ) -> dict[str, dict[str, Due]]:
         """Returns what is due by id and field. An id without an act is left out."""
         texts = [str(id) for id in ids]
-        changes: dict[str, defaultdict[str, list[tuple[str, str]]]] = {
-            id: defaultdict(list, {field: [("", value)] for field, value in self.first[id].items()})
+        changes: dict[str, defaultdict[str, list[Change]]] = {
+            id: defaultdict(list, {field: [("", value, EARLIEST)] for field, value in self.first[id].items()})
             for id in texts
             if id in self.first
         }
         for act in acts_on(tx, [f"{self.kind}:{id}" for id in texts], self.acts, until=until):
             of_fields = changes.setdefault(act["object"].partition(":")[2], defaultdict(list))
             for name, before, after in act["changes"]:
-                of_fields[name].append((before, after))
+                of_fields[name].append((before, after, act["at"]))
             if OF_MERCHANT in self.fields:
-                of_fields[OF_MERCHANT].append(("", text_of(act["merchant_id"])))
+                of_fields[OF_MERCHANT].append(("", text_of(act["merchant_id"]), act["at"]))
         return {id: {name: due(of) for name, of in fields.items()} for id, fields in changes.items()}
 
     def differences(
@@ -103,16 +107,18 @@ class Decided:
                 yield name, is_now or "nothing", f"{values[0] or 'nothing'}, by the last act about it"
 
 
-def due(changes: Iterable[tuple[str, str]]) -> Due:
-    """Returns what is due after these changes, (before, after), oldest first: the last value, or the only one that an
-    act gave and none took away. Clocks of machines differ, so the last act may not be the newest.
+def due(changes: Sequence[Change]) -> Due:
+    """Returns what is due after these changes, oldest first: the value of the last.
+
+    Clocks of machines differ. If the last two are within seconds and fit only in the other order, both values are due.
     """
-    counts, last = Counter[str](), ""
-    for before, last in changes:
-        counts[last] += 1
-        counts[before] -= 1
-    left = [value for value, count in counts.items() if count > 0]
-    return (last, *left) if len(left) == 1 else (last,)
+    before, last, at = changes[-1]
+    if len(changes) > 1:
+        before_other, other, at_other = changes[-2]
+        first = changes[-3][1] if len(changes) > 2 else ""
+        if (first, last) == (before, before_other) and other != before and at - at_other < SETTLING:
+            return (last, other)
+    return (last,)
 
 
 def is_as_decided(tx: Session, kind: Decided, id: object, found: Mapping[str, Any]) -> bool:

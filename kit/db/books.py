@@ -23,7 +23,7 @@ STATEMENT_TIMEOUT_SECONDS: Final = 50
 # Below the first and at the last possible key of a type.
 _ENDS: Final = {
     "uuid": ("00000000-0000-0000-0000-000000000000", "ffffffff-ffff-ffff-ffff-ffffffffffff"),
-    "bigint": ("-1", str(2**63 - 1)),
+    "bigint": ("0", str(2**63 - 1)),
     "text": ("", "\U0010ffff"),
 }
 _KEY_MOST_CHARACTERS: Final = 400
@@ -95,9 +95,11 @@ def check_page(db: Database, part: Part, *, after: str, limit: int) -> Page:
         first = after or start
         keys = _keys(tx, part, first, limit)
         more = len(keys) == limit
+        odd = [] if after else _odd_keys(tx, part)
         last = keys[-1] if more else end
         unreadable: list[str] = []
-        problems = [
+        problems = [Problem(f"{part.one} {key}", "key", key, "one that the service makes") for key in odd]
+        problems += [
             Problem(f"{part.one} {id}", field, str(found), str(due))
             for rule in part.follows
             for id, field, found, due in each_by_itself(
@@ -112,6 +114,14 @@ def _keys(tx: Session, part: Part, first: str, limit: int) -> list[str]:
     key = ordered(part.key, part.key_type)
     statement = f"SELECT DISTINCT {key} FROM {part.table} WHERE {key} > :first ORDER BY 1 LIMIT :limit"  # noqa: S608
     return [str(key) for key in tx.scalars(text(statement), {"first": first, "limit": limit})]
+
+
+def _odd_keys(tx: Session, part: Part) -> list[str]:
+    """Returns keys that stand on no page: the service makes none of them."""
+    key, (start, end) = ordered(part.key, part.key_type), _ENDS[part.key_type]
+    statement = f"SELECT DISTINCT {key} FROM {part.table} WHERE {key} <= :start OR {key} > :end LIMIT :limit"  # noqa: S608
+    found = tx.scalars(text(statement), {"start": start, "end": end, "limit": MAX_PROBLEMS})
+    return [str(key) for key in found]
 
 
 def ordered(key: str, key_type: str) -> str:

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 from typing import Any, Final
 
+import psycopg2
 import pytest
+from sqlalchemy import text
 
 from kit.rpc.errors import Refused
 from kit.work.recent import Recent
@@ -25,6 +28,7 @@ from services.invoices.store.views import RequisiteView
 from services.invoices.wiring import USES_KEPT
 from tests.invoices.conftest import World
 from tests.support.acting import ANN, BEN, acting
+from tests.support.databases import owner_url
 
 DAY: Final = timedelta(days=1)
 
@@ -38,6 +42,30 @@ def added(world: World, *accounts: str) -> list[RequisiteView]:
     return list(
         acting(ANN, lambda: requisites.add_requisites(world.deps, method_code="card_eur", given=given))
     )
+
+
+SWAP: Final = """
+CREATE FUNCTION swap() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN NEW.account := '4111111111111111'; RETURN NEW; END $$;
+CREATE TRIGGER swap BEFORE INSERT ON requisites FOR EACH ROW EXECUTE FUNCTION swap()
+"""
+
+
+def test_the_act_of_an_account_has_what_was_asked_for_and_not_what_a_trigger_stored(world: World) -> None:
+    url = owner_url(world.deps.settings.database_url)
+    with closing(psycopg2.connect(url)) as owner, owner, owner.cursor() as cursor:
+        cursor.execute(SWAP)
+    try:
+        (swapped,) = added(world, "5555555555554444")
+    finally:
+        with closing(psycopg2.connect(url)) as owner, owner, owner.cursor() as cursor:
+            cursor.execute("DROP TRIGGER swap ON requisites; DROP FUNCTION swap()")
+    assert swapped.account == "4111111111111111"
+    with world.deps.db.autocommit() as connection:
+        changes = connection.execute(
+            text("SELECT changes FROM acts WHERE object = :object"), {"object": f"requisite:{swapped.id}"}
+        ).scalar_one()
+    assert ["account", "", "5555555555554444"] in changes
 
 
 def only(world: World, requisite: RequisiteView) -> None:

@@ -14,6 +14,8 @@ from uuid import uuid4
 
 import psycopg2
 import pytest
+from sqlalchemy import text
+from sqlalchemy.exc import DataError, ProgrammingError
 
 from kit.audit import acts
 from kit.base import actors
@@ -182,6 +184,36 @@ def test_refusals_are_acts_and_a_flood_of_them_is_only_counted(
     assert count(database_url("catalog")) == before + acts.REFUSALS_PER_SECOND
     assert acts.NOT_WRITTEN._value.get() == missed + 71 - acts.REFUSALS_PER_SECOND
     assert newest(database_url("catalog"))["refused"] == "NOT_PERMITTED"
+
+
+SWALLOW: Final = """
+CREATE FUNCTION swallow() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$;
+CREATE TRIGGER swallow BEFORE INSERT ON acts FOR EACH ROW EXECUTE FUNCTION swallow()
+"""
+
+
+def test_a_change_whose_act_a_trigger_swallows_is_undone(
+    db: Database, database_url: Callable[[str], str]
+) -> None:
+    owner, before = owner_url(database_url("catalog")), count(database_url("catalog"))
+    execute(owner, SWALLOW)
+    try:
+        with pytest.raises(DataError):
+            record(db, "rate.set", "currency:EUR", after={"rate": "1"})
+    finally:
+        execute(owner, "DROP TRIGGER swallow ON acts; DROP FUNCTION swallow()")
+    record(db, "rate.set", "currency:EUR", after={"rate": "1"})
+    assert count(database_url("catalog")) == before + 1
+
+
+def test_a_policy_that_hides_rows_is_an_error(db: Database, database_url: Callable[[str], str]) -> None:
+    owner = owner_url(database_url("catalog"))
+    execute(owner, "ALTER TABLE acts ENABLE ROW LEVEL SECURITY")
+    try:
+        with pytest.raises(ProgrammingError, match="row-level security"), db.autocommit() as connection:
+            connection.execute(text("SELECT count(*) FROM acts"))
+    finally:
+        execute(owner, "ALTER TABLE acts DISABLE ROW LEVEL SECURITY")
 
 
 @pytest.mark.parametrize("service", SERVICES)

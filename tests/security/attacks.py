@@ -451,8 +451,7 @@ _WITHDRAWALS: Final = (
         "withdrawals",
         "a withdrawal that waits paid",
         "UPDATE withdrawals SET status = 'success', external_tx_id = 'x', processed_at = now() WHERE id = %(small)s",
-        "%(small)s",
-        "status is success",
+        "%(small)s: status is success",
     ),
     found(
         "withdrawals",
@@ -498,8 +497,30 @@ _WITHDRAWALS: Final = (
         "withdrawals",
         "a fee",
         "UPDATE withdrawal_methods SET network_fee = 0 WHERE code = 'USDT-ERC20'",
-        "withdrawal method USDT-ERC20",
-        "network_fee is 0",
+        "withdrawal method USDT-ERC20: network_fee is 0",
+    ),
+    found(
+        "withdrawals",
+        "a method whose code stands before all others",
+        "INSERT INTO withdrawal_methods (id, code, network, name, network_fee, min_amount, memo_allowed, enabled)"
+        " VALUES (77, '', 'TRC20', 'mine', 0, 1, false, true)",
+        "withdrawal method : key is ",
+    ),
+    found_of_owner(
+        "withdrawals",
+        "a credit booked twice",
+        "ALTER TABLE transfers DROP CONSTRAINT uq_transfers_reference;"
+        " INSERT INTO transfers SELECT gen_random_uuid(), reference, debit_account, credit_account, amount, now()"
+        " FROM transfers WHERE reference = 'invoice:' || %(adjusted)s",
+        "invoice:%(adjusted)s stands 2 times",
+    ),
+    found_of_owner(
+        "withdrawals",
+        "a balance below zero",
+        "ALTER TABLE accounts DROP CONSTRAINT ck_accounts_balance_not_negative;"
+        " UPDATE accounts SET balance = -50000 WHERE merchant_id = %(merchant)s AND kind = 'merchant_reserved'",
+        "merchant_reserved of merchant %(merchant)s",
+        "below zero",
     ),
     refused("withdrawals", "where a withdrawal goes", "UPDATE withdrawals SET address = 'TEvil'"),
     refused("withdrawals", "a withdrawal's amount", "UPDATE withdrawals SET amount = 900000000"),
@@ -625,8 +646,7 @@ _OF_OWNERS: Final = (
         "invoices",
         "an account deleted",
         "DELETE FROM requisites WHERE id = %(unused_account)s",
-        "%(unused_account)s",
-        "row is deleted",
+        "%(unused_account)s: row is deleted",
     ),
     found_of_owner(
         "invoices",
@@ -638,8 +658,7 @@ _OF_OWNERS: Final = (
         "merchants",
         "a key given to another merchant",
         "UPDATE api_keys SET merchant_id = %(banned)s WHERE id = %(dead_key)s",
-        "%(dead_key)s",
-        "merchant_id is",
+        "%(dead_key)s: merchant_id is",
     ),
     found_of_owner(
         "merchants",
@@ -666,7 +685,7 @@ def documented(text: str) -> str:
     ]
     for name in (*SERVICES, "any, as its owner with triggers off"):
         of = [each for each in ATTACKS if _row_of(each) == name]
-        cells = ["; ".join(each.what for each in of if each.outcome is outcome) for outcome in Outcome]
+        cells = ("; ".join(each.what for each in of if each.outcome is outcome) for outcome in Outcome)
         rows.append(f"| {name} | {' | '.join(cells)} |")
     before, _, rest = text.partition(_BEGIN)
     _, _, after = rest.partition(_END)

@@ -13,6 +13,7 @@ from kit.audit.acts import text_of
 from kit.audit.decisions import (
     NOTHING,
     UNDECIDED,
+    Change,
     Due,
     Remembered,
     acts_on,
@@ -37,13 +38,11 @@ def roles_decided(
 ) -> Mapping[UUID, Mapping[UUID | None, Due]]:
     """Returns the roles that are due of each of these people, by merchant; those of the staff under None."""
     objects = {f"person:{id}": id for id in person_ids}
-    changes: dict[UUID, defaultdict[UUID | None, list[tuple[str, str]]]] = {
-        id: defaultdict(list) for id in person_ids
-    }
+    changes: dict[UUID, defaultdict[UUID | None, list[Change]]] = {id: defaultdict(list) for id in person_ids}
     for act in acts_on(tx, objects, ROLES, until=until):
         for field, before, after in act["changes"]:
             if field == "roles":
-                changes[objects[act["object"]]][act["merchant_id"]].append((before, after))
+                changes[objects[act["object"]]][act["merchant_id"]].append((before, after, act["at"]))
     return {id: {place: due(of) for place, of in places.items()} for id, places in changes.items()}
 
 

@@ -177,9 +177,9 @@ def _row(new: NewRequisite, method_code: str, kind: AccountKind, now: datetime) 
 def _add(tx: Session, row: Requisite) -> RequisiteView:
     tx.add(row)
     tx.flush()
-    stored = _found(deals.requisite(tx, row.id))
-    acts.record(tx, "requisite.add", f"requisite:{row.id}", after=acts.values_of(stored, _FIELDS))
-    return stored
+    # The act has what was asked for: the owner of the database may have stored another account.
+    acts.record(tx, "requisite.add", f"requisite:{row.id}", after=acts.values_of(row, _FIELDS))
+    return _found(deals.requisite(tx, row.id))
 
 
 # -- reading

@@ -85,7 +85,9 @@ def check_ledger(deps: Deps) -> Report:
             *_sum_problems(totals.sum),
             *_balance_problems(tx),
             *_day_problems(tx),
+            *_overdrawn_problems(tx),
             *_credit_problems(tx),
+            *_transfer_problems(tx),
             *_withdrawal_problems(tx),
         ]
     return Report(totals.transfers, totals.accounts, totals.sum, problems[:MAX_PROBLEMS])
@@ -115,6 +117,20 @@ def _credit_problems(tx: Session) -> list[str]:
     return [
         f"Transfer {row.reference} goes from {row.debit} to {row.credit}, not from settlement to a merchant."
         for row in checks.wrong_credits(tx, limit=MAX_PROBLEMS)
+    ]
+
+
+def _overdrawn_problems(tx: Session) -> list[str]:
+    return [
+        f"Account {row.id} ({row.kind} of merchant {row.merchant_id}) holds {usdt_text(row.balance)}, below zero."
+        for row in checks.overdrawn(tx, limit=MAX_PROBLEMS)
+    ]
+
+
+def _transfer_problems(tx: Session) -> list[str]:
+    return [
+        f"Transfer {reference} {wrong}."
+        for reference, wrong in checks.wrong_transfers(tx, limit=MAX_PROBLEMS)
     ]
 
 

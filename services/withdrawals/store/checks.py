@@ -98,6 +98,33 @@ def wrong_credits(tx: Session, *, limit: int) -> Sequence[WrongCredit]:
     return [WrongCredit(*row) for row in tx.execute(_WRONG_CREDITS, {"limit": limit})]
 
 
+_WRONG_TRANSFERS = text(
+    """
+SELECT reference, 'stands ' || count(*) || ' times' FROM transfers GROUP BY reference HAVING count(*) > 1
+UNION ALL
+SELECT reference, 'moves ' || amount || ' USDT' FROM transfers WHERE amount <= 0
+UNION ALL
+SELECT reference, 'is of no invoice and no withdrawal' FROM transfers
+WHERE reference !~ '^(invoice:UUID|withdrawal:UUID:(reserve|pay|fee|release))$'
+LIMIT :limit
+""".replace("UUID", "[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+)
+
+
+def wrong_transfers(tx: Session, *, limit: int) -> Sequence[tuple[str, str]]:
+    """Returns references with what is wrong: constraints refuse all of it, and the owner of a database drops those."""
+    return [(reference, wrong) for reference, wrong in tx.execute(_WRONG_TRANSFERS, {"limit": limit})]
+
+
+_OVERDRAWN = text(
+    "SELECT id, kind, merchant_id, balance, 0 FROM accounts WHERE balance < 0 ORDER BY id LIMIT :limit"
+)
+
+
+def overdrawn(tx: Session, *, limit: int) -> Sequence[WrongBalance]:
+    return [WrongBalance(*row) for row in tx.execute(_OVERDRAWN, {"limit": limit})]
+
+
 _WRONG_WITHDRAWALS = text("""
 WITH due AS (
   SELECT 'withdrawal:' || id || ':' || leg.step AS reference, merchant_id, leg.debit, leg.credit, leg.amount

@@ -151,7 +151,10 @@ def credit(tx: Session, invoice_id: UUID) -> Credit | None:
 def credits_after(tx: Session, invoice_id: UUID | None, *, limit: int) -> list[Credit]:
     """Returns the next credits after the given invoice id, in the order of invoice ids."""
     after = f"invoice:{invoice_id or ''}"
-    return _credits(tx, Transfer.reference > after, Transfer.reference < "invoice;", limit=limit)
+    is_of_invoice = Transfer.reference.regexp_match("^invoice:[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
+    return _credits(
+        tx, Transfer.reference > after, Transfer.reference < "invoice;", is_of_invoice, limit=limit
+    )
 
 
 def _credits(tx: Session, *which: ColumnElement[bool], limit: int) -> list[Credit]:
