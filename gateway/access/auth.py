@@ -43,7 +43,7 @@ class Authentication:
         route = req.uri_template or ""
         if not route.startswith(MERCHANTS_PATHS) or route in OPEN_PATHS:
             return
-        key = req.get_header("X-Api-Key")
+        key = (req.get_header("X-Api-Key") or "").strip(" \t")  # RFC 9110, 5.5: no part of the value
         if not key:
             raise unauthenticated("API_KEY_MISSING", "The X-Api-Key header is missing or empty")
         answer = self._leases.find(key)

@@ -42,7 +42,7 @@ class ActHeads:
         self._service = service
         self._clock = SystemClock()
         self._given_at_seconds = -AT_LEAST_SECONDS
-        self._given_count = 0
+        self._given_count: int | None = None
         self._loop = Loop(self.name, self.step, every_seconds=EVERY_SECONDS, required=False)
 
     def run(self, stop: Stop) -> None:
@@ -53,7 +53,7 @@ class ActHeads:
         return self._loop.health()
 
     def step(self) -> bool:
-        """Gives the head to accounts if this chain has grown, and once a minute."""
+        """Gives the head to accounts if this chain has grown, until accounts has one itself, and once a minute."""
         with self._db.autocommit() as connection:
             own = head(connection) or Head(0, EMPTY, self._clock.now())
         now = monotonic_seconds()
@@ -83,7 +83,7 @@ class ActHeads:
             if refused.code is grpc.StatusCode.INVALID_ARGUMENT:
                 self._contradicted(refused.message)
         else:
-            return answer.kept_count == own.count
+            return answer.kept_count == own.count and answer.count > 0
         return False
 
     def _request(self, own: Head, *, continues: int = 0) -> accounts_pb2.KeepHeadRequest:

@@ -78,7 +78,7 @@ class House:
         ]
         name = "fiatgate_tls_certificate_expires_timestamp_seconds "
         lines = [line for text in texts for line in text.splitlines() if line.startswith(name)]
-        assert len(lines) == len(texts) == len(SERVICES) + 4
+        assert len(lines) == len(texts) == len(SERVICES) + 3
         return [Decimal(line.removeprefix(name)) for line in lines]
 
 
