@@ -122,6 +122,7 @@ class _Server(uvicorn.Server):
         self._edge.stop()
         loop = asyncio.get_running_loop()
         until = loop.time() + LINGER_SECONDS
+        # uvicorn signals no closed connection; its own shutdown looks as often.
         while self.server_state.connections and loop.time() < until and not self.force_exit:  # noqa: ASYNC110
             await asyncio.sleep(DRAIN_CHECK_SECONDS)
         await super().shutdown(sockets)

@@ -71,7 +71,7 @@ class Merchant(Base):
     name: Mapped[str]
     activated_at: Mapped[datetime | None]
     banned_at: Mapped[datetime | None]
-    # No foreign key: in 0.1.0 a merchant could get a category that did not exist, and its rows stay
+    # No foreign key: payment-methods answers MERCHANT_CATEGORY_NOT_FOUND for a category that is gone
     # (docs/api.md#error-MERCHANT_CATEGORY_NOT_FOUND).
     category_code: Mapped[str | None]
     client_share: Mapped[Decimal] = mapped_column(FRACTION)

@@ -90,7 +90,7 @@ OWNED: Final = {
 FOR_NOBODY: Final = (
     "fiatgate.withdrawals.paid",  # of the stream, but nobody's fact
     "fiatgate-hint.other",
-    "fiatgate-hint.requests-counted",  # gateways of 0.1.0 and before published it
+    "fiatgate-hint.requests-counted",  # no process publishes it
     f"$JS.API.CONSUMER.CREATE.{STREAM}",
     f"$JS.API.CONSUMER.DURABLE.CREATE.{STREAM}.another",
     f"$JS.API.CONSUMER.MSG.NEXT.{STREAM}.another",

@@ -256,7 +256,7 @@ def test_merchant_category_missing(desk: Desk, currency: str) -> None:
 
 
 def test_merchant_category_not_found(desk: Desk, currency: str) -> None:
-    """A merchant of version 0.1.0 may have a category that does not exist."""
+    """A row of a merchant may name a category that does not exist: no foreign key holds it."""
     shop = desk.shop(currency)
     change = "UPDATE merchants SET category_code = :code WHERE id = :id"
     code = unique("nowhere")

@@ -173,7 +173,7 @@ def with_token(token: str) -> Callable[[], None]:
 
 @pytest.fixture
 def unnamed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """This process names nobody, as the command of 0.1.0 and processes of ours."""
+    """This process names nobody, as processes of ours."""
     monkeypatch.setattr(rpc_actors, "_carried_by_process", ())
 
 

@@ -1,4 +1,4 @@
-"""The subjects of facts and hints: declared once, in protos/, and known to the processes of 0.1.0 by the same names."""
+"""The subjects of facts and hints are declared once, in protos/. A renamed one would lose facts in the stream."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What users see of a day is what was recorded: `make referee` shows the difference, ARGS=--update accepts it."""
+"""Compares a scripted day with its recording. `make referee` prints the differences, ARGS=--update accepts them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the protos say about the methods of a service; and contracts that a test declares as a proto does."""
+"""Reads the options of a service's methods from the protos, and builds contracts that only a test has."""
 
 from __future__ import annotations
 
