@@ -9,7 +9,9 @@ from typing import Any
 import psycopg2
 import pytest
 
-from tests.security.attacks import ATTACKS, DOCUMENT, Attack, Outcome, documented
+from tests.security.attacks import ATTACKS
+from tests.security.attacks.attack import Attack, Outcome
+from tests.security.attacks.document import DOCUMENT, documented
 from tests.security.shop import Shop
 from tests.support.receiver import Receiver
 from tests.support.stack import Stack

@@ -1,0 +1,19 @@
+"""What someone does who has the address of one service's database, and what comes of it.
+
+Each attack is SQL under the service's own role, or by the owner of the database with triggers off. `%(name)s` is a
+thing of `tests/security/shop.py`. `python -m tests.security.attacks` writes the table of docs/security.md.
+"""
+
+from typing import Final
+
+from tests.security.attacks import accounts, catalog, invoices, merchants, owners, webhooks, withdrawals
+
+ATTACKS: Final = (
+    *accounts.ATTACKS,
+    *catalog.ATTACKS,
+    *merchants.ATTACKS,
+    *invoices.ATTACKS,
+    *withdrawals.ATTACKS,
+    *webhooks.ATTACKS,
+    *owners.ATTACKS,
+)

@@ -1,0 +1,107 @@
+"""Attacks by someone who has the address of invoices' database."""
+
+from typing import Final
+
+from tests.security.attacks.attack import found, not_promised, refused
+
+_DEAL = (
+    "INSERT INTO deals (id, invoice_id, merchant_id, status, sub_status, method_code, method_name, currency_code,"
+    " currency_decimals, invoice_amount, amount_fiat, conversion_rate, client_percent, merchant_percent, requisite_id,"
+    " created_at, expires_at, seal, reference, takes_reference)"
+    " SELECT %(forged_deal)s, %(waiting)s, merchant_id, 'pending', 'awaiting_payment', method_code, method_name,"
+    " currency_code, {decimals}, (SELECT amount FROM invoices WHERE id = %(waiting)s), amount_fiat, {rate},"
+    " client_percent, merchant_percent, requisite_id, now(), now() + interval '1 hour', seal, '7K3M9QTX', true"
+    " FROM deals WHERE id = %(sold_deal)s"
+)
+
+ATTACKS: Final = (
+    found(
+        "invoices",
+        "a deal with a rate of one's own",
+        _DEAL.format(decimals="currency_decimals", rate="0.01"),
+        "%(forged_deal)s",
+        "terms",
+    ),
+    found(
+        "invoices",
+        "an open deal completed",
+        "UPDATE deals SET status = 'completed', sub_status = 'successfully_paid', merchant_usdt = 5,"
+        " finished_at = now() WHERE id = %(open_deal)s",
+        "%(open_deal)s",
+        "act is none",
+    ),
+    found(
+        "invoices",
+        "the amount that a customer is asked for",
+        "UPDATE deals SET amount_fiat = 1 WHERE id = %(asked_deal)s",
+        "%(asked_deal)s",
+        "amount_fiat is 1",
+    ),
+    found(
+        "invoices",
+        "an invoice that waits a success",
+        "UPDATE invoices SET status = 'success', finished_at = now(), event_id = gen_random_uuid()"
+        " WHERE id = %(waiting)s",
+        "%(waiting)s",
+        "it has no signed fact",
+    ),
+    found(
+        "invoices",
+        "an account to pay to",
+        "INSERT INTO requisites (id, method_code, holder, account, max_deals, open_deals, enabled, created_at)"
+        " VALUES (%(forged_account)s, 'sepa', 'Eve', 'GB33BUKB20201555555555', 5, 0, true, now())",
+        "%(forged_account)s",
+        "act is none",
+    ),
+    found(
+        "invoices",
+        "a disabled account in use again",
+        "UPDATE requisites SET enabled = true WHERE id = %(disabled_account)s",
+        "%(disabled_account)s",
+        "enabled is yes",
+    ),
+    found(
+        "invoices",
+        "the places of an account",
+        "UPDATE requisites SET max_deals = 999 WHERE id = %(disabled_account)s",
+        "%(disabled_account)s",
+        "max_deals is 999",
+    ),
+    found(
+        "invoices",
+        "the switch for new deals",
+        "INSERT INTO switches VALUES ('deals', false, now(), 'eve') ON CONFLICT (name) DO UPDATE SET enabled = false",
+        "switch deals",
+    ),
+    refused("invoices", "an account's number", "UPDATE requisites SET account = 'GB33BUKB20201555555555'"),
+    refused("invoices", "a deal's rate", "UPDATE deals SET conversion_rate = 0.1"),
+    refused("invoices", "a deal's commission", "UPDATE deals SET merchant_percent = 0"),
+    refused("invoices", "a deal's account", "UPDATE deals SET requisite_id = %(disabled_account)s"),
+    refused("invoices", "an invoice's amount", "UPDATE invoices SET amount = 1"),
+    refused("invoices", "an invoice's merchant", "UPDATE invoices SET merchant_id = %(banned)s"),
+    refused(
+        "invoices",
+        "a finished deal changed",
+        "UPDATE deals SET merchant_usdt = 3000 WHERE id = %(sold_deal)s",
+    ),
+    refused("invoices", "a deal deleted", "DELETE FROM deals WHERE id = %(open_deal)s"),
+    refused("invoices", "a signed fact deleted", "DELETE FROM facts"),
+    refused("invoices", "a deal of 200,000 decimals", _DEAL.format(decimals="200000", rate="1")),
+    refused(
+        "invoices",
+        "a credit that is no number",
+        "UPDATE deals SET merchant_usdt = 'NaN' WHERE id = %(asked_deal)s",
+    ),
+    not_promised(
+        "invoices",
+        "a sender's name",
+        "UPDATE deals SET sender_name = 'Eve', sender_words = 'eve' WHERE id = %(asked_deal)s",
+    ),
+    not_promised(
+        "invoices",
+        "a step in a deal's history",
+        "INSERT INTO deal_transitions (deal_id, at, status, sub_status, actor, note)"
+        " VALUES (%(asked_deal)s, now(), 'pending', 'awaiting_confirmation', 'eve', '')",
+    ),
+    not_promised("invoices", "sums of a report", "UPDATE daily_sums SET created = 1000"),
+)

@@ -1,0 +1,101 @@
+"""Attacks by the owner of a database, with triggers off."""
+
+from typing import Final
+
+from tests.security.attacks.attack import found_of_owner
+
+ATTACKS: Final = (
+    found_of_owner(
+        "merchants",
+        "an act changed",
+        "UPDATE acts SET note = 'nothing' WHERE act = 'merchant.create' AND object = 'merchant:' || %(banned)s",
+        "merchant.create",
+        "no process of the service wrote it",
+    ),
+    found_of_owner(
+        "catalog",
+        "an act deleted from the middle of the chain",
+        "DELETE FROM acts WHERE id = (SELECT act_id FROM act_chain WHERE number = 3)",
+        "entry 3 of the chain, is missing",
+    ),
+    found_of_owner(
+        "webhooks",
+        "the chain cut at its end, with its acts",
+        "WITH cut AS (DELETE FROM act_chain RETURNING act_id) DELETE FROM acts WHERE id IN (SELECT act_id FROM cut)",
+        "webhooks",
+        "acts were removed at its end",
+    ),
+    found_of_owner(
+        "withdrawals",
+        "a credit and its balance deleted",
+        "WITH gone AS (DELETE FROM transfers WHERE reference = 'invoice:' || %(sold)s RETURNING amount)"
+        " UPDATE accounts SET balance = balance - (SELECT amount FROM gone)"
+        " WHERE merchant_id = %(merchant)s AND kind = 'merchant_available'",
+        "%(sold)s",
+        "never credited",
+    ),
+    found_of_owner(
+        "withdrawals",
+        "a paid withdrawal deleted",
+        "DELETE FROM withdrawals WHERE id = %(gone)s",
+        "%(gone)s",
+        "row is deleted",
+    ),
+    found_of_owner(
+        "withdrawals",
+        "a withdrawal given to another merchant",
+        "UPDATE withdrawals SET merchant_id = %(banned)s WHERE id = %(small)s",
+        "%(small)s",
+        "merchant_id is",
+    ),
+    found_of_owner(
+        "withdrawals",
+        "a balance",
+        "UPDATE accounts SET balance = balance + 1 WHERE kind = 'merchant_reserved' AND merchant_id = %(merchant)s",
+        "its transfers add up to",
+    ),
+    found_of_owner(
+        "invoices",
+        "a paid deal's rate, with the credit that follows from it",
+        "UPDATE deals SET conversion_rate = 0.10,"
+        " merchant_usdt = div(invoice_amount * (100 - merchant_percent) * 1000000, 10) / 1000000"
+        " WHERE id = %(adjusted_deal)s",
+        "%(adjusted_deal)s",
+        "terms",
+    ),
+    found_of_owner(
+        "invoices",
+        "a paid invoice deleted with its deal and fact",
+        "WITH fact AS (DELETE FROM facts WHERE event_id = (SELECT event_id FROM invoices WHERE id = %(erased)s)),"
+        " deal AS (DELETE FROM deals WHERE invoice_id = %(erased)s) DELETE FROM invoices WHERE id = %(erased)s",
+        "%(erased)s",
+        "unknown invoice",
+    ),
+    found_of_owner(
+        "invoices",
+        "an account deleted",
+        "DELETE FROM requisites WHERE id = %(unused_account)s",
+        "%(unused_account)s: row is deleted",
+    ),
+    found_of_owner(
+        "invoices",
+        "a row that can't be read",
+        "UPDATE deals SET finished_at = '20000-01-01' WHERE id = %(rejected_deal)s",
+        "%(rejected_deal)s",
+    ),
+    found_of_owner(
+        "merchants",
+        "a key given to another merchant",
+        "UPDATE api_keys SET merchant_id = %(banned)s WHERE id = %(dead_key)s",
+        "%(dead_key)s: merchant_id is",
+    ),
+    found_of_owner(
+        "merchants",
+        "an act that can't be read",
+        "ALTER TABLE acts DROP CONSTRAINT ck_acts_changes;"
+        f" UPDATE acts SET changes = '{'[' * 5000 + ']' * 5000}'"
+        " WHERE id = (SELECT id FROM acts WHERE act = 'key.create' ORDER BY id LIMIT 1)",
+        "acts of merchants: entry",
+        "RecursionError",
+    ),
+)

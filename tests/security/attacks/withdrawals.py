@@ -1,0 +1,108 @@
+"""Attacks by someone who has the address of withdrawals' database."""
+
+from typing import Final
+
+from tests.security.attacks.attack import found, found_of_owner, not_promised, refused
+
+ATTACKS: Final = (
+    found(
+        "withdrawals",
+        "a large withdrawal past the second person",
+        "UPDATE withdrawals SET substatus = 'processing' WHERE id = %(large)s",
+        "%(large)s",
+        "substatus is processing",
+    ),
+    found(
+        "withdrawals",
+        "a withdrawal that waits paid",
+        "UPDATE withdrawals SET status = 'success', external_tx_id = 'x', processed_at = now() WHERE id = %(small)s",
+        "%(small)s: status is success",
+    ),
+    found(
+        "withdrawals",
+        "a withdrawal with its transfer",
+        "WITH new AS (INSERT INTO withdrawals (id, merchant_id, request_key, method_id, network, address, amount,"
+        " network_fee, status, created_at, updated_at) VALUES (%(forged_withdrawal)s, %(merchant)s, gen_random_uuid(),"
+        " 1, 'TRC20', 'TEvil', 20, 1, 'pending', now(), now()))"
+        " INSERT INTO transfers SELECT gen_random_uuid(), 'withdrawal:' || %(forged_withdrawal)s || ':reserve',"
+        " available.id, reserved.id, 20, now() FROM accounts AS available, accounts AS reserved"
+        " WHERE available.merchant_id = %(merchant)s AND available.kind = 'merchant_available'"
+        " AND reserved.merchant_id = %(merchant)s AND reserved.kind = 'merchant_reserved'",
+        "%(forged_withdrawal)s",
+        "act is none",
+    ),
+    found(
+        "withdrawals",
+        "a credit of an unpaid invoice",
+        "INSERT INTO transfers SELECT gen_random_uuid(), 'invoice:' || %(canceled)s, settlement.id, available.id, 7000,"
+        " now() FROM accounts AS settlement, accounts AS available WHERE settlement.kind = 'settlement'"
+        " AND available.merchant_id = %(merchant)s AND available.kind = 'merchant_available'",
+        "%(canceled)s",
+        "7000.000000 USDT credited",
+    ),
+    found(
+        "withdrawals",
+        "a released amount of a paid withdrawal",
+        "INSERT INTO transfers SELECT gen_random_uuid(), 'withdrawal:' || %(paid)s || ':release', settlement.id,"
+        " available.id, 30, now() FROM accounts AS settlement, accounts AS available"
+        " WHERE settlement.kind = 'settlement' AND available.merchant_id = %(merchant)s"
+        " AND available.kind = 'merchant_available'",
+        "%(paid)s",
+    ),
+    found(
+        "withdrawals",
+        "an address in the book, dated back",
+        "INSERT INTO withdrawal_addresses (id, merchant_id, method_id, network, address, name, added_by, created_at,"
+        " usable_at) VALUES (%(forged_address)s, %(merchant)s, 1, 'TRC20', 'TEvil', 'mine', 'mine',"
+        " now() - interval '9 days', now() - interval '8 days')",
+        "%(forged_address)s",
+        "act is none",
+    ),
+    found(
+        "withdrawals",
+        "a fee",
+        "UPDATE withdrawal_methods SET network_fee = 0 WHERE code = 'USDT-ERC20'",
+        "withdrawal method USDT-ERC20: network_fee is 0",
+    ),
+    found(
+        "withdrawals",
+        "a method whose code stands before all others",
+        "INSERT INTO withdrawal_methods (id, code, network, name, network_fee, min_amount, memo_allowed, enabled)"
+        " VALUES (77, '', 'TRC20', 'mine', 0, 1, false, true)",
+        "withdrawal method : key is ",
+    ),
+    found_of_owner(
+        "withdrawals",
+        "a credit booked twice",
+        "ALTER TABLE transfers DROP CONSTRAINT uq_transfers_reference;"
+        " INSERT INTO transfers SELECT gen_random_uuid(), reference, debit_account, credit_account, amount, now()"
+        " FROM transfers WHERE reference = 'invoice:' || %(adjusted)s",
+        "invoice:%(adjusted)s stands 2 times",
+    ),
+    found_of_owner(
+        "withdrawals",
+        "a balance below zero",
+        "ALTER TABLE accounts DROP CONSTRAINT ck_accounts_balance_not_negative;"
+        " UPDATE accounts SET balance = -50000 WHERE merchant_id = %(merchant)s AND kind = 'merchant_reserved'",
+        "merchant_reserved of merchant %(merchant)s",
+        "below zero",
+    ),
+    refused("withdrawals", "where a withdrawal goes", "UPDATE withdrawals SET address = 'TEvil'"),
+    refused("withdrawals", "a withdrawal's amount", "UPDATE withdrawals SET amount = 900000000"),
+    refused("withdrawals", "a balance", "UPDATE accounts SET balance = 900000000"),
+    refused(
+        "withdrawals",
+        "a balance that is no number",
+        "INSERT INTO accounts (kind, merchant_id, balance) VALUES ('merchant_available', gen_random_uuid(), 'NaN')",
+    ),
+    refused(
+        "withdrawals",
+        "a new account with money",
+        "INSERT INTO accounts (kind, merchant_id, balance) VALUES ('merchant_available', gen_random_uuid(), 5)",
+    ),
+    refused("withdrawals", "a transfer changed", "UPDATE transfers SET amount = 3000"),
+    refused("withdrawals", "a transfer deleted", "DELETE FROM transfers"),
+    refused("withdrawals", "an address usable at once", "UPDATE withdrawal_addresses SET usable_at = now()"),
+    refused("withdrawals", "a method deleted", "DELETE FROM withdrawal_methods"),
+    not_promised("withdrawals", "a notice about an address", "DELETE FROM address_notices"),
+)
