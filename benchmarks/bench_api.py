@@ -9,7 +9,6 @@ and with an account to pay to, >= 0.3. Processor time is that of the gateway and
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import itertools
 import os
@@ -32,7 +31,7 @@ from rich.progress import Progress
 
 from benchmarks import bare
 from benchmarks.processor import processor_seconds
-from benchmarks.report import Row, at_least, show
+from benchmarks.report import Row, at_least, options, show
 from deploy.local import databases
 from deploy.local.ports import free_ports
 from deploy.local.waiting import wait_until
@@ -40,7 +39,6 @@ from fiatgate.merchants.v1 import merchants_pb2 as pb
 from fiatgate.merchants.v1.merchants_pb2_grpc import MerchantsServiceStub
 from kit.base.clock import monotonic_seconds
 from kit.rpc.client import channel
-from tests.support.authors import act_as
 from tests.support.stack import Stack
 
 CLIENTS = 32
@@ -266,13 +264,10 @@ def measure(per_round: int, rounds: int) -> list[Row]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = options(__doc__)
     parser.add_argument("--requests", type=int, default=3000, help="per round")
     parser.add_argument("--rounds", type=int, default=3)
     given = parser.parse_args()
-    act_as("benchmarks@harness")
     return show("API", measure(given.requests, given.rounds))
 
 

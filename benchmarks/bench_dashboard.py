@@ -11,7 +11,6 @@ looks meanwhile; no view fails.
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import os
 import random
@@ -31,13 +30,12 @@ import uvloop
 
 from benchmarks.dashboard import months
 from benchmarks.processor import processor_seconds
-from benchmarks.report import Row, below, show
+from benchmarks.report import Row, below, options, show
 from fiatgate.merchants.v1 import merchants_pb2 as pb
 from fiatgate.merchants.v1.merchants_pb2_grpc import MerchantsServiceStub
 from kit.base.clock import monotonic_seconds
 from kit.rpc.client import channel
 from tests.console.house import House
-from tests.support.authors import act_as
 from tests.support.stack import Stack
 
 PAGE_MS: Final = 200
@@ -221,10 +219,7 @@ def measure(made: months.Months, members: int, seconds: float) -> list[Row]:
 
 
 def main() -> int:
-    act_as("benchmarks@harness")
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = options(__doc__)
     parser.add_argument("--invoices", type=int, default=1_000_000)
     parser.add_argument("--largest", type=int, default=300_000)
     parser.add_argument("--members", type=int, default=1000)

@@ -9,7 +9,6 @@ of a core at rest; 30 deals are decided with three keys each at most.
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import os
 import statistics
@@ -24,7 +23,7 @@ from playwright.sync_api import Page, expect, sync_playwright
 from benchmarks.bench_api import running_stack
 from benchmarks.desk import years
 from benchmarks.processor import processor_seconds
-from benchmarks.report import Row, below, show
+from benchmarks.report import Row, below, options, show
 from fiatgate.invoices.v1 import invoices_pb2
 from fiatgate.invoices.v1.invoices_pb2_grpc import CheckoutServiceStub
 from kit.base.clock import monotonic_seconds
@@ -32,7 +31,6 @@ from kit.rpc.client import channel
 from tests.console.conftest import with_cookies
 from tests.console.house import House, Person
 from tests.gateway.pay.conftest import launched
-from tests.support.authors import act_as
 from tests.support.stack import Stack
 
 QUEUE_MS = 150
@@ -222,10 +220,7 @@ def measure(made: years.Years) -> list[Row]:
 
 
 def main() -> int:
-    act_as("benchmarks@harness")
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = options(__doc__)
     parser.add_argument("--invoices", type=int, default=5_000_000)
     parser.add_argument("--deals", type=int, default=1_000_000)
     parser.add_argument("--open", type=int, default=10_000)

@@ -11,7 +11,6 @@ each), and create-invoice's p99 meanwhile at most twice its p99 alone.
 
 from __future__ import annotations
 
-import argparse
 import os
 import secrets
 import subprocess
@@ -26,11 +25,10 @@ import psycopg2
 
 from benchmarks.bench_api import running_stack
 from benchmarks.processor import processor_seconds
-from benchmarks.report import Row, show
+from benchmarks.report import Row, options, show
 from benchmarks.walls.victim import Request, Series, Victim
 from deploy.local.ports import free_ports
 from kit.base.clock import SystemClock
-from tests.support.authors import act_as
 from tests.support.stack import Stack
 
 MOST_SECONDS: Final = 60
@@ -251,10 +249,7 @@ def measure(invoices: int, deals: int) -> list[Row]:
 
 
 def main() -> int:
-    act_as("benchmarks@harness")
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = options(__doc__)
     parser.add_argument("--invoices", type=int, default=100_000)
     parser.add_argument("--deals", type=int, default=10_000)
     given = parser.parse_args()

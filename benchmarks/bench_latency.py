@@ -10,7 +10,6 @@ processor time of one purchase <= 18 ms.
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import json
 import os
@@ -30,14 +29,13 @@ from aiohttp import web
 
 from benchmarks.bench_api import running_stack
 from benchmarks.processor import processor_seconds
-from benchmarks.report import Row, below, show
+from benchmarks.report import Row, below, options, show
 from deploy.local.ports import free_ports
 from deploy.local.waiting import wait_until
 from fiatgate.invoices.v1 import invoices_pb2
 from fiatgate.invoices.v1.invoices_pb2_grpc import CheckoutServiceStub, DealDeskServiceStub
 from kit.base.clock import SystemClock, monotonic_seconds
 from kit.rpc.client import aio_channel
-from tests.support.authors import act_as
 from tests.support.stack import Stack
 
 MOST_P50_MS = 12
@@ -213,10 +211,7 @@ def measure(per_second: int, seconds: int) -> list[Row]:
 
 
 def main() -> int:
-    act_as("benchmarks@harness")
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = options(__doc__)
     parser.add_argument("--per-second", type=int, default=50)
     parser.add_argument("--seconds", type=int, default=20, help="measured, after three that are not")
     given = parser.parse_args()

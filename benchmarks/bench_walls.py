@@ -15,7 +15,6 @@ with everything else. All its requests succeed. The attacked workers together ta
 
 from __future__ import annotations
 
-import argparse
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -27,11 +26,10 @@ from typing import Final
 from rich.progress import track
 
 from benchmarks.processor import processor_seconds
-from benchmarks.report import Row, show
+from benchmarks.report import Row, options, show
 from benchmarks.walls.scene import Memory, Onslaught, Scene
 from benchmarks.walls.victim import Series
 from kit.base.clock import monotonic_seconds
-from tests.support.authors import act_as
 from tests.support.stack import Stack
 
 MOST_MEBIBYTES: Final = 64
@@ -177,10 +175,7 @@ class Took:
 
 
 def main() -> int:
-    act_as("benchmarks@harness")
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = options(__doc__)
     parser.add_argument("--only", nargs="+", choices=[wall.attack for wall in WALLS], metavar="ROW")
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--seconds", type=int, default=8)

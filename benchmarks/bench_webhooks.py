@@ -30,12 +30,11 @@ from benchmarks.delivery import loads
 from benchmarks.delivery.loads import p99
 from benchmarks.delivery.receiver import DRIP, FAIL, HANG
 from benchmarks.delivery.stack import Bench, running_bench
-from benchmarks.report import Row, at_least, below, show
+from benchmarks.report import Row, at_least, below, options, show
 from kit.base.clock import monotonic_seconds
 from services.webhooks import workers
 from services.webhooks.domain import signature
 from services.webhooks.operations import reading
-from tests.support.authors import act_as
 
 LEAST_RATIO = 0.50
 MOST_MEDIAN_MS = 50.0
@@ -179,10 +178,7 @@ PARTS: dict[str, Callable[[Bench, argparse.Namespace], list[Row]]] = {
 
 def main() -> int:
     """Measures, prints the table, returns 1 when a limit is missed."""
-    act_as("benchmarks@harness")
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = options(__doc__)
     parser.add_argument("--events", type=int, default=50_000, help="backlog to drain")
     parser.add_argument("--fresh", type=int, default=100, help="single events for the latency")
     parser.add_argument("--attempts", type=int, default=1_000_000, help="in the history")

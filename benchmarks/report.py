@@ -1,12 +1,15 @@
-"""What a measurement says: rows with their limits, printed the same way by every benchmark."""
+"""What every benchmark does the same way: its options, and rows with their limits."""
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rich.console import Console
 from rich.table import Table
+
+from tests.support.authors import act_as
 
 
 @dataclass(frozen=True)
@@ -17,6 +20,14 @@ class Row:
     measured: str
     limit: str = ""
     met: bool = True
+
+
+def options(description: str | None) -> argparse.ArgumentParser:
+    """Returns the parser of a benchmark's options. From here on its calls have an author."""
+    act_as("benchmarks@harness")
+    return argparse.ArgumentParser(
+        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
 
 
 def at_least(what: str, value: float, limit: float) -> Row:
