@@ -5,7 +5,7 @@ from typing import Final
 from console.merchants.categories import CategoriesPage
 from console.merchants.creating import NewMerchantPage
 from console.merchants.list import MerchantsPage
-from console.merchants.logo import LogoPage, LogoPicture
+from console.merchants.logo import MerchantLogo
 from console.merchants.members import InviteMemberPage, MemberPage, MembersPage
 from console.merchants.merchant import MerchantPage
 from console.merchants.owners import OwnerPage
@@ -29,15 +29,11 @@ def add_to(app: App, deps: Deps) -> None:
     """Adds the addresses."""
     MerchantsPage(deps).add_to(app, "/merchants")
     app.add_route("/merchants/new", NewMerchantPage(deps))
-    app.add_route("/merchants/logos/{logo}", LogoPicture(deps))
     merchant = MerchantPage(deps)
     app.add_route("/merchants/{merchant_id}", merchant)
     for word in ("settings", "activate", "ban", "unban"):
         app.add_route(f"/merchants/{{merchant_id}}/{word}", merchant, suffix=word)
-    logo = LogoPage(deps)
-    app.add_route("/merchants/{merchant_id}/logo", logo)
-    app.add_route("/merchants/{merchant_id}/logo/use", logo, suffix="use")
-    app.add_route("/merchants/{merchant_id}/logo/remove", logo, suffix="remove")
+    MerchantLogo(deps).add_logo_to(app, "/merchants/{merchant_id}/logo", "/merchants/logos")
     ViewPage(deps).add_to(app, "/merchants/{merchant_id}/view")
     _add_members(app, deps)
     owner = OwnerPage(deps)

@@ -5,7 +5,7 @@ from typing import Final
 from console.page import App
 from console.prices.currencies import CurrenciesPage, CurrencyPage
 from console.prices.history import AcceptedPage, RatePage
-from console.prices.logos import LogoPage, LogoPicture
+from console.prices.logos import MethodLogo
 from console.prices.methods import MethodPage, MethodsPage
 from console.prices.rates import RatesPage
 from console.ui.pages import Link, reads
@@ -36,14 +36,11 @@ def add_to(app: App, deps: Deps) -> None:
     app.add_route("/rates/{currency_code}/set", rate, suffix="set")
     app.add_route("/rates/{currency_code}/accept", rate, suffix="accept")
 
-    currency, method, logo = CurrencyPage(deps), MethodPage(deps), LogoPage(deps)
+    currency, method = CurrencyPage(deps), MethodPage(deps)
     CurrenciesPage(deps).add_to(app, "/currencies")
     app.add_route("/new-currency", currency, suffix="new")
     app.add_route("/currencies/{currency_code}", currency)
     MethodsPage(deps).add_to(app, "/methods")
     app.add_route("/new-method", method, suffix="new")
     app.add_route("/methods/{method_code}", method)
-    app.add_route("/methods/{method_code}/logo", logo)
-    app.add_route("/methods/{method_code}/logo/use", logo, suffix="use")
-    app.add_route("/methods/{method_code}/logo/remove", logo, suffix="remove")
-    app.add_route("/method-logos/{logo}", LogoPicture(deps))
+    MethodLogo(deps).add_logo_to(app, "/methods/{method_code}/logo", "/method-logos")

@@ -3,7 +3,7 @@
 from typing import Final
 
 from console.page import App
-from console.settings.logo import LogoPage, LogoPicture
+from console.settings.logo import OwnLogo
 from console.settings.pages import SettingsPage
 from console.settings.preview import ColourSheet, PreviewPage
 from console.ui.pages import Link, members_read
@@ -26,11 +26,7 @@ LINKS: Final = (
 def add_to(app: App, deps: Deps) -> None:
     """Adds the addresses."""
     app.add_route("/settings", SettingsPage(deps))
-    logo = LogoPage(deps)
-    app.add_route("/settings/logo", logo)
-    app.add_route("/settings/logo/use", logo, suffix="use")
-    app.add_route("/settings/logo/remove", logo, suffix="remove")
-    app.add_route("/settings/logos/{logo}", LogoPicture(deps))
+    OwnLogo(deps).add_logo_to(app, "/settings/logo", "/settings/logos")
     app.add_route("/settings/preview/{colour}/{logo}", PreviewPage(deps))
     app.add_route("/settings/colours/{name}", ColourSheet(deps))
     app.add_route("/settings/pay-static/{version}/{name}", FilesResource(static_files()))
