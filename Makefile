@@ -69,6 +69,7 @@ protos: develops ## generate fiatgate/ from protos/
 
 docs: develops ## write what comes from elsewhere: parts of docs/, alert rules, services' manifests
 	$(BIN)/python tools/docs.py
+	$(BIN)/python -m tests.support.schemas
 	$(BIN)/python -m tests.security.attacks
 	$(BIN)/python tools/rules.py
 	$(BIN)/python tools/manifests.py

@@ -65,6 +65,7 @@ CONSOLE_ROOMS: Final = (
     "page",
     "file_page",
     "list_page",
+    "logo_page",
     "signin",
 )
 TOPICS: Final = sorted(path.parent.name for path in ROOT.glob("console/*/routes.py"))

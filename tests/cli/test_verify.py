@@ -280,10 +280,11 @@ def test_a_service_that_is_away_is_named_and_the_others_are_verified(
 
 
 UNREADABLE = """
-CREATE TABLE kept AS SELECT * FROM acts WHERE act = 'currency.set' ORDER BY id LIMIT 1;
-UPDATE acts SET at = '200000-01-01' WHERE id = (SELECT id FROM kept)
+CREATE SCHEMA aside;
+CREATE TABLE aside.kept AS SELECT * FROM acts WHERE act = 'currency.set' ORDER BY id LIMIT 1;
+UPDATE acts SET at = '200000-01-01' WHERE id = (SELECT id FROM aside.kept)
 """
-READABLE = "UPDATE acts SET at = kept.at FROM kept WHERE acts.id = kept.id; DROP TABLE kept"
+READABLE = "UPDATE acts SET at = kept.at FROM aside.kept WHERE acts.id = kept.id; DROP SCHEMA aside CASCADE"
 
 
 def test_a_row_that_cannot_be_read_is_named_and_the_others_are_verified(

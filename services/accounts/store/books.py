@@ -14,6 +14,7 @@ from kit.audit.decisions import NOTHING, acts_on
 from kit.base.ids import parse_id
 from kit.db.books import Difference, Follows, Part
 from kit.db.database import seals_of
+from kit.db.described import schema_part
 from services.accounts.store.decisions import INVITING, roles_decided
 from services.accounts.store.sealed import PASSKEY, PASSWORD, SESSION, SIGNING_KEY, is_sealed
 
@@ -131,6 +132,7 @@ _SESSIONS: Final = (
 _KEYS: Final = "SELECT id, seal, id, public_key FROM signing_keys WHERE true"
 
 PARTS: Final = (
+    schema_part("accounts"),
     Part(
         name="people",
         one="person",

@@ -9,6 +9,7 @@ from kit.audit import approval_books
 from kit.audit.decisions import follow_acts
 from kit.db.books import Difference, Part
 from kit.db.database import seals_of
+from kit.db.described import schema_part
 from services.catalog.store.decisions import CURRENCY, METHOD
 from services.catalog.store.rates import is_rate_sealed, numbered_rates
 
@@ -21,6 +22,7 @@ def _rates_are_sealed(tx: Session, first: str, last: str) -> Iterator[Difference
 
 
 PARTS: Final = (
+    schema_part("catalog"),
     Part(
         name="currencies",
         one="currency",

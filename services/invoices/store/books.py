@@ -12,6 +12,7 @@ from kit.audit import approval_books
 from kit.audit.decisions import follow_acts
 from kit.db.books import Difference, Part
 from kit.db.database import seals_of
+from kit.db.described import schema_part
 from services.invoices.models import Deal
 from services.invoices.store.decisions import DEAL, REQUISITE, SWITCH, has_its_terms
 
@@ -107,6 +108,7 @@ status IN ('completed', 'failed') AND NOT EXISTS (
 """
 
 PARTS: Final = (
+    schema_part("invoices"),
     Part(
         name="invoices",
         one="invoice",

@@ -4,9 +4,11 @@ from typing import Final
 
 from kit.audit.decisions import follow_acts
 from kit.db.books import Part
+from kit.db.described import schema_part
 from services.merchants.store.decisions import CATEGORY, KEY, MERCHANT, OWNER
 
 PARTS: Final = (
+    schema_part("merchants"),
     Part(
         name="owners",
         one="owner",

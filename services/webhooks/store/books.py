@@ -10,6 +10,7 @@ from sqlalchemy import Connection, Select, select, text
 
 from kit.db.books import Part
 from kit.db.database import table_of
+from kit.db.described import schema_part
 from kit.db.rows import Rows
 from services.webhooks.domain import EventTerms, FinishedInvoice, destination_of, payload_of
 from services.webhooks.models import Event
@@ -38,6 +39,7 @@ WHERE invoice_id > CAST(:first AS uuid) AND invoice_id <= CAST(:last AS uuid)
 """
 
 PARTS: Final = (
+    schema_part("webhooks"),
     Part(
         name="events with their attempts",
         one="webhook event of invoice",

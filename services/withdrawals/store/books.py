@@ -5,9 +5,11 @@ from typing import Final
 from kit.audit import approval_books
 from kit.audit.decisions import follow_acts
 from kit.db.books import Part
+from kit.db.described import schema_part
 from services.withdrawals.store.decisions import ADDRESS, METHOD, WITHDRAWAL
 
 PARTS: Final = (
+    schema_part("withdrawals"),
     Part(
         name="withdrawals",
         one="withdrawal",

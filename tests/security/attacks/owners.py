@@ -98,4 +98,18 @@ ATTACKS: Final = (
         "acts of merchants: entry",
         "RecursionError",
     ),
+    found_of_owner(
+        "catalog",
+        "a trigger added",
+        "CREATE FUNCTION swallow() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';"
+        " CREATE TRIGGER swallow BEFORE DELETE ON poll_turns FOR EACH ROW EXECUTE FUNCTION swallow()",
+        "relation poll_turns: trigger swallow is O CREATE TRIGGER",
+        "due is nothing",
+    ),
+    found_of_owner(
+        "withdrawals",
+        "a guard switched off",
+        "ALTER TABLE withdrawals DISABLE TRIGGER withdrawals_stay",
+        "relation withdrawals: trigger withdrawals_stay is D",
+    ),
 )

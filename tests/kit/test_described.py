@@ -1,0 +1,97 @@
+"""What a database has besides rows is what the migrations made: `fiatgate verify` names every difference."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+
+import psycopg2
+import pytest
+
+from kit.base.services import SERVICES
+from kit.db.books import check_page
+from kit.db.database import Database
+from kit.db.described import schema_part
+from tests.support.databases import Databases, past_all_rules
+from tests.support.schemas import file_of, text_of
+
+
+@pytest.fixture(scope="module", params=SERVICES)
+def service_url(request: pytest.FixtureRequest, _databases: Databases) -> Iterator[tuple[str, str]]:
+    url = _databases.fresh(request.param)
+    yield request.param, url
+    _databases.drop(url)
+
+
+def differences(service: str, url: str) -> list[str]:
+    db = Database(url, name=service, pool_size=1)
+    try:
+        page = check_page(db, schema_part(service), after="", limit=1000)
+    finally:
+        db.dispose()
+    assert page.checked > 5
+    assert page.unreadable == []
+    return [f"{each.subject} {each.field}: {each.found} / {each.due}" for each in page.problems]
+
+
+def test_each_file_is_what_the_migrations_make(service_url: tuple[str, str]) -> None:
+    service, url = service_url
+    assert file_of(service).read_text() == text_of(url), "run `make docs`"
+    assert differences(service, url) == []
+
+
+@pytest.mark.parametrize(
+    ("sql", "named"),
+    [
+        ("ALTER TABLE transfers DROP CONSTRAINT uq_transfers_reference", "constraint uq_transfers_reference"),
+        ("ALTER TABLE accounts DISABLE TRIGGER accounts_stay", "trigger accounts_stay: D "),
+        ("DROP TRIGGER transfers_move_balances ON transfers", "trigger transfers_move_balances: nothing"),
+        (
+            "CREATE TRIGGER t BEFORE INSERT ON acts FOR EACH ROW EXECUTE FUNCTION refuse_change()",
+            "acts trigger t",
+        ),
+        ("CREATE RULE r AS ON INSERT TO acts DO INSTEAD NOTHING", "acts rule r"),
+        ("CREATE POLICY p ON accounts USING (balance > 5)", "accounts policy p"),
+        ("ALTER TABLE accounts ENABLE ROW LEVEL SECURITY", "accounts row security"),
+        (
+            "ALTER TABLE accounts RENAME TO kept; CREATE VIEW accounts AS SELECT * FROM kept",
+            "relation accounts relation: v",
+        ),
+        ("CREATE TABLE more () INHERITS (transfers)", "relation more relation: r p transfers"),
+        ("ALTER TABLE withdrawals ALTER substatus SET DEFAULT 'processing'", "withdrawals column substatus"),
+        ("ALTER TABLE withdrawals ALTER updated_at DROP NOT NULL", "withdrawals column updated_at"),
+        (
+            "CREATE OR REPLACE FUNCTION move_balances() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END'",
+            "move_balances() function",
+        ),
+        ("DROP INDEX uq_approvals_object", "index uq_approvals_object"),
+        ("UPDATE alembic_version SET version_num = '0002'", "revision: 0002 / 0001"),
+    ],
+)
+def test_a_difference_is_named(_databases: Databases, sql: str, named: str) -> None:
+    url = _databases.fresh("withdrawals")
+    with closing(psycopg2.connect(past_all_rules(url))) as owner, owner, owner.cursor() as cursor:
+        cursor.execute(sql)
+        cursor.execute("GRANT SELECT ON ALL TABLES IN SCHEMA public TO withdrawals")
+    found = differences("withdrawals", url)
+    _databases.drop(url)
+    assert any(named in each for each in found), found
+
+
+def test_a_trigger_of_one_month_alone_is_named(_databases: Databases) -> None:
+    url = _databases.fresh("webhooks")
+    with closing(psycopg2.connect(past_all_rules(url))) as owner, owner, owner.cursor() as cursor:
+        cursor.execute(
+            "SELECT relname FROM pg_class WHERE relispartition AND relkind = 'r' ORDER BY 1 LIMIT 1"
+        )
+        (month,) = cursor.fetchone() or ("",)
+        cursor.execute(
+            "CREATE FUNCTION no() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';"
+            f" CREATE TRIGGER t BEFORE INSERT ON {month} FOR EACH ROW EXECUTE FUNCTION no()"
+        )
+    found = differences("webhooks", url)
+    _databases.drop(url)
+    assert [each.partition(":")[0] for each in found] == [
+        f"relation {month} trigger t",
+        "relation no() function",
+    ]
