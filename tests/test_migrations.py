@@ -121,6 +121,7 @@ def names_no_model(difference: migrate.Difference, metadata: Any) -> bool:
 # -- values that would break a reader
 
 INFINITE: Final = ("NaN", "Infinity", "-Infinity")
+UNREADABLE: Final = ("infinity", "-infinity", "200000-01-01", "4000-01-01 BC")
 _COLUMNS: Final = """
 SELECT relname, attname, typname FROM pg_attribute
 JOIN pg_class ON pg_class.oid = attrelid JOIN pg_type ON pg_type.oid = atttypid
@@ -177,6 +178,12 @@ def test_no_number_is_nan_or_infinite(copies: Copies) -> None:
         if copies.takes(table, column, f"'{value}'")
     ]
     assert taken == []
+
+
+def test_no_time_is_one_that_python_can_not_read(copies: Copies) -> None:
+    times = [(*each, value) for each in copies.columns("timestamptz", "date") for value in UNREADABLE]
+    assert times
+    assert [each for each in times if copies.takes(each[0], each[1], f"'{each[2]}'")] == []
 
 
 def test_each_json_has_its_type_and_a_bound(copies: Copies) -> None:

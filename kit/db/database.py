@@ -20,6 +20,7 @@ import psycopg2
 from sqlalchemy import (
     CheckConstraint,
     Connection,
+    Date,
     DateTime,
     LargeBinary,
     MetaData,
@@ -28,6 +29,7 @@ from sqlalchemy import (
     Text,
     Uuid,
     create_engine,
+    event,
     exc,
     inspect,
     make_url,
@@ -90,15 +92,11 @@ def table_of(entity: type[Any]) -> Table:
     return cast(Table, inspect(entity).local_table)
 
 
-def finite_condition(*columns: str) -> str:
-    """Returns the condition that the numbers of these columns are none of NaN, Infinity and -Infinity."""
-    # For PostgreSQL NaN is greater than every number, Infinity included.
-    return " AND ".join(f"{each} > '-Infinity' AND {each} < 'Infinity'" for each in columns)
-
-
-def finite(*columns: str) -> CheckConstraint:
-    """Returns the constraint of a model whose migration calls `kit.db.migrations.guards.finite`."""
-    return CheckConstraint(finite_condition(*columns), name="finite")
+@event.listens_for(Table, "after_parent_attach")
+def _bound_values(table: Table, _metadata: MetaData) -> None:
+    """Names the constraint that `kit.db.migrations.guards.bound_values` gives the model's table."""
+    if any(isinstance(each.type, Numeric | DateTime | Date) for each in table.columns):
+        table.append_constraint(CheckConstraint("true", name="bounds"))
 
 
 def as_json(rows: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> str:

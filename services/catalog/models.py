@@ -9,7 +9,6 @@ from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 import kit.db.database
 from kit.base.money import FIAT_PLACES, FRACTION_PLACES
-from kit.db.database import finite
 from services.catalog.domain import (
     CURRENCY_CODE,
     PAYMENT_MOST_MINUTES,
@@ -47,7 +46,6 @@ class Currency(Base):
         CheckConstraint(f"decimals BETWEEN 0 AND {FIAT_PLACES}", name="decimals"),
         CheckConstraint("min_amount > 0 AND min_amount <= max_amount", name="amounts"),
         CheckConstraint("markup BETWEEN 0 AND 1", name="markup"),
-        finite("min_amount", "max_amount", "markup"),
     )
 
     code: Mapped[str] = mapped_column(primary_key=True)
@@ -67,7 +65,6 @@ class PaymentMethod(Base):
         CheckConstraint(f"payment_minutes BETWEEN 1 AND {PAYMENT_MOST_MINUTES}", name="payment_minutes"),
         CheckConstraint("commission BETWEEN 0 AND 1", name="commission"),
         CheckConstraint(f"account_kind IN ({_KINDS})", name="account_kind"),
-        finite("min_sum", "max_sum", "commission"),
     )
 
     code: Mapped[str] = mapped_column(primary_key=True)
@@ -108,7 +105,6 @@ class Rate(Base):
         CheckConstraint("source_rate > 0", name="source_rate"),
         CheckConstraint("octet_length(seal) = 32", name="seal"),
         CheckConstraint(_QUOTES, name="document"),
-        finite("source_rate"),
         # The newest, and the newest that an operator decided: domain.in_force chooses between the two.
         Index("ix_rates_newest", "currency_code", "id"),
         Index("ix_rates_decided", "currency_code", "id", postgresql_where=text("origin <> 'sources'")),
@@ -134,7 +130,6 @@ class HeldRate(Base):
     __table_args__ = (
         CheckConstraint("source_rate > 0", name="source_rate"),
         CheckConstraint(_QUOTES, name="document"),
-        finite("source_rate"),
     )
 
     currency_code: Mapped[str] = mapped_column(ForeignKey("currencies.code"), primary_key=True)

@@ -21,7 +21,6 @@ import kit.db.database
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 from kit.base.money import FIAT_PLACES
 from kit.base.proto import most_of
-from kit.db.database import finite
 from kit.events.outbox import BusStateColumns, OutboxColumns
 from services.invoices.domain.late import PictureKind
 from services.invoices.domain.states import OPEN_DEAL_STATUSES, DealStatus, InvoiceStatus
@@ -89,7 +88,6 @@ class Invoice(Base):
         Index("ix_invoices_finished", "id", postgresql_where=text("status <> 'pending'")),
         CheckConstraint(_one_of("status", InvoiceStatus), name="status"),
         CheckConstraint("amount > 0", name="amount"),
-        finite("amount"),
         CheckConstraint("(status = 'pending') = (finished_at IS NULL)", name="finished_at"),
         CheckConstraint("(finished_at IS NULL) = (event_id IS NULL)", name="event_id"),
     )
@@ -208,10 +206,6 @@ class Deal(Base):
             name="sender_name",
         ),
         CheckConstraint(_RATE_BASIS, name="rate_basis"),
-        finite(
-            *("invoice_amount", "amount_fiat", "conversion_rate", "client_percent", "merchant_percent"),
-            *("merchant_usdt", "adjusted_amount"),
-        ),
     )
 
     id: Mapped[UUID] = mapped_column(primary_key=True)

@@ -9,7 +9,6 @@ from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from kit.base.emails import EMAIL_CHARACTERS
 from kit.db import database as db
-from kit.db.database import finite
 from kit.egress.address import URL_MAX_CHARACTERS
 from services.merchants.domain import CATEGORY_CODE, KEY_NAME_CHARACTERS, NAME_CHARACTERS
 
@@ -63,7 +62,6 @@ class Merchant(Base):
         Index("ix_merchants_category_code", "category_code", "id"),
         Index("ix_merchants_created_at", "created_at"),
         CheckConstraint("colour ~ '^#[0-9a-f]{6}$'", name="colour"),
-        finite("client_share"),
     )
 
     id: Mapped[uuid.UUID] = mapped_column(primary_key=True)
@@ -111,7 +109,6 @@ class Category(Base):
     __table_args__ = (
         CheckConstraint(f"code ~ '^{CATEGORY_CODE}$'", name="code"),
         CheckConstraint("commission BETWEEN 0 AND 1", name="commission"),
-        finite("commission"),
     )
 
     code: Mapped[str] = mapped_column(primary_key=True)

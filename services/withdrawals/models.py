@@ -13,7 +13,6 @@ from sqlalchemy import CheckConstraint, ForeignKey, Identity, Index, Numeric, Te
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 import kit.db.database
-from kit.db.database import finite
 from kit.events.inbox import InboxColumns, ParkedColumns
 from services.withdrawals.addresses import NETWORKS
 from services.withdrawals.domain import MERCHANT_KINDS, REACHED_FROM, AccountKind
@@ -53,7 +52,6 @@ class Account(Base):
         ),
         CheckConstraint("(merchant_id IS NULL) = (balance IS NULL)", name="balance"),
         CheckConstraint("balance >= 0", name="balance_not_negative"),
-        finite("balance"),
     )
 
     id: Mapped[int] = mapped_column(Identity(always=True), primary_key=True)
@@ -68,7 +66,6 @@ class Transfer(Base):
     __tablename__ = "transfers"
     __table_args__ = (
         CheckConstraint("amount > 0", name="amount"),
-        finite("amount"),
         CheckConstraint("debit_account <> credit_account", name="accounts"),
         CheckConstraint(f"reference ~ '{_REFERENCE}'", name="reference"),
         # A merchant's statement: what arrived at its accounts, and what left them. A credit writes into the first index
@@ -101,7 +98,6 @@ class WithdrawalMethod(Base):
         UniqueConstraint("code"),
         CheckConstraint(f"network IN ({_texts(sorted(NETWORKS))})", name="network"),
         CheckConstraint("network_fee >= 0 AND min_amount > network_fee", name="min_amount"),
-        finite("network_fee", "min_amount"),
     )
 
     id: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
@@ -128,7 +124,6 @@ class Withdrawal(Base):
         CheckConstraint("(status = 'success') = (external_tx_id IS NOT NULL)", name="external_tx_id"),
         CheckConstraint("(status = 'pending') = (processed_at IS NULL)", name="processed_at"),
         CheckConstraint("network_fee >= 0 AND amount > network_fee", name="amount"),
-        finite("amount", "network_fee"),
         Index("ix_withdrawals_list", "merchant_id", "created_at", "id"),
         Index("ix_withdrawals_list_status", "merchant_id", "status", "created_at", "id"),
         # For operators: newest first, all merchants.

@@ -26,6 +26,8 @@ def text_of(url: str) -> str:
     try:
         with engine.connect() as connection:
             revision = connection.scalar(text("SELECT version_num FROM alembic_version"))
+            connection.execute(text("SET timezone = UTC"))
+            connection.execute(text("SET timezone = UTC"))
             return written(str(revision), describe(connection))
     finally:
         engine.dispose()

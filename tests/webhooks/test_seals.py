@@ -139,7 +139,7 @@ def test_a_true_event_that_was_held_back_is_sent_once_it_is_sealed(
         house.advance(seconds=3)
         house.wait_for_status(true.invoice_id, "success")
         assert len(receiver.received()) == 3
-    (part,) = books.PARTS
+    part = books.PARTS[-1]
     assert check_page(house.deps.db, part, after="", limit=10).problems == []
 
 
@@ -177,7 +177,7 @@ def test_a_destination_that_was_changed_by_sql_is_corrected(
 def test_an_event_that_waits_longer_than_any_retry_may_is_named(house: House, receiver: Receiver) -> None:
     invoice_id = house.queue(receiver.url())
     by_sql(house, "UPDATE events SET next_retry_at = '2099-01-01'")
-    (part,) = books.PARTS
+    part = books.PARTS[-1]
     (problem,) = check_page(house.deps.db, part, after="", limit=10).problems
     assert (problem.subject, problem.field) == (f"webhook event of invoice {invoice_id}", "next_retry_at")
 

@@ -1,14 +1,12 @@
 """Steps that keep a table's past: rows that stay, columns that keep their value, numbers that are numbers.
 
-Each but `finite` may be run again. Each locks its table, so a migration of a table that is in use runs each by itself
+Each may be run again. Each locks its table, so a migration of a table that is in use runs each by itself
 (`op.get_context().autocommit_block()`): no two steps can then wait for a transaction that waits for them.
 """
 
 from collections.abc import Sequence
 
 from alembic import op
-
-from kit.db.database import finite_condition
 
 _REFUSE = """
 CREATE OR REPLACE FUNCTION refuse_rewriting() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -18,14 +16,40 @@ END $$
 """
 
 
+# For PostgreSQL NaN is greater than every number, Infinity included.
+_BOUND_VALUES = """
+DO $$
+DECLARE
+  bounded record;
+BEGIN
+  FOR bounded IN
+    SELECT relname, string_agg(format(CASE typname
+        WHEN 'numeric' THEN '%1$I > ''-Infinity'' AND %1$I < ''Infinity'''
+        ELSE '%1$I >= ''1970-01-01 00:00+00'' AND %1$I < ''3000-01-01 00:00+00''' END, attname), ' AND ' ORDER BY attnum
+      ) AS condition
+    FROM pg_class
+    JOIN pg_attribute ON attrelid = pg_class.oid AND attnum > 0 AND NOT attisdropped
+    JOIN pg_type ON pg_type.oid = atttypid AND typname IN ('numeric', 'timestamptz', 'date')
+    WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition
+      AND NOT EXISTS (
+        SELECT FROM pg_constraint WHERE conrelid = pg_class.oid AND conname = 'ck_' || relname || '_bounds')
+    GROUP BY relname
+  LOOP
+    EXECUTE format('ALTER TABLE %I ADD CONSTRAINT %I CHECK (%s)',
+                   bounded.relname, 'ck_' || bounded.relname || '_bounds', bounded.condition);
+  END LOOP;
+END $$
+"""
+
+
 def make_refusal() -> None:
     """Makes the function that `append_only`, `stay`, `keep` and `set_once` use."""
     op.execute(_REFUSE)
 
 
-def finite(table: str, *columns: str) -> None:
-    """Refuses NaN and the infinities in these columns."""
-    op.create_check_constraint(op.f(f"ck_{table}_finite"), table, finite_condition(*columns))
+def bound_values() -> None:
+    """Refuses NaN, the infinities and times that Python can't read, in each table that has no such constraint yet."""
+    op.execute(_BOUND_VALUES)
 
 
 def append_only(table: str) -> None:

@@ -144,6 +144,11 @@ ATTACKS: Final = (
         " state, decided_by, decided_as, decided_at) VALUES (gen_random_uuid(), 'x', 'x', 'x', '{}', 'a', 'a', now(),"
         " '', 'approved', 'b', 'b', now())",
     ),
+    refused(
+        "accounts",
+        "a time in the year 200000, which locks people out",
+        "UPDATE people SET last_seen_at = '200000-01-01'",
+    ),
     not_promised(
         "accounts",
         "the time of a step-up",

@@ -80,7 +80,8 @@ ATTACKS: Final = (
     found_of_owner(
         "invoices",
         "a row that can't be read",
-        "UPDATE deals SET finished_at = '20000-01-01' WHERE id = %(rejected_deal)s",
+        "ALTER TABLE deals DROP CONSTRAINT ck_deals_bounds;"
+        " UPDATE deals SET finished_at = '20000-01-01' WHERE id = %(rejected_deal)s",
         "%(rejected_deal)s",
     ),
     found_of_owner(

@@ -24,6 +24,11 @@ ATTACKS: Final = (
     ),
     refused("webhooks", "another body", "UPDATE events SET payload = 'x' WHERE invoice_id = %(sold)s"),
     refused("webhooks", "an event deleted", "DELETE FROM events"),
+    refused(
+        "webhooks",
+        "a lease without an end",
+        "UPDATE events SET lease_until = 'infinity' WHERE invoice_id = %(sold)s",
+    ),
     not_promised(
         "webhooks",
         "the text of an attempt",

@@ -2,7 +2,7 @@
 
 from alembic import op
 
-from kit.db.migrations import acts, approvals
+from kit.db.migrations import acts, approvals, guards
 
 revision = "0001"
 down_revision = None
@@ -234,3 +234,4 @@ def upgrade() -> None:
         op.execute(table)
     acts.make_acts()
     approvals.make_approvals()
+    guards.bound_values()

@@ -129,9 +129,6 @@ CREATE TRIGGER rates_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON rates
 def upgrade() -> None:
     for table in (_CURRENCIES, _LOGOS, _PAYMENT_METHODS, _RATES, _RATES_STAY, _HELD_RATES, _POLL_TURNS):
         op.execute(table)
-    guards.finite("currencies", "min_amount", "max_amount", "markup")
-    guards.finite("payment_methods", "min_sum", "max_sum", "commission")
-    guards.finite("rates", "source_rate")
-    guards.finite("held_rates", "source_rate")
     acts.make_acts()
     approvals.make_approvals()
+    guards.bound_values()

@@ -113,6 +113,5 @@ CREATE TABLE lookup_key (
 def upgrade() -> None:
     for table in (_OWNERS, _LOGOS, _MERCHANTS, _CATEGORIES, _API_KEYS, _LOOKUP_KEY):
         op.execute(table)
-    guards.finite("merchants", "client_share")
-    guards.finite("categories", "commission")
     acts.make_acts()
+    guards.bound_values()

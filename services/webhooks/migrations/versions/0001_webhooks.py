@@ -126,3 +126,4 @@ def upgrade() -> None:
     months.divide("attempts", "created_at", in_use=_IN_USE, youngest="1 day", ahead=3)
     events.make_inbox()
     acts.make_acts()
+    guards.bound_values()
