@@ -27,7 +27,6 @@ def text_of(url: str) -> str:
         with engine.connect() as connection:
             revision = connection.scalar(text("SELECT version_num FROM alembic_version"))
             connection.execute(text("SET timezone = UTC"))
-            connection.execute(text("SET timezone = UTC"))
             return written(str(revision), describe(connection))
     finally:
         engine.dispose()

@@ -113,4 +113,10 @@ ATTACKS: Final = (
         "ALTER TABLE withdrawals DISABLE TRIGGER withdrawals_stay",
         "relation withdrawals: trigger withdrawals_stay is D",
     ),
+    found_of_owner(
+        "accounts",
+        "a right given to the service's role",
+        "GRANT DELETE ON acts TO accounts",
+        "relation acts: rights is DELETE, INSERT, SELECT",
+    ),
 )
