@@ -269,7 +269,8 @@ def _orphan_event(findings: Findings, invoice_id: str) -> None:
     """Reports an event without a finished invoice, after another query: it may have finished since its page was
     read.
     """
-    just_before = str(UUID(int=UUID(invoice_id).int - 1))
+    number = UUID(invoice_id).int
+    just_before = str(UUID(int=number - 1)) if number else ""
     request = invoices_pb2.ListFinishedInvoicesRequest(after_invoice_id=just_before, limit=1)
     page = connection.invoices().ListFinishedInvoices(request, timeout=CALL_SECONDS)
     is_there = page.last_invoice_id == invoice_id  # one that can't be read is named elsewhere

@@ -17,6 +17,7 @@ from kit.audit import acts
 from kit.audit.chain import Head, hash_at
 from kit.base.clock import Clock
 from kit.base.seals import Seals, canonical
+from kit.base.services import SERVICES
 from kit.db.database import Database, seals_of
 
 KEEPER: Final = "accounts"
@@ -25,12 +26,17 @@ RESTART: Final = "heads.restart"
 """The act of an operator who has a shorter chain believed."""
 _SEALED: Final = "head of another chain of acts"
 
-_LAST = text("""
-SELECT service, count, hash, at, seal FROM act_heads WHERE service = :service ORDER BY at DESC, number DESC LIMIT 1
-""")
-_ALL_LAST = text("""
-SELECT DISTINCT ON (service) service, count, hash, at, seal FROM act_heads ORDER BY service, at DESC, number DESC
-""")
+# A row with another time can't be read: it was added past the service, and must not stop the reading of the others.
+_READABLE: Final = "at BETWEEN '1970-01-01' AND '3000-01-01'"
+_LAST = text(f"""
+SELECT last.* FROM unnest(:services) AS of (service) CROSS JOIN LATERAL (
+  SELECT service, count, hash, at, seal FROM act_heads WHERE act_heads.service = of.service AND {_READABLE}
+  ORDER BY at DESC, number DESC LIMIT 1
+) AS last
+""")  # noqa: S608  made of constants
+_ODD = text(f"""
+SELECT DISTINCT left(service, 40) FROM act_heads WHERE service <> ALL(:services) OR NOT {_READABLE} LIMIT 100
+""")  # noqa: S608  made of constants
 _ADD = text("""
 INSERT INTO act_heads (service, count, hash, at, seal) VALUES (:service, :count, :hash, :at, :seal)
 """)
@@ -72,7 +78,7 @@ def require_in_chain(tx: Session, *, by: str, count: int, hash: bytes) -> None:
 
 def last(tx: Session, service: str) -> Head | None:
     """Returns the head of the service that this one keeps."""
-    row = tx.execute(_LAST, {"service": service}).mappings().one_or_none()
+    row = tx.execute(_LAST, {"services": [service]}).mappings().one_or_none()
     return None if row is None else Head(row["count"], bytes(row["hash"]), row["at"])
 
 
@@ -80,7 +86,7 @@ def restart(db: Database, clock: Clock, *, service: str, count: int, hash: bytes
     """Keeps a head of the service that may be shorter than the one before, and records the act of the operator."""
     with db.transaction() as tx:
         tx.execute(_LOCK, {"service": service})
-        row = tx.execute(_LAST, {"service": service}).mappings().one_or_none()
+        row = tx.execute(_LAST, {"services": [service]}).mappings().one_or_none()
         before = {} if row is None else {"entries": row["count"], "head": bytes(row["hash"]).hex()}
         now = {"entries": count, "head": hash.hex()}
         _add(tx, service, Head(count, hash, clock.now()))
@@ -91,14 +97,17 @@ def kept(tx: Session) -> dict[str, Head]:
     """Returns the last head of each other service that this one keeps."""
     return {
         row["service"]: Head(row["count"], bytes(row["hash"]), row["at"])
-        for row in tx.execute(_ALL_LAST).mappings()
+        for row in tx.execute(_LAST, {"services": list(SERVICES)}).mappings()
     }
 
 
 def forged(tx: Session) -> list[str]:
-    """Returns the services whose last head was not written by a process of this service."""
-    seals = seals_of(tx)
-    return [row["service"] for row in tx.execute(_ALL_LAST).mappings() if not _is_sealed(seals, row)]
+    """Returns the services whose last head was not written by a process of this service, or one with an odd time."""
+    seals, services = seals_of(tx), {"services": list(SERVICES)}
+    unsealed = [
+        row["service"] for row in tx.execute(_LAST, services).mappings() if not _is_sealed(seals, row)
+    ]
+    return sorted({*unsealed, *tx.scalars(_ODD, services)})
 
 
 def _add(tx: Session, service: str, head: Head) -> None:

@@ -136,3 +136,28 @@ def test_a_factor_or_a_session_that_was_made_past_the_service_is_named(
         f"session {ended}: session live; due: ended",
         f"session {session}: session {unsealed}",
     ]
+
+
+def test_a_factor_that_was_removed_past_the_service_is_named(deps: Deps, ada: Someone) -> None:
+    id = ada.person_id
+    ada.add_password_and_totp()
+    ada.recovery_codes()
+    with deps.db.transaction() as tx:
+        passkey = tx.scalar(text("SELECT id FROM passkeys WHERE person_id = :id"), {"id": id})
+    unset = "password_hash = NULL, password_set_at = NULL, password_seal = NULL"
+    execute(deps, f"UPDATE people SET {unset} WHERE id = :id", id=id)
+    execute(deps, "DELETE FROM totps WHERE person_id = :id", id=id)
+    execute(deps, "DELETE FROM passkeys WHERE person_id = :id", id=id)
+    one = "SELECT code_hash FROM recovery_codes WHERE person_id = :id LIMIT 1"
+    execute(deps, f"DELETE FROM recovery_codes WHERE person_id = :id AND code_hash = ({one})", id=id)
+    there = "there: its last act is factor.add"
+    found = [each for each in problems(deps) if str(id) in each or str(passkey) in each]
+    assert sorted(found) == sorted(
+        [
+            *(
+                f"person {id}: {each} missing; due: {there}"
+                for each in ("password", "TOTP", "recovery codes")
+            ),
+            f"passkey {passkey}: row deleted; due: {there}",
+        ]
+    )

@@ -79,11 +79,16 @@ class Shop:
         self._fiatgate("keys", "deactivate", self.ids["dead_key"])
 
     def _people(self) -> None:
-        for name, role in (("viewer", "viewer"), ("disabled", "viewer"), ("admin", "admin")):
+        for name, role in (
+            *(("viewer", "viewer"), ("disabled", "viewer"), ("deleted", "viewer")),
+            *(("renamed", "viewer"), ("admin", "admin")),
+        ):
             self.ids[f"{name}_email"] = f"{name}@fiatgate.example"
             invite = ("people", "invite", self.ids[f"{name}_email"], "--name", name, "--role", role)
             link = self._fiatgate.by_two_if_needed(*invite)["link"]
-            Visitor.by_link("desk", link.partition("/invitation")[0], link)
+            visitor = Visitor.by_link("desk", link.partition("/invitation")[0], link)
+            if name == "disabled":
+                visitor.set_password("tundra violin obelisk")
             person = self._fiatgate("people", "show", self.ids[f"{name}_email"])
             self.ids[name] = person["person_id"]
         self._fiatgate("people", "disable", self.ids["disabled"])

@@ -45,6 +45,11 @@ class Visitor:
         assert answer.headers["Location"].startswith("/sign-in"), answer.headers["Location"]
         return False
 
+    def set_password(self, password: str) -> None:
+        """Raises NoAnswer."""
+        form = {"password": password, "repeated": password}
+        assert self._ask("POST", "/account/password", data=form).status_code == 303
+
     def sign_out(self) -> None:
         """Safe to repeat. Raises NoAnswer."""
         assert self._ask("POST", "/sign-out", data={"out": "1"}).status_code == 303

@@ -10,12 +10,13 @@ from sqlalchemy import text
 from sqlalchemy.orm import Session
 
 from kit.audit import approval_books
-from kit.audit.decisions import NOTHING, acts_on
+from kit.audit.decisions import NOTHING, acts_on, follow_acts
 from kit.base.ids import parse_id
 from kit.db.books import Difference, Follows, Part
 from kit.db.database import seals_of
 from kit.db.described import schema_part
-from services.accounts.store.decisions import INVITING, roles_decided
+from services.accounts.credentials.tokens import RECOVERY_CODES
+from services.accounts.store.decisions import INVITING, PERSON, ROLES, roles_decided
 from services.accounts.store.sealed import PASSKEY, PASSWORD, SESSION, SIGNING_KEY, is_sealed
 
 _DISABLED_AS_THE_LAST_ACT_SAYS = """
@@ -31,16 +32,20 @@ WHERE people.id > CAST(:first AS uuid) AND people.id <= CAST(:last AS uuid) AND 
 """
 
 # The last act of each factor: `factor.add` or `factor.remove`, with the factor in the note.
-_FACTORS_WERE_ADDED = """
-SELECT people.id, factor, 'set', 'added by the person: an act factor.add'
+_FACTORS_ARE_AS_THE_LAST_ACTS_SAY = f"""
+SELECT people.id, factor, CASE WHEN is_set THEN 'set' ELSE 'missing' END,
+       CASE WHEN is_set THEN 'added by the person: an act factor.add' ELSE 'there: its last act is factor.add' END
 FROM people
 LEFT JOIN totps ON totps.person_id = people.id
-CROSS JOIN LATERAL (VALUES ('password', password_hash IS NOT NULL), ('TOTP', totps.confirmed_at IS NOT NULL))
-  AS set (factor, is_set)
-WHERE people.id > CAST(:first AS uuid) AND people.id <= CAST(:last AS uuid) AND is_set
-  AND 'factor.add' IS DISTINCT FROM (SELECT act FROM acts WHERE object = 'person:' || people.id AND note = factor
-                                     AND act IN ('factor.add', 'factor.remove') ORDER BY id DESC LIMIT 1)
-"""
+CROSS JOIN LATERAL (VALUES
+  ('password', password_hash IS NOT NULL),
+  ('TOTP', totps.sealed_secret IS NOT NULL AND totps.confirmed_at IS NOT NULL),
+  ('recovery codes', (SELECT count(*) FROM recovery_codes WHERE person_id = people.id) = {RECOVERY_CODES})
+) AS set (factor, is_set)
+WHERE people.id > CAST(:first AS uuid) AND people.id <= CAST(:last AS uuid)
+  AND is_set <> coalesce((SELECT act = 'factor.add' FROM acts WHERE object = 'person:' || people.id AND note = factor
+                          AND act IN ('factor.add', 'factor.remove') AND refused = '' ORDER BY id DESC LIMIT 1), false)
+"""  # noqa: S608  made of constants
 
 _PASSKEYS_WERE_ADDED = """
 SELECT id, 'passkey', 'of person ' || person_id, 'added by that person: an act factor.add'
@@ -49,6 +54,14 @@ WHERE id > CAST(:first AS uuid) AND id <= CAST(:last AS uuid)
   AND (NOT EXISTS (SELECT FROM acts WHERE object = 'passkey:' || passkeys.id AND act = 'factor.add'
                   AND acts.person_id = passkeys.person_id)
    OR EXISTS (SELECT FROM acts WHERE object = 'passkey:' || passkeys.id AND act = 'factor.remove'))
+"""
+
+_PASSKEYS_ARE_THERE_UNTIL_AN_ACT_REMOVES_THEM = """
+SELECT substr(object, 9), 'row', 'deleted', 'there: its last act is factor.add'
+FROM acts AS added
+WHERE act = 'factor.add' AND refused = '' AND object > 'passkey:' || :first AND object <= 'passkey:' || :last
+  AND NOT EXISTS (SELECT FROM passkeys WHERE 'passkey:' || id = object)
+  AND NOT EXISTS (SELECT FROM acts WHERE acts.object = added.object AND act = 'factor.remove' AND refused = '')
 """
 
 _SESSIONS_WERE_STARTED = """
@@ -138,9 +151,10 @@ PARTS: Final = (
         one="person",
         table="people",
         follows=(
+            follow_acts(PERSON, table="people", made_by=ROLES),
             _roles_are_those_of_the_acts,
             _DISABLED_AS_THE_LAST_ACT_SAYS,
-            _FACTORS_WERE_ADDED,
+            _FACTORS_ARE_AS_THE_LAST_ACTS_SAY,
             _sealed(PASSWORD, _PASSWORDS),
         ),
     ),
@@ -148,7 +162,11 @@ PARTS: Final = (
         name="passkeys",
         one="passkey",
         table="passkeys",
-        follows=(_PASSKEYS_WERE_ADDED, _sealed(PASSKEY, _PASSKEYS)),
+        follows=(
+            _PASSKEYS_WERE_ADDED,
+            _PASSKEYS_ARE_THERE_UNTIL_AN_ACT_REMOVES_THEM,
+            _sealed(PASSKEY, _PASSKEYS),
+        ),
     ),
     Part(
         name="sessions",

@@ -14,6 +14,7 @@ from kit.audit.decisions import (
     NOTHING,
     UNDECIDED,
     Change,
+    Decided,
     Due,
     Remembered,
     acts_on,
@@ -28,6 +29,7 @@ _log = get_logger()
 
 ROLES: Final = ("person.roles", "invitation.accept")
 """The acts that decide the roles of a person, of the staff or at the merchant of the act."""
+PERSON: Final = Decided("person", ("invitation.accept",), ("email",))
 DISABLE: Final = "person.disable"
 ENABLE: Final = "person.enable"
 INVITING: Final = ("person.invite", "person.recover")

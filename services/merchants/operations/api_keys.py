@@ -1,5 +1,6 @@
 """API keys and signing secrets: authentication, making and deactivating keys, secrets for signing, rotation."""
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -110,7 +111,9 @@ def create_api_key(
             created_at=now,
         )
         tx.add(kept)
-        after = {"name": key_name, "hint": kept.hint}
+        # Not the stored hash itself: who reads acts needs not have it.
+        digest = hashlib.sha256(kept.key_hash).hexdigest()
+        after = {"name": key_name, "hint": kept.hint, "key_sha256": digest}
         if replaced is not None:
             tx.flush()
             keys.replace_api_key(tx, replaced.id, by=kept.id)

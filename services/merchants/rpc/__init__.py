@@ -14,7 +14,7 @@ from kit.rpc.methods import serve
 from kit.rpc.slots import Slots, of_people
 from services.merchants.rpc import merchants
 from services.merchants.store import finding
-from services.merchants.store.books import PARTS
+from services.merchants.store.books import parts
 from services.merchants.wiring import Deps
 
 # Every merchant's request waits for Authenticate: many such calls must not stop the pages, nor the pages stop them.
@@ -33,4 +33,4 @@ SLOTS: Final = (
 def add_to(server: grpc.Server, deps: Deps) -> None:
     serve(server, merchants_pb2.DESCRIPTOR.services_by_name["MerchantsService"], deps, merchants.METHODS)
     find.add_to(server, deps.db, finding.IDS, finding.SEARCHES)
-    books.add_to(server, deps.db, PARTS)
+    books.add_to(server, deps.db, parts(deps.vault))

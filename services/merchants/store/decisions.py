@@ -23,5 +23,7 @@ MERCHANT: Final = Decided(
 OWNER: Final = Decided("owner", ("owner.block", "owner.unblock"), ("blocked_at",))
 CATEGORY: Final = Decided("category", ("category.set",), ("commission",))
 KEY: Final = Decided(
-    "key", ("key.create", "key.deactivate"), ("merchant_id", "name", "hint", "deactivated_at")
+    "key",
+    ("key.create", "key.deactivate"),
+    ("merchant_id", "name", "hint", "key_sha256", "deactivated_at"),
 )

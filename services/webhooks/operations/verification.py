@@ -31,6 +31,6 @@ def check_invoices(
 def list_event_invoices(deps: Deps, *, after_invoice_id: str, limit: int) -> Sequence[UUID]:
     """Invoices that have an event, in the order of their ids, after the given one ("" is the start)."""
     values.whole_number("limit", limit, least=1, most=values.LIST_MOST_ROWS)
-    after = values.uuid("after_invoice_id", after_invoice_id) if after_invoice_id else UUID(int=0)
+    after = values.uuid("after_invoice_id", after_invoice_id) if after_invoice_id else None
     with deps.db.autocommit() as connection:
         return books.invoices_with_event(connection, after=after, limit=limit)

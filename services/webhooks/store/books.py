@@ -120,10 +120,11 @@ def _payload_differences(found: bytes, due: bytes) -> Iterator[Difference]:
 
 
 _INVOICES: Final = text("""
-SELECT invoice_id FROM events WHERE invoice_id > CAST(:after AS uuid) ORDER BY invoice_id LIMIT :limit
+SELECT invoice_id FROM events WHERE CAST(:after AS uuid) IS NULL OR invoice_id > CAST(:after AS uuid)
+ORDER BY invoice_id LIMIT :limit
 """)
 
 
-def invoices_with_event(connection: Connection, *, after: UUID, limit: int) -> Sequence[UUID]:
+def invoices_with_event(connection: Connection, *, after: UUID | None, limit: int) -> Sequence[UUID]:
     """Invoices in the order of their ids."""
     return connection.scalars(_INVOICES, {"after": after, "limit": limit}).all()

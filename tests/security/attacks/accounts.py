@@ -60,6 +60,14 @@ ATTACKS: Final = (
     ),
     found(
         "accounts",
+        "a password removed",
+        "UPDATE people SET password_hash = NULL, password_set_at = NULL, password_seal = NULL"
+        " WHERE id = %(disabled)s",
+        "%(disabled)s",
+        "password is missing",
+    ),
+    found(
+        "accounts",
         "a passkey",
         "INSERT INTO passkeys (id, person_id, rp_id, credential_id, credential, sign_count, name, created_at, seal)"
         " VALUES (%(forged_passkey)s, %(admin)s, 'localhost', 'mine', 'mine', 0, 'mine', now(),"
@@ -109,6 +117,23 @@ ATTACKS: Final = (
         " now(), decode(repeat('ab', 32), 'hex'))",
         "head of catalog",
         "added by hand",
+    ),
+    found(
+        "accounts",
+        "a head of a service that does not exist",
+        "INSERT INTO act_heads (service, count, hash, at, seal) VALUES ('nobody', 9, decode(repeat('ab', 32), 'hex'),"
+        " now(), decode(repeat('ab', 32), 'hex'))",
+        "head of nobody",
+        "added by hand",
+    ),
+    found(
+        "accounts",
+        "an act before all others",
+        _ACT.replace("%(forged_act)s", "'00000000-0000-0000-0000-000000000000'").format(
+            act="person.roles", object="person:x", changes='[["roles", "", "admin"]]'
+        ),
+        "act 00000000-0000-0000-0000-000000000000",
+        "no process of the service wrote it",
     ),
     found(
         "accounts",

@@ -13,6 +13,26 @@ ATTACKS: Final = (
         "no process of the service wrote it",
     ),
     found_of_owner(
+        "accounts",
+        "a person deleted",
+        "DELETE FROM people WHERE id = %(deleted)s",
+        "%(deleted)s: row is deleted",
+    ),
+    found_of_owner(
+        "accounts",
+        "a person's address",
+        "UPDATE people SET email = 'eve@example.com' WHERE id = %(renamed)s",
+        "%(renamed)s: email is eve@example.com",
+    ),
+    found_of_owner(
+        "accounts",
+        "a kept head with a time that can't be read",
+        "ALTER TABLE act_heads DROP CONSTRAINT ck_act_heads_bounds; INSERT INTO act_heads (service, count, hash, at,"
+        " seal) SELECT 'invoices', count, hash, '200000-01-01', seal FROM act_heads LIMIT 1",
+        "accounts: the head of invoices",
+        "added by hand",
+    ),
+    found_of_owner(
         "catalog",
         "an act deleted from the middle of the chain",
         "DELETE FROM acts WHERE id = (SELECT act_id FROM act_chain WHERE number = 3)",
@@ -89,6 +109,12 @@ ATTACKS: Final = (
         "a key given to another merchant",
         "UPDATE api_keys SET merchant_id = %(banned)s WHERE id = %(dead_key)s",
         "%(dead_key)s: merchant_id is",
+    ),
+    found_of_owner(
+        "merchants",
+        "another hash of a key",
+        "UPDATE api_keys SET key_hash = sha256('mine') WHERE id = %(dead_key)s",
+        "%(dead_key)s: key_sha256 is",
     ),
     found_of_owner(
         "merchants",

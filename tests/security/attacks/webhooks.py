@@ -4,15 +4,26 @@ from typing import Final
 
 from tests.security.attacks.attack import found, not_promised, refused
 
+_EVENT: Final = (
+    "INSERT INTO events (payload_event_id, invoice_id, merchant_id, key_id, event_type, status, callback_url,"
+    " destination, payload, auto_attempts, manual_attempts, next_retry_at, created_at, updated_at)"
+    " SELECT gen_random_uuid(), {invoice}, merchant_id, key_id, event_type, 'pending', callback_url,"
+    " destination, payload, 0, 0, now() + interval '1 day', now(), now() FROM events WHERE invoice_id = %(sold)s"
+)
+
 ATTACKS: Final = (
     found(
         "webhooks",
         "an event of an unpaid invoice",
-        "INSERT INTO events (payload_event_id, invoice_id, merchant_id, key_id, event_type, status, callback_url,"
-        " destination, payload, auto_attempts, manual_attempts, next_retry_at, created_at, updated_at)"
-        " SELECT gen_random_uuid(), %(canceled_by_nobody)s, merchant_id, key_id, event_type, 'pending', callback_url,"
-        " destination, payload, 0, 0, now() + interval '1 day', now(), now() FROM events WHERE invoice_id = %(sold)s",
+        _EVENT.format(invoice="%(canceled_by_nobody)s"),
         "%(canceled_by_nobody)s",
+        "unknown or not finished",
+    ),
+    found(
+        "webhooks",
+        "an event of an invoice before all others",
+        _EVENT.format(invoice="'00000000-0000-0000-0000-000000000000'"),
+        "event of invoice 00000000-0000-0000-0000-000000000000",
         "unknown or not finished",
     ),
     found(
