@@ -58,11 +58,12 @@ FROM generate_series(0, {ACCOUNTS - 1}) AS n ON CONFLICT DO NOTHING
 _DEALS: Final = f"""
 INSERT INTO deals (id, invoice_id, merchant_id, status, sub_status, method_code, method_name, currency_code,
                    currency_decimals, invoice_amount, amount_fiat, conversion_rate, client_percent, merchant_percent,
-                   requisite_id, created_at, expires_at, mark_paid_at, confirm_before, reference, takes_reference)
+                   requisite_id, created_at, expires_at, mark_paid_at, confirm_before, reference, takes_reference, seal)
 SELECT deal_id, id, merchant_id, 'pending',
        CASE WHEN %(marked)s THEN 'awaiting_confirmation' ELSE 'awaiting_payment' END, 'eur-card', 'Card', 'EUR', 2,
        amount, amount, 0.91, 0, 6, md5('account' || abs(hashtext(id::text)) %% {ACCOUNTS})::uuid, created_at,
-       expires_at, CASE WHEN %(marked)s THEN created_at END, CASE WHEN %(marked)s THEN expires_at END, NULL, true
+       expires_at, CASE WHEN %(marked)s THEN created_at END, CASE WHEN %(marked)s THEN expires_at END, NULL, true,
+       sha256('')
 FROM invoices WHERE external_id LIKE %(crowd)s || '-%%'
 """
 _STEPS: Final = """

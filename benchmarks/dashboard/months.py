@@ -47,11 +47,11 @@ _DEALS: Final = """
 INSERT INTO deals (id, invoice_id, merchant_id, status, sub_status, method_code, method_name, currency_code,
                    currency_decimals, invoice_amount, amount_fiat, conversion_rate, client_percent, merchant_percent,
                    requisite_id, created_at, expires_at, mark_paid_at, confirm_before, merchant_usdt, finished_at,
-                   reference, takes_reference)
+                   reference, takes_reference, seal)
 SELECT deal_id, id, merchant_id, 'completed', 'successfully_paid', 'eur-card', 'Card', 'EUR', 2, amount, amount,
        0.91, 0, 6, (SELECT id FROM requisites WHERE method_code = 'eur-card' LIMIT 1), at, at + interval '30 minutes',
        at + interval '2 minutes', at + interval '1 hour', usdt, at + interval '10 minutes',
-       upper(left(id::text, 8)), true
+       upper(left(id::text, 8)), true, sha256('')
 FROM made WHERE deal_id IS NOT NULL
 """
 _DAYS_OF_INVOICES: Final = """

@@ -38,12 +38,13 @@ _OLD_DEALS: Final = """
 INSERT INTO deals (id, invoice_id, merchant_id, status, sub_status, method_code, method_name, currency_code,
                    currency_decimals, invoice_amount, amount_fiat, conversion_rate, client_percent, merchant_percent,
                    requisite_id, created_at, expires_at, mark_paid_at, confirm_before, merchant_usdt, finished_at,
-                   reference, takes_reference, sender_name, sender_words)
+                   reference, takes_reference, sender_name, sender_words, seal)
 SELECT deal_id, id, merchant_id, 'completed', 'successfully_paid', 'eur-card', 'Card', 'EUR', 2, amount, amount,
        0.91, 0, 6,
        (SELECT id FROM requisites WHERE method_code = 'eur-card' LIMIT 1), created_at, expires_at,
        created_at + interval '2 minutes', created_at + interval '1 hour', round(amount * 0.94 / 0.91, 6), finished_at,
-       upper(left(id::text, 8)), true, 'Sender ' || external_id, 'sender ' || external_id
+       upper(left(id::text, 8)), true, 'Sender ' || external_id, 'sender ' || external_id,
+       sha256('')
 FROM invoices WHERE deal_id IS NOT NULL AND external_id LIKE 'order-%%'
 """
 ACCOUNTS: Final = 500
@@ -68,11 +69,11 @@ WITH made AS (
 INSERT INTO deals (id, invoice_id, merchant_id, status, sub_status, method_code, method_name, currency_code,
                    currency_decimals, invoice_amount, amount_fiat, conversion_rate, client_percent, merchant_percent,
                    requisite_id, created_at, expires_at, mark_paid_at, confirm_before, reference, takes_reference,
-                   sender_name, sender_words)
+                   sender_name, sender_words, seal)
 SELECT deal_id, id, merchant_id, 'pending', 'awaiting_confirmation', 'eur-card', 'Card', 'EUR', 2, amount, amount,
        0.91, 0, 6, md5('r' || substr(external_id, 6)::int %% {ACCOUNTS})::uuid, created_at, expires_at, created_at,
        created_at + interval '1 day', upper(left(id::text, 8)), true, 'Buyer ' || external_id,
-       'buyer ' || external_id
+       'buyer ' || external_id, sha256('')
 FROM made
 """
 # The deals that are decided need their first steps.

@@ -90,6 +90,7 @@ class Invoice(Base):
         CheckConstraint("amount > 0", name="amount"),
         CheckConstraint("(status = 'pending') = (finished_at IS NULL)", name="finished_at"),
         CheckConstraint("(finished_at IS NULL) = (event_id IS NULL)", name="event_id"),
+        CheckConstraint("octet_length(seal) = 32", name="seal"),
     )
 
     id: Mapped[UUID] = mapped_column(primary_key=True)
@@ -111,6 +112,8 @@ class Invoice(Base):
     deal_id: Mapped[UUID | None]
     # InvoiceFinished.event_id, made once when the invoice finishes, so that a repeated announcement is the same.
     event_id: Mapped[UUID | None]
+    # Of what create-invoice was asked for. A row without one was written past the service.
+    seal: Mapped[bytes | None]
 
 
 class Requisite(Base):

@@ -30,7 +30,7 @@ from tests.support.clock import ManualClock
 
 INVITATION = (
     "INSERT INTO invitations (id, token_hash, email, name, roles, invited_by, by_operator, created_at, expires_at)"
-    " VALUES (:id, :hash, :email, 'Eve', '{admin}', 'ann@example.com', true, now(), 'infinity')"
+    " VALUES (:id, :hash, :email, 'Eve', '{admin}', 'ann@example.com', true, now(), '2999-01-01')"
 )
 
 
@@ -193,7 +193,7 @@ def test_a_link_that_lasts_longer_by_sql_opens_nothing(deps: Deps, ada: Someone)
     made = invite_staff(deps, ada.email, "viewer")
     columns = "id, token_hash, email, name, roles, invited_by, by_operator, created_at"
     copy = f"WITH old AS (DELETE FROM invitations WHERE id = :id RETURNING *) INSERT INTO invitations ({columns},"
-    execute(deps, f"{copy} expires_at) SELECT {columns}, 'infinity' FROM old", id=made.invitation.id)
+    execute(deps, f"{copy} expires_at) SELECT {columns}, '2999-01-01' FROM old", id=made.invitation.id)
     assert reason(lambda: accept(deps, made)) == "INVITATION_INVALID"
 
 

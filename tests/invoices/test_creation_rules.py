@@ -350,6 +350,7 @@ def decided(db: Database, case: Case, merchant_id: UUID, method_code: str) -> Cr
     return create_if_allowed(
         db,
         new,
+        seal=bytes(32),
         acceptable=not of_request,
         wanted=places,
         share_percent=case.share_percent,

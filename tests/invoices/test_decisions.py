@@ -11,7 +11,8 @@ import pytest
 from kit.base.ids import new_id
 from kit.rpc.errors import Refused
 from services.invoices.operations import checkout, desk, requisites
-from tests.invoices.conftest import World
+from tests.invoices.conftest import World, make_merchant
+from tests.support.databases import past_all_rules
 
 
 def execute(world: World, statement: str, **values: Any) -> None:
@@ -40,6 +41,25 @@ def test_a_deal_with_terms_that_nobody_locked_is_not_confirmed(world: World) -> 
         desk.confirm_deal(world.deps, deal_id=str(forged))
     assert refused.value.reason == "NOT_DECIDED"
     assert desk.confirm_deal(world.deps, deal_id=str(genuine.id)).status == "completed"
+
+
+@pytest.mark.parametrize(
+    "change", ["merchant_id = %(other)s", "amount = amount + 1", "callback_url = 'https://evil.example/'"]
+)
+def test_an_invoice_that_was_changed_is_neither_paid_nor_credited(world: World, change: str) -> None:
+    waiting, opened = world.create(), world.with_deal()
+    other, _ = make_merchant(world.merchants)
+    url = past_all_rules(world.deps.settings.database_url)
+    with closing(psycopg2.connect(url)) as owner, owner, owner.cursor() as cursor:
+        changed = {"ids": (str(waiting.id), str(opened.invoice_id)), "other": other.merchant_id}
+        cursor.execute(f"UPDATE invoices SET {change} WHERE id IN %(ids)s", changed)
+    with pytest.raises(Refused) as refused:
+        checkout.select_payment_method(world.deps, invoice_id=str(waiting.id), method_code="sepa_eur")
+    assert refused.value.reason == "NO_AVAILABLE_REQUISITES"
+    with pytest.raises(Refused) as refused:
+        desk.confirm_deal(world.deps, deal_id=str(opened.id))
+    assert refused.value.reason == "NOT_DECIDED"
+    assert desk.reject_deal(world.deps, deal_id=str(opened.id), note="").status == "failed"
 
 
 def test_an_account_that_sql_adds_or_enables_is_shown_to_no_customer(world: World) -> None:

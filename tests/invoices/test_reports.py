@@ -29,7 +29,7 @@ def shop(world: World) -> Iterator[World]:
     with closing(psycopg2.connect(url)) as connection, connection, connection.cursor() as cursor:
         cursor.execute("TRUNCATE daily_sums, daily_times")
         cursor.execute(
-            "UPDATE daily_place SET transition_id = 0, invoice_at = '-infinity', summed_until = '-infinity',"
+            "UPDATE daily_place SET transition_id = 0, invoice_at = '1970-01-01Z', summed_until = '1970-01-01Z',"
             " invoice_id = '00000000-0000-0000-0000-000000000000'"
         )
     world.clock.set(world.clock.now().replace(hour=23, minute=0))

@@ -244,6 +244,8 @@ def _open_deal(
                 return _to_pay(invoices.view_to_pay(tx, invoice_id))
             if deal is not None:
                 _require_replaceable(invoice, deal, now)
+            if not lifecycle.may_credit(deps, invoice):
+                raise errors.no_available_requisites()
             opening.queue_for_requisites(tx, {quote.method_code} | ({deal.method_code} if deal else set()))
             if deal is not None:
                 lifecycle.advance(

@@ -23,6 +23,7 @@ from services.invoices.domain.creating import NO_KEY, CreationFacts, CreationRef
 from services.invoices.domain.places import Wanted
 from services.invoices.operations import checkout, scarcity, timers
 from services.invoices.store import invoices
+from services.invoices.store.decisions import seal_of_invoice
 from services.invoices.wiring import Deps
 
 # Another create may win the race for the external id or the customer: the next attempt sees its row.
@@ -150,6 +151,7 @@ def _create(
         facts = _insert(
             deps,
             new,
+            seal=seal_of_invoice(deps.seals, new),
             acceptable=not of_request,
             wanted=wanted,
             share_percent=deps.settings.method_share_percent,

@@ -21,7 +21,7 @@ from services.invoices.domain import money, states
 from services.invoices.domain.states import DealState, DealStatus, InvoiceStatus, Transition, Trigger
 from services.invoices.models import Deal, Invoice, Outbox
 from services.invoices.store import deals, invoices
-from services.invoices.store.decisions import has_its_terms
+from services.invoices.store.decisions import has_its_terms, is_as_created
 from services.invoices.wiring import Deps
 
 _log = get_logger()
@@ -117,16 +117,17 @@ def advance(
     """Takes the deal one step along the table of transitions, and its invoice with it. `event_id` is that of the
     announcement if the invoice has been announced before.
 
-    Raises DEAL_STATE_CONFLICT when the table has no such step, NOT_DECIDED when it would credit by terms that no
-    process of this service locked, or the customer was to pay another amount.
+    Raises DEAL_STATE_CONFLICT when the table has no such step. Raises NOT_DECIDED when it would credit by terms that no
+    process of this service locked, or for an invoice that is not as it was created, or the customer was to pay another
+    amount.
     """
     step = step_of(deal, trigger)
-    if step.target.status is DealStatus.COMPLETED and not (
-        has_its_terms(deps.seals, deal) and deal.amount_fiat == _amount_to_pay(deal)
-    ):
-        UNDECIDED.labels("deal").inc()
-        _log.error("value_not_decided", object=f"deal:{deal.id}", field="terms")
-        raise not_decided("deal")
+    if step.target.status is DealStatus.COMPLETED:
+        if not may_credit(deps, invoice):
+            raise not_decided("invoice")
+        if not (has_its_terms(deps.seals, deal) and deal.amount_fiat == _amount_to_pay(deal)):
+            _note_undecided("deal", deal.id)
+            raise not_decided("deal")
     deal.status = step.target.status
     deal.sub_status = step.target.sub_status
     if trigger is Trigger.MARK_PAID:
@@ -145,6 +146,19 @@ def advance(
     send_hint(tx, deps, invoice.id)
     if step.invoice is not None:
         finish(tx, deps, invoice, deal, step.invoice, now=now, event_id=event_id)
+
+
+def may_credit(deps: Deps, invoice: Invoice) -> bool:
+    """Returns whether the invoice is what create-invoice was asked for. If not, logs and counts it."""
+    if is_as_created(deps.seals, invoice):
+        return True
+    _note_undecided("invoice", invoice.id)
+    return False
+
+
+def _note_undecided(kind: str, id: UUID) -> None:
+    UNDECIDED.labels(kind).inc()
+    _log.error("value_not_decided", object=f"{kind}:{id}", field="terms")
 
 
 def _amount(deal: Deal) -> Decimal:

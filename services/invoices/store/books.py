@@ -13,8 +13,8 @@ from kit.audit.decisions import follow_acts
 from kit.db.books import Difference, Part
 from kit.db.database import seals_of
 from kit.db.described import schema_part
-from services.invoices.models import Deal
-from services.invoices.store.decisions import DEAL, REQUISITE, SWITCH, has_its_terms
+from services.invoices.models import Deal, Invoice
+from services.invoices.store.decisions import DEAL, REQUISITE, SWITCH, has_its_terms, is_as_created
 
 # -- invoices
 
@@ -92,6 +92,13 @@ WHERE requisites.id > CAST(:first AS uuid) AND requisites.id <= CAST(:last AS uu
 """
 
 
+def _invoices_are_sealed(tx: Session, first: str, last: str) -> Iterator[Difference]:
+    seals = seals_of(tx)
+    for invoice in tx.scalars(select(Invoice).where(Invoice.id > first, Invoice.id <= last)):
+        if not is_as_created(seals, invoice):
+            yield invoice.id, "terms", "not those that create-invoice was asked for", "sealed by invoices"
+
+
 def _terms_are_sealed(tx: Session, first: str, last: str) -> Iterator[Difference]:
     seals = seals_of(tx)
     for deal in tx.scalars(select(Deal).where(Deal.id > first, Deal.id <= last)):
@@ -113,7 +120,7 @@ PARTS: Final = (
         name="invoices",
         one="invoice",
         table="invoices",
-        follows=(_STATUS_FOLLOWS_THE_DEAL, _DEAL_IS_THE_NEWEST),
+        follows=(_STATUS_FOLLOWS_THE_DEAL, _DEAL_IS_THE_NEWEST, _invoices_are_sealed),
     ),
     Part(
         name="deals",

@@ -1,12 +1,13 @@
-"""The values of this service that acts decide (kit.audit.decisions), and the terms of deals, which have a seal."""
+"""The values of this service that acts decide (kit.audit.decisions), and the seals of invoices and deals."""
 
 from collections.abc import Sequence
 from typing import Final
 
 from kit.audit.decisions import Decided
 from kit.base.seals import Seals, canonical
+from services.invoices.domain.creating import NewInvoice
 from services.invoices.domain.places import NewDeal
-from services.invoices.models import Deal
+from services.invoices.models import Deal, Invoice
 
 REQUISITE: Final = Decided(
     "requisite",
@@ -26,17 +27,32 @@ _TERMS: Final[Sequence[str]] = (
     *("invoice_amount", "conversion_rate", "client_percent", "merchant_percent"),
 )
 _SEALED: Final = "terms of a deal"
+_OF_INVOICE: Final[Sequence[str]] = (
+    *("id", "merchant_id", "key_id", "external_id", "amount", "currency_code", "customer_id", "purpose"),
+    *("callback_url", "success_url", "fail_url", "created_at", "expires_at"),
+)
+_INVOICE_SEALED: Final = "an invoice"
+
+
+def seal_of_invoice(seals: Seals, new: NewInvoice) -> bytes:
+    """Returns the seal of what create-invoice was asked for."""
+    return seals.seal(_INVOICE_SEALED, _values(new, _OF_INVOICE))
+
+
+def is_as_created(seals: Seals, invoice: Invoice) -> bool:
+    """Returns whether a process of the service created the invoice with these values."""
+    return seals.is_right(_INVOICE_SEALED, _values(invoice, _OF_INVOICE), invoice.seal)
 
 
 def seal_of_terms(seals: Seals, deal: NewDeal) -> bytes:
     """Returns the seal of what a deal locks when it is opened: its credit follows from it."""
-    return seals.seal(_SEALED, _terms_of(deal))
+    return seals.seal(_SEALED, _values(deal, _TERMS))
 
 
 def has_its_terms(seals: Seals, deal: Deal) -> bool:
     """Returns whether a process of the service opened the deal with these terms."""
-    return seals.is_right(_SEALED, _terms_of(deal), bytes(deal.seal))
+    return seals.is_right(_SEALED, _values(deal, _TERMS), bytes(deal.seal))
 
 
-def _terms_of(deal: object) -> bytes:
-    return canonical([getattr(deal, name) for name in _TERMS])
+def _values(of: object, names: Sequence[str]) -> bytes:
+    return canonical([getattr(of, name) for name in names])

@@ -65,9 +65,9 @@ WITH duplicate AS (
   SELECT coalesce((SELECT enabled FROM switches WHERE name = 'deals'), true) AS enabled
 ), created AS (
   INSERT INTO invoices (id, merchant_id, key_id, external_id, amount, currency_code, status, customer_id, purpose,
-                        callback_url, success_url, fail_url, created_at, expires_at)
+                        callback_url, success_url, fail_url, created_at, expires_at, seal)
   SELECT :id, :merchant_id, :key_id, :external_id, :amount, :currency_code, 'pending', :customer_id, :purpose,
-         :callback_url, :success_url, :fail_url, :created_at, :expires_at
+         :callback_url, :success_url, :fail_url, :created_at, :expires_at, :seal
   FROM unpaid, free, system
   WHERE :acceptable AND system.enabled AND unpaid.n < :customer_limit AND free.requisite
     AND NOT EXISTS (SELECT FROM duplicate) AND NOT EXISTS (SELECT FROM waiting)
@@ -99,6 +99,7 @@ _CREATE_PARAMETERS = {
     "fail_url": "text",
     "created_at": "timestamptz",
     "expires_at": "timestamptz",
+    "seal": "bytea",
     "acceptable": "boolean",
     "method_codes": "text[]",
     "amounts_fiat": "numeric[]",
@@ -122,6 +123,7 @@ def create_if_allowed(
     of: Session | Database,
     new: NewInvoice,
     *,
+    seal: bytes,
     acceptable: bool,
     wanted: Sequence[Wanted],
     share_percent: int,
@@ -144,6 +146,7 @@ def create_if_allowed(
         "fail_url": new.fail_url,
         "created_at": new.created_at,
         "expires_at": new.expires_at,
+        "seal": seal,
         "acceptable": acceptable,
         "method_codes": [each.method_code for each in wanted],
         "amounts_fiat": [each.amount_fiat for each in wanted],

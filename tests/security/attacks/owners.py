@@ -145,4 +145,10 @@ ATTACKS: Final = (
         "GRANT DELETE ON acts TO accounts",
         "relation acts: rights is DELETE, INSERT, SELECT",
     ),
+    found_of_owner(
+        "invoices",
+        "an invoice given to another merchant before its customer chooses a method",
+        "UPDATE invoices SET merchant_id = %(banned)s WHERE id = %(waiting)s",
+        "invoice %(waiting)s: terms",
+    ),
 )

@@ -28,12 +28,14 @@ CREATE TABLE invoices (
   finished_at timestamp with time zone,
   deal_id uuid,
   event_id uuid,
+  seal bytea,
   CONSTRAINT pk_invoices PRIMARY KEY (id),
   CONSTRAINT uq_invoices_merchant_id_external_id UNIQUE (merchant_id, external_id),
   CONSTRAINT ck_invoices_finished_at CHECK ((status = 'pending') = (finished_at IS NULL)),
   CONSTRAINT ck_invoices_status CHECK (status IN ('pending', 'success', 'fail', 'expired', 'canceled')),
   CONSTRAINT ck_invoices_event_id CHECK ((finished_at IS NULL) = (event_id IS NULL)),
-  CONSTRAINT ck_invoices_amount CHECK (amount > 0)
+  CONSTRAINT ck_invoices_amount CHECK (amount > 0),
+  CONSTRAINT ck_invoices_seal CHECK (octet_length(seal) = 32)
 );
 CREATE INDEX ix_invoices_customer ON invoices (merchant_id, customer_id, created_at);
 CREATE INDEX ix_invoices_finished ON invoices (id) WHERE status <> 'pending';
@@ -279,7 +281,7 @@ VALUES (true, 0, '1970-01-01 00:00+00', '00000000-0000-0000-0000-000000000000', 
 """
 INVOICE_TERMS = (
     *("id", "merchant_id", "key_id", "external_id", "amount", "currency_code", "customer_id", "purpose"),
-    *("callback_url", "success_url", "fail_url", "created_at", "expires_at"),
+    *("callback_url", "success_url", "fail_url", "created_at", "expires_at", "seal"),
 )
 REQUISITE_TERMS = ("id", "method_code", "holder", "account", "bank", "created_at")
 DEAL_TERMS = (
