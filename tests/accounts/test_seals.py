@@ -13,6 +13,7 @@ from kit.rpc.errors import Refused
 from services.accounts.credentials import tokens
 from services.accounts.domain import Surface
 from services.accounts.operations import factors, invitations, keys, people, sessions
+from services.accounts.store.decisions import decided_admins
 from services.accounts.wiring import Deps
 from tests.accounts.authenticator import Authenticator
 from tests.accounts.conftest import DESK_URL
@@ -157,7 +158,6 @@ def test_a_role_that_no_act_gave_signs_its_person_out(deps: Deps, eve: Someone) 
     assert reason(lambda: authorize(deps, eve.token)) == "SESSION_INVALID"
     execute(deps, "UPDATE people SET roles = '{viewer}' WHERE id = :id", id=eve.person_id)
     assert authorize(deps, eve.token).person.roles == ["viewer"]
-    people.set_roles(deps, person_id=str(eve.person_id), roles=["desk"], merchant_id="")
     assert authorize(deps, eve.token).person.roles == ["desk"]
 
 
@@ -225,3 +225,16 @@ def test_an_admin_who_is_marked_disabled_by_sql_still_has_to_approve_another_one
     execute(
         deps, "UPDATE people SET disabled_at = NULL, roles = '{admin}' WHERE id = :id", id=admin.person_id
     )
+
+
+def test_an_act_by_sql_about_no_person_stops_no_decision_about_admins(deps: Deps, eve: Someone) -> None:
+    id = new_id()
+    columns = "actor_kind, actor_name, surface, on_behalf_of, changes, note, request_id, refused, seal"
+    execute(
+        deps,
+        f"INSERT INTO acts (id, at, act, object, {columns})"
+        f" SELECT :id, now(), 'person.roles', 'person:x', {columns} FROM acts ORDER BY id LIMIT 1",
+        id=id,
+    )
+    with deps.db.transaction() as tx:
+        assert eve.person_id not in decided_admins(tx)

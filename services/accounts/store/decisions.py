@@ -21,6 +21,7 @@ from kit.audit.decisions import (
     due,
     moments_ago,
 )
+from kit.base.ids import parse_id
 from kit.db.database import Database
 from kit.observe.log import get_logger
 from services.accounts.domain import ADMIN, Person
@@ -56,7 +57,8 @@ WHERE act = ANY(:acts) AND merchant_id IS NULL AND refused = '' AND object LIKE 
 
 def decided_admins(tx: Tx) -> set[UUID]:
     """Returns the people who are admins and not disabled by their last acts, whatever their rows say."""
-    ids = [UUID(each.partition(":")[2]) for each in tx.scalars(_OF_STAFF, {"acts": list(ROLES)})]
+    objects = tx.scalars(_OF_STAFF, {"acts": list(ROLES)})
+    ids = [id for each in objects if (id := parse_id(each.partition(":")[2]))]
     disabled = {
         act["object"]: act["act"] == DISABLE
         for act in acts_on(tx, [f"person:{id}" for id in ids], (DISABLE, ENABLE))
