@@ -4,7 +4,17 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
-from sqlalchemy import BigInteger, CheckConstraint, ForeignKey, Identity, Index, Numeric, SmallInteger, text
+from sqlalchemy import (
+    BigInteger,
+    CheckConstraint,
+    ForeignKey,
+    Identity,
+    Index,
+    Numeric,
+    SmallInteger,
+    UniqueConstraint,
+    text,
+)
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 import kit.db.database
@@ -104,6 +114,8 @@ class Rate(Base):
         CheckConstraint(f"origin IN ({_ORIGINS})", name="origin"),
         CheckConstraint("source_rate > 0", name="source_rate"),
         CheckConstraint("octet_length(seal) = 32", name="seal"),
+        # SQL can copy a replaced rate with its seal: it must not be the newest again.
+        UniqueConstraint("seal"),
         CheckConstraint(_QUOTES, name="document"),
         # The newest, and the newest that an operator decided: domain.in_force chooses between the two.
         Index("ix_rates_newest", "currency_code", "id"),

@@ -112,7 +112,8 @@ def test_the_history_reads_the_rates_of_its_span_by_index(catalog: Catalog) -> N
     code = catalog.currency()
     catalog.execute(
         "INSERT INTO rates (currency_code, source_rate, origin, taken_at, document, seal)"
-        " SELECT %s, 1, 'sources', %s - n * interval '1 minute', '{\"quotes\": []}', sha256('')"
+        " SELECT %s, 1, 'sources', %s - n * interval '1 minute', '{\"quotes\": []}',"
+        " sha256(CAST(gen_random_uuid() AS text)::bytea)"
         " FROM generate_series(1, 20000) AS n",
         code,
         catalog.clock.now(),

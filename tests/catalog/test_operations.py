@@ -103,7 +103,7 @@ def test_a_rate_that_comes_down_to_zero_is_rate_invalid(catalog: Catalog, rate: 
 
 def test_not_a_number_in_the_column_is_rate_invalid_and_can_be_looked_at(catalog: Catalog) -> None:
     code = catalog.currency()
-    catalog.execute("ALTER TABLE rates DROP CONSTRAINT ck_rates_source_rate, DROP CONSTRAINT ck_rates_finite")
+    catalog.execute("ALTER TABLE rates DROP CONSTRAINT ck_rates_source_rate, DROP CONSTRAINT ck_rates_bounds")
     catalog.insert_rate(code, "NaN")
     with pytest.raises(Refused) as refused:
         catalog.currencies(merchant(code))
@@ -596,8 +596,8 @@ def test_the_rate_in_force_is_found_by_index_among_many(catalog: Catalog) -> Non
     method = catalog.method(code)
     catalog.execute(
         "INSERT INTO rates (currency_code, source_rate, origin, taken_at, document, seal)"
-        ' SELECT %s, 1, \'sources\', %s, \'{"quotes": [{"source": "a", "rate": "1", "error": ""}]}\', sha256(\'\')'
-        " FROM generate_series(1, 20000)",
+        ' SELECT %s, 1, \'sources\', %s, \'{"quotes": [{"source": "a", "rate": "1", "error": ""}]}\','
+        " sha256(CAST(gen_random_uuid() AS text)::bytea) FROM generate_series(1, 20000)",
         code,
         catalog.clock.now(),
     )

@@ -21,6 +21,21 @@ def _rates_are_sealed(tx: Session, first: str, last: str) -> Iterator[Difference
             yield number, f"{code} rate", rate.source_rate, "one that catalog put in force"
 
 
+# The times as acts write them.
+_RATES_OF_OPERATORS_STAY: Final = """
+SELECT substr(object, 10) AS id, 'rate of ' || taken_at AS field, 'deleted' AS found,
+       'there: it has an act ' || act AS due
+FROM acts CROSS JOIN LATERAL (
+  SELECT change ->> 2 AS taken_at FROM jsonb_array_elements(changes) AS change WHERE change ->> 0 = 'taken_at'
+) AS changed
+WHERE act IN ('rate.set', 'rate.accept') AND refused = ''
+  AND object COLLATE "C" > 'currency:' || :first AND object COLLATE "C" <= 'currency:' || :last
+  AND NOT EXISTS (
+    SELECT FROM rates WHERE currency_code = substr(object, 10) AND origin <> 'sources'
+      AND to_char(rates.taken_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"+00:00"') = changed.taken_at
+  )
+"""
+
 PARTS: Final = (
     schema_part("catalog"),
     Part(
@@ -31,6 +46,7 @@ PARTS: Final = (
         key_type="text",
         follows=(
             follow_acts(CURRENCY, table="currencies", id="code", key_type="text", made_by=CURRENCY.acts),
+            _RATES_OF_OPERATORS_STAY,
         ),
     ),
     Part(

@@ -14,6 +14,6 @@ METHOD: Final = Decided(
     ("method.set",),
     (
         *("code", "currency_code", "name", "min_sum", "max_sum", "payment_minutes", "commission", "active"),
-        *("takes_reference", "account_kind"),
+        *("takes_reference", "account_kind", "logo_url"),
     ),
 )

@@ -2,11 +2,11 @@
 
 from typing import Final
 
-from tests.security.attacks.attack import found, not_promised, refused
+from tests.security.attacks.attack import found, found_of_owner, not_promised, refused
 
 _RATE = (
     "INSERT INTO rates (currency_code, source_rate, origin, taken_at, document, seal)"
-    " VALUES ('{currency}', {rate}, '{origin}', now(), '{document}', decode(repeat('ab', 32), 'hex'))"
+    " VALUES ('{currency}', {rate}, '{origin}', now(), '{document}', sha256('{currency}'))"
 )
 _NO_QUOTES, _WRONG_QUOTES = '{"quotes": []}', '{"quotes": 5}'
 
@@ -57,6 +57,26 @@ ATTACKS: Final = (
         "INSERT INTO currencies VALUES ('XXX', 'X', 'X', 2, 1, 2, 0, true)",
         "currency XXX",
         "act is none",
+    ),
+    found(
+        "catalog",
+        "the logo's address that merchants get",
+        "UPDATE payment_methods SET logo_url = 'https://evil.example/x.png' WHERE code = 'sepa'",
+        "payment method sepa",
+        "logo_url is https://evil.example/x.png",
+    ),
+    found_of_owner(
+        "catalog",
+        "the newest rate of an operator deleted",
+        "DELETE FROM rates WHERE currency_code = 'EUR' AND origin = 'operator'",
+        "currency EUR: rate of ",
+        "deleted",
+    ),
+    refused(
+        "catalog",
+        "a replaced rate as the newest again",
+        "INSERT INTO rates (currency_code, source_rate, origin, taken_at, document, seal)"
+        " SELECT currency_code, source_rate, origin, taken_at, document, seal FROM rates WHERE currency_code = 'EUR'",
     ),
     refused(
         "catalog",

@@ -71,6 +71,7 @@ CREATE TABLE rates (
   document jsonb NOT NULL,
   seal bytea NOT NULL,
   CONSTRAINT pk_rates PRIMARY KEY (id),
+  CONSTRAINT uq_rates_seal UNIQUE (seal),
   CONSTRAINT fk_rates_currency_code FOREIGN KEY (currency_code) REFERENCES currencies (code),
   CONSTRAINT ck_rates_origin CHECK (origin IN ('operator', 'sources', 'accepted')),
   CONSTRAINT ck_rates_source_rate CHECK (source_rate > 0),
