@@ -111,7 +111,7 @@ def test_old_attempts_behind_those_of_events_that_wait_are_reached(house: House)
 
 def test_zero_days_keep_everything(make_house: Callable[..., House]) -> None:
     house = make_house(clock=ManualClock(), webhook_retention_days=0)
-    invoice_id = _event(house, EventStatus.DEAD, attempts=3, days_ago=36_000)
+    invoice_id = _event(house, EventStatus.DEAD, attempts=3, days_ago=3_600)
     _run_down(house, workers.retention(house.deps), 2)
     assert len(house.attempts(invoice_id)) == 3
 

@@ -174,12 +174,27 @@ def test_a_destination_that_was_changed_by_sql_is_corrected(
         assert books.differences(connection, [fact], house.deps.seals.flaw) == {fact.invoice_id: []}
 
 
-def test_an_event_that_waits_longer_than_any_retry_may_is_named(house: House, receiver: Receiver) -> None:
+@pytest.mark.parametrize(
+    ("field", "change"),
+    [
+        ("next_retry_at", "next_retry_at = '2099-01-01'"),
+        (
+            "lease_until",
+            "locked_at = now(), locked_by = '', lease_token = gen_random_uuid(), lease_until = '2099-01-01'",
+        ),
+        ("last_manual_at", "last_manual_at = '2099-01-01'"),
+        ("status", "status = 'dead', next_retry_at = NULL"),
+        ("attempts", "auto_attempts = 2147483647, manual_attempts = 2147483647"),
+    ],
+)
+def test_an_event_that_is_held_back_by_sql_is_named(
+    house: House, receiver: Receiver, field: str, change: str
+) -> None:
     invoice_id = house.queue(receiver.url())
-    by_sql(house, "UPDATE events SET next_retry_at = '2099-01-01'")
+    by_sql(house, f"UPDATE events SET {change}")
     part = books.PARTS[-1]
     (problem,) = check_page(house.deps.db, part, after="", limit=10).problems
-    assert (problem.subject, problem.field) == (f"webhook event of invoice {invoice_id}", "next_retry_at")
+    assert (problem.subject, problem.field) == (f"webhook event of invoice {invoice_id}", field)
 
 
 def test_announcing_again_seals_an_event_without_a_seal_and_sends_nothing(

@@ -15,27 +15,35 @@ from kit.db.rows import Rows
 from services.webhooks.domain import EventTerms, FinishedInvoice, destination_of, payload_of
 from services.webhooks.models import Event
 
-_STATUS_FOLLOWS_THE_ATTEMPTS = """
-SELECT events.invoice_id AS id, 'status' AS field, events.status AS found,
-       CASE WHEN succeeded THEN 'success, for an attempt succeeded' ELSE 'no success, for no attempt succeeded' END
-         AS due
+# Retention deletes the oldest attempts of events that are not pending, and none of the last day.
+_STATE_FOLLOWS_THE_ATTEMPTS = """
+SELECT events.invoice_id AS id, field, found, due
 FROM events JOIN LATERAL (
-  SELECT bool_or(status = 'success') AS succeeded, min(try_number) AS oldest
+  SELECT CAST(auto_attempts AS bigint) + manual_attempts AS counted, coalesce(max(try_number), 0) AS newest,
+         count(*) FILTER (WHERE trigger = 'auto') AS automatic, coalesce(min(try_number), 1) > 1 AS pruned,
+         coalesce(bool_or(status = 'success'), false) AS succeeded
   FROM attempts WHERE event_id = events.id
 ) AS tried ON true
+JOIN LATERAL (VALUES
+  ('status', status, 'success, for an attempt succeeded', succeeded AND status <> 'success'),
+  ('status', status, 'no success, for no attempt succeeded', status = 'success' AND NOT (succeeded OR pruned)),
+  ('status', status, 'pending, for no automatic attempt failed', status = 'dead' AND auto_attempts = 0),
+  ('attempts', counted || ', automatic ' || auto_attempts, newest || ', automatic at most ' || automatic,
+   counted <> newest OR (auto_attempts > automatic AND NOT pruned))
+) AS value (field, found, due, is_wrong) ON is_wrong
 WHERE events.invoice_id > CAST(:first AS uuid) AND events.invoice_id <= CAST(:last AS uuid)
-  AND CASE WHEN events.status = 'success'
-           THEN NOT coalesce(succeeded, greatest(auto_attempts, manual_attempts) > 0) AND coalesce(oldest, 1) = 1
-           ELSE coalesce(succeeded, false) END
+  AND NOT (newest = 0 AND counted > 0 AND status <> 'pending' AND created_at < now() - interval '1 day')
 """
 
-# No delay of a retry may be longer than 7 days (config.py); one hour more for jitter and clocks.
-_THE_NEXT_ATTEMPT_COMES = """
-SELECT invoice_id AS id, 'next_retry_at' AS field, next_retry_at AS found,
-       'within 7 days, the longest delay of a retry' AS due
-FROM events
+# A delay may be 7 days (config.py), a lease 11 minutes; an hour and a minute more for jitter and clocks.
+_TIMES_COME = """
+SELECT invoice_id AS id, field, CAST(found AS text) AS found, due
+FROM events JOIN LATERAL (VALUES
+  ('next_retry_at', next_retry_at, interval '7 days 1 hour', 'within 7 days, the longest delay of a retry'),
+  ('lease_until', lease_until, interval '1 hour', 'within an hour, longer than any lease'),
+  ('last_manual_at', last_manual_at, interval '1 minute', 'in the past')
+) AS time (field, found, most, due) ON found > now() + most
 WHERE invoice_id > CAST(:first AS uuid) AND invoice_id <= CAST(:last AS uuid)
-  AND next_retry_at > now() + interval '7 days 1 hour'
 """
 
 PARTS: Final = (
@@ -45,7 +53,7 @@ PARTS: Final = (
         one="webhook event of invoice",
         table="events",
         key="invoice_id",
-        follows=(_STATUS_FOLLOWS_THE_ATTEMPTS, _THE_NEXT_ATTEMPT_COMES),
+        follows=(_STATE_FOLLOWS_THE_ATTEMPTS, _TIMES_COME),
     ),
 )
 

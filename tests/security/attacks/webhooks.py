@@ -33,6 +33,31 @@ ATTACKS: Final = (
         "%(canceled)s",
         "seal is wrong",
     ),
+    found(
+        "webhooks",
+        "a lease of years",
+        "UPDATE events SET locked_at = now(), locked_by = 'x', lease_token = gen_random_uuid(),"
+        " lease_until = now() + interval '9 years' WHERE invoice_id = %(sold)s",
+        "%(sold)s: lease_until is ",
+    ),
+    found(
+        "webhooks",
+        "the end of all retries without an attempt",
+        "UPDATE events SET status = 'dead', next_retry_at = NULL WHERE invoice_id = %(canceled_by_nobody)s",
+        "%(canceled_by_nobody)s: status is dead",
+    ),
+    found(
+        "webhooks",
+        "a count of attempts",
+        "UPDATE events SET auto_attempts = 2147483647 WHERE invoice_id = %(erased)s",
+        "%(erased)s: attempts is 21474836",
+    ),
+    found(
+        "webhooks",
+        "a resend in the future",
+        "UPDATE events SET last_manual_at = now() + interval '9 years' WHERE invoice_id = %(adjusted)s",
+        "%(adjusted)s: last_manual_at is ",
+    ),
     refused("webhooks", "another body", "UPDATE events SET payload = 'x' WHERE invoice_id = %(sold)s"),
     refused("webhooks", "an event deleted", "DELETE FROM events"),
     refused(
@@ -42,9 +67,11 @@ ATTACKS: Final = (
     ),
     not_promised(
         "webhooks",
-        "the text of an attempt",
-        "INSERT INTO attempts (event_id, try_number, trigger, status, duration_ms, created_at, error_message)"
-        " SELECT id, 900, 'manual', 'failure', 1, now(), 'eve' FROM events WHERE invoice_id = %(sold)s",
+        "a failed attempt with its count",
+        "WITH made AS (INSERT INTO attempts (event_id, try_number, trigger, status, duration_ms, created_at)"
+        " SELECT id, auto_attempts + manual_attempts + 1, 'manual', 'failure', 1, now() FROM events"
+        " WHERE invoice_id = %(sold)s RETURNING event_id)"
+        " UPDATE events SET manual_attempts = manual_attempts + 1 FROM made WHERE id = event_id",
     ),
     not_promised(
         "webhooks",
