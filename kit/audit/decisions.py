@@ -185,7 +185,7 @@ def follow_acts(
 
     id        the column or expression with the id in the acts' object; the table's key
     where     the rows whose values acts decide
-    made_by   acts whose object must have a row
+    made_by   acts whose object must have a row, as each id in `kind.first` must
     columns   the expressions of fields that are no column
     """
     selected = ", ".join(f"{columns.get(name, name)} AS {name}" for name in kind.fields)
@@ -213,5 +213,8 @@ def follow_acts(
             for object in tx.scalars(made, span | {"acts": list(made_by)}):
                 if (made_id := object.partition(":")[2]) not in ids:
                     yield made_id, "row", "deleted", f"there: it has an act {' or '.join(made_by)}"
+            for first_id in kind.first:
+                if first < first_id <= last and first_id not in ids:
+                    yield first_id, "row", "deleted", "there: a migration made it"
 
     return follows

@@ -6,11 +6,13 @@ import json
 from contextlib import closing
 from decimal import Decimal
 from typing import Any, Final
+from uuid import UUID
 
 import psycopg2
 
 from cli import acts
 from deploy.local.waiting import wait_until
+from kit.base.clock import SystemClock
 from kit.base.ids import new_id
 from kit.base.services import SERVICES
 from tests.cli.command_line import Fiatgate, run
@@ -38,6 +40,8 @@ class Shop:
         self._people()
         self._payments()
         self._withdrawals()
+        self._addresses_to_pay_out_to()
+        self._fiatgate("rates", "set", "EUR", "0.92")
         self._accounts_to_pay_to()
         self._fiatgate("webhooks", "resend", self.ids["sold"])
         try:
@@ -144,6 +148,25 @@ class Shop:
         for name in ("paid", "gone"):
             self._fiatgate("withdrawals", "process", self.ids[name])
             self._fiatgate("withdrawals", "complete", self.ids[name], "--tx", new_id().hex * 2)
+
+    def _addresses_to_pay_out_to(self) -> None:
+        for name in ("address", "named_address"):
+            id, at = new_id(), SystemClock().now()
+            self.ids[name] = str(id)
+            decided = {"name": name, "method_id": 1, "network": "TRC20", "address": name, "added_by": "mia"}
+            self.stack.decide(
+                "withdrawals",
+                "INSERT INTO withdrawal_addresses VALUES (:id, :merchant, 1, 'TRC20', :name, NULL, :name, 'mia',"
+                " :at, :at)",
+                "withdrawal-address.add",
+                f"withdrawal-address:{id}",
+                decided | {"usable_at": at},
+                merchant_id=UUID(self.ids["merchant"]),
+                merchant=self.ids["merchant"],
+                id=id,
+                name=name,
+                at=at,
+            )
 
     def _accounts_to_pay_to(self) -> None:
         for name, iban in (

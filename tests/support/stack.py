@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import psutil
 import requests
@@ -210,6 +211,8 @@ class Stack:
         act: str,
         object: str,
         after: Mapping[str, object],
+        *,
+        merchant_id: UUID | None = None,
         **values: object,
     ) -> None:
         """Changes rows as no call can, and writes the act that decides their values: `fiatgate verify` agrees."""
@@ -217,7 +220,7 @@ class Stack:
         with acting(Actor(kind="cli", name="tests")), db.transaction() as tx:
             tx.execute(text("SET LOCAL session_replication_role = replica"))
             tx.execute(text(statement), values)
-            acts.record(tx, act, object, after=after)
+            acts.record(tx, act, object, merchant_id=merchant_id, after=after)
         db.dispose()
 
     def request(

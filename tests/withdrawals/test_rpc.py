@@ -357,9 +357,9 @@ def test_nothing_is_withdrawn_from_a_balance_that_is_no_number(house: House, col
     by_sql = past_all_rules(house.deps.settings.database_url)
     set_balance = "UPDATE accounts SET balance = %s WHERE merchant_id = %s AND kind = %s RETURNING id"
     ((check,),) = house.execute(
-        "SELECT pg_get_constraintdef(oid) FROM pg_constraint WHERE conname = 'ck_accounts_finite'"
+        "SELECT pg_get_constraintdef(oid) FROM pg_constraint WHERE conname = 'ck_accounts_bounds'"
     )
-    house.execute("ALTER TABLE accounts DROP CONSTRAINT ck_accounts_finite", url=by_sql)
+    house.execute("ALTER TABLE accounts DROP CONSTRAINT ck_accounts_bounds", url=by_sql)
     try:
         assert house.execute(set_balance, "NaN", merchant, column, url=by_sql)
         assert refusal(house.withdraw, merchant) == (
@@ -368,7 +368,7 @@ def test_nothing_is_withdrawn_from_a_balance_that_is_no_number(house: House, col
         )
     finally:
         house.execute(set_balance, sane, merchant, column, url=by_sql)
-        house.execute(f"ALTER TABLE accounts ADD CONSTRAINT ck_accounts_finite {check}", url=by_sql)
+        house.execute(f"ALTER TABLE accounts ADD CONSTRAINT ck_accounts_bounds {check}", url=by_sql)
 
 
 @pytest.mark.parametrize("tx_id", ["x" * 129, "a b", "a\x00", "ж", "\n"])

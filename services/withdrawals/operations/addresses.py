@@ -35,7 +35,9 @@ DAY: Final = timedelta(days=1)
 NOTICE_LEASE: Final = timedelta(seconds=30)
 """Longer than a call of accounts takes."""
 _log = get_logger()
-_IN_ACTS: Final = ("name", "method_id", "network", "address", "address_memo", "usable_at", "removed_at")
+_IN_ACTS: Final = (
+    *("name", "method_id", "network", "address", "address_memo", "added_by", "usable_at", "removed_at"),
+)
 
 
 def list_addresses(deps: Deps, *, merchant_id: str) -> Sequence[AddressView]:
@@ -86,7 +88,13 @@ def add_address(
         )
         addresses.add(tx, new)
         notices.add(tx, new.id, at=now)
-        _record(tx, "withdrawal-address.add", new, after=new)
+        acts.record(
+            tx,
+            "withdrawal-address.add",
+            f"withdrawal-address:{new.id}",
+            merchant_id=merchant,
+            after=acts.values_of(new, _IN_ACTS),
+        )
     return new
 
 
@@ -100,8 +108,16 @@ def remove_address(deps: Deps, *, address_id: str) -> None:
         require_merchant(found.merchant_id, errors.address_not_found)
         if found.removed_at is not None:
             raise errors.address_not_found()
-        addresses.remove(tx, id, at=deps.clock.now())
-        _record(tx, "withdrawal-address.remove", found, before=found)
+        removed_at = deps.clock.now()
+        addresses.remove(tx, id, at=removed_at)
+        acts.record(
+            tx,
+            "withdrawal-address.remove",
+            f"withdrawal-address:{id}",
+            merchant_id=found.merchant_id,
+            before=acts.values_of(found, _IN_ACTS),
+            after={"removed_at": removed_at},
+        )
 
 
 def tell_of_new_address(deps: Deps, accounts: AccountsClient) -> bool:
@@ -170,21 +186,3 @@ def _member() -> str:
     """Returns the e-mail address of the member whose call this is; empty for an operator."""
     actor = actors.current()
     return actor.name if actor.surface == "dashboard" else ""
-
-
-def _record(
-    tx: Session,
-    act: str,
-    of: AddressView,
-    *,
-    before: AddressView | None = None,
-    after: AddressView | None = None,
-) -> None:
-    acts.record(
-        tx,
-        act,
-        f"withdrawal-address:{of.id}",
-        merchant_id=of.merchant_id,
-        before=None if before is None else acts.values_of(before, _IN_ACTS),
-        after=None if after is None else acts.values_of(after, _IN_ACTS),
-    )

@@ -24,7 +24,9 @@ from services.withdrawals.store import ledger, withdrawals
 from services.withdrawals.store.views import MethodView, WithdrawalView
 from services.withdrawals.wiring import Deps
 
-_IN_ACTS: Final = ("method_id", "network", "address", "address_memo", "amount", "network_fee", "status")
+_IN_ACTS: Final = (
+    *("method_id", "network", "address", "address_memo", "amount", "network_fee", "status", "request_key"),
+)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,7 +6,7 @@ from kit.audit import approval_books
 from kit.audit.decisions import follow_acts
 from kit.db.books import Part
 from kit.db.described import schema_part
-from services.withdrawals.store.decisions import ADDRESS, METHOD, WITHDRAWAL
+from services.withdrawals.store.decisions import ADDRESS, METHOD, REMOVAL, WITHDRAWAL
 
 PARTS: Final = (
     schema_part("withdrawals"),
@@ -27,6 +27,7 @@ PARTS: Final = (
                 where="removed_at IS NULL",
                 made_by=("withdrawal-address.add",),
             ),
+            follow_acts(REMOVAL, table="withdrawal_addresses"),
         ),
     ),
     Part(

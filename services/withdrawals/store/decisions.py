@@ -15,15 +15,17 @@ WITHDRAWAL: Final = Decided(
         "withdrawal.cancel",
     ),
     (
-        *("merchant_id", "method_id", "network", "address", "address_memo", "amount", "network_fee"),
+        *("merchant_id", "request_key", "method_id", "network", "address", "address_memo"),
+        *("amount", "network_fee"),
         *("status", "substatus", "external_tx_id"),
     ),
 )
 ADDRESS: Final = Decided(
     "withdrawal-address",
     ("withdrawal-address.add", "withdrawal-address.remove"),
-    ("merchant_id", "name", "method_id", "network", "address", "address_memo", "usable_at"),
+    ("merchant_id", "name", "method_id", "network", "address", "address_memo", "added_by", "usable_at"),
 )
+REMOVAL: Final = Decided("withdrawal-address", ADDRESS.acts, ("removed_at",))
 METHOD: Final = Decided(
     "withdrawal-method",
     ("withdrawal-method.set",),

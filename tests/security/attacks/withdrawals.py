@@ -60,6 +60,30 @@ ATTACKS: Final = (
     ),
     found(
         "withdrawals",
+        "an address removed from the book",
+        "UPDATE withdrawal_addresses SET removed_at = now() WHERE id = %(address)s",
+        "%(address)s: removed_at is ",
+    ),
+    found_of_owner(
+        "withdrawals",
+        "who added an address",
+        "UPDATE withdrawal_addresses SET added_by = 'ann@example.com' WHERE id = %(named_address)s",
+        "%(named_address)s: added_by is ann@example.com",
+    ),
+    found_of_owner(
+        "withdrawals",
+        "the key of a request, so that its repetition pays twice",
+        "UPDATE withdrawals SET request_key = gen_random_uuid() WHERE id = %(small)s",
+        "%(small)s: request_key is ",
+    ),
+    found_of_owner(
+        "withdrawals",
+        "a method of the first day deleted",
+        "DELETE FROM withdrawal_methods WHERE code = 'USDT-POLYGON'",
+        "withdrawal method USDT-POLYGON: row is deleted",
+    ),
+    found(
+        "withdrawals",
         "a fee",
         "UPDATE withdrawal_methods SET network_fee = 0 WHERE code = 'USDT-ERC20'",
         "withdrawal method USDT-ERC20: network_fee is 0",
