@@ -24,6 +24,8 @@ QUEUE: Final = Queue(name="parked", table="parked", waits="parked_at IS NOT NULL
 ERROR_CHARACTERS = 2000
 MOST_PARKED = 10_000
 """With this many parked events no further unproven ones are kept: a forger must not fill the disk."""
+_MOST_COUNTED: Final = 1_000_000
+"""A larger count was written by SQL; one more might overflow."""
 
 _ROOM = """
 WHERE (SELECT count(*) FROM (SELECT FROM {table} WHERE parked_at IS NOT NULL LIMIT {most}) kept) < {most}
@@ -111,7 +113,7 @@ class Parking:
         table = self._table
         again = {
             "error": _storable(f"{type(failure).__name__}: {failure}"),
-            "attempts": table.attempts + 1,
+            "attempts": func.least(table.attempts, _MOST_COUNTED) + 1,
             "failed_at": self._clock.now(),
         }
         with self._db.autocommit() as connection:
@@ -180,9 +182,9 @@ class Parking:
 {"" if most is None else _ROOM.format(table=name, most=most, row_id=row_id)}
 ON CONFLICT (event_id) DO UPDATE SET
     error = excluded.error,
-    attempts = {name}.attempts + 1,
+    attempts = least({name}.attempts, {_MOST_COUNTED}) + 1,
     failed_at = excluded.failed_at,
-    parked_at = CASE WHEN {name}.attempts + 1 >= {park_after:d} THEN excluded.failed_at END
+    parked_at = CASE WHEN {name}.attempts >= {park_after - 1:d} THEN excluded.failed_at END
 RETURNING attempts
 """
         with self._db.autocommit() as connection:

@@ -224,6 +224,8 @@ class Patience:
     forgiven_every: timedelta
 
 
+MOST_COUNTED: Final = 1_000_000
+"""A larger count, of guesses or of attempts to send a mail, was written by SQL; one more might overflow."""
 GUESSES_FORGOTTEN_AFTER: Final = timedelta(hours=24)
 PATIENCE: Final[Mapping[str, Patience]] = {
     "network": Patience(free=20, longest=timedelta(minutes=15), forgiven_every=timedelta(minutes=5)),

@@ -135,6 +135,7 @@ class Totp(Base):
     """
 
     __tablename__ = "totps"
+    __table_args__ = (CheckConstraint("last_step BETWEEN 0 AND 1100000000", name="last_step"),)
 
     person_id: Mapped[uuid.UUID] = mapped_column(ForeignKey("people.id"), primary_key=True)
     sealed_secret: Mapped[bytes | None]

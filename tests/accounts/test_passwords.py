@@ -410,6 +410,19 @@ def test_a_clock_that_was_ahead_opens_nothing_and_locks_nobody_out(
         authorize(deps, ada.token)
 
 
+def test_counts_that_sql_wrote_delay_and_lock_nobody_out(
+    deps: Deps, ada: Someone, clock: ManualClock, address: str
+) -> None:
+    for _ in range(2):
+        with refused("SIGN_IN_REFUSED"):
+            ada.sign_in(password="wrong", address=address)
+        with deps.db.transaction() as tx:
+            filled = tx.scalars(text("UPDATE guesses SET failures = 2147483647 RETURNING kind")).all()
+        assert sorted(filled) == ["network", "person"]
+    clock.advance(minutes=15)
+    ada.sign_in(address=address)
+
+
 def test_a_person_has_at_most_twenty_sessions_and_the_oldest_ends(
     deps: Deps, ada: Someone, clock: ManualClock
 ) -> None:

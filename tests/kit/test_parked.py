@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pytest
-from sqlalchemy import select
+from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
 import kit.events.consumer
@@ -106,6 +106,10 @@ def test_a_poisoned_event_parks_is_listed_and_takes_effect_once_after_the_fix(wo
     assert (answer.retried, answer.mended) == (1, 0), "nothing is mended yet"
     assert world.stub.ListParked(pb.ListParkedRequest()).events[0].attempts == 3
     assert world.notes() == []
+
+    with world.db.transaction() as tx:
+        tx.execute(update(Parked).values(attempts=2147483647))
+    assert world.stub.RetryParked(one).retried == 1, "a count that SQL wrote stops nothing"
 
     world.broken.clear()
     answers = [world.stub.RetryParked(one) for _ in range(2)]

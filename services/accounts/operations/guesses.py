@@ -13,15 +13,12 @@ from uuid import UUID
 from kit.db.database import retry_conflicts
 from kit.observe import metrics
 from services.accounts import errors
-from services.accounts.domain import PATIENCE, Client, Failures, Surface, delay_after
+from services.accounts.domain import MOST_COUNTED, PATIENCE, Client, Failures, Surface, delay_after
 from services.accounts.store import guesses
 from services.accounts.wiring import Deps
 
 Counters = Sequence[tuple[str, str]]
 """Kind and subject of each counter, in the order in which they are locked."""
-
-FAILURES_MOST = 1_000_000
-"""More make no difference, and the column could not hold them."""
 
 DELAYED = metrics.counter(
     "sign_ins_delayed", "Tries to sign in or step up that were refused because of earlier wrong ones"
@@ -59,7 +56,7 @@ def begin(deps: Deps, counters: Counters) -> None:
         for row in rows:
             patience = PATIENCE[row.kind]
             left = Failures(row.failures, row.last_at).at(now, patience)
-            row.failures, row.last_at = min(left.count, FAILURES_MOST) + 1, left.since
+            row.failures, row.last_at = min(left.count, MOST_COUNTED) + 1, left.since
             row.delayed_until = now + delay_after(row.failures, patience)
 
 

@@ -39,7 +39,7 @@ def take_due_mail(tx: Tx, *, now: datetime, lease: timedelta) -> DueMail | None:
     mail = tx.scalar(due)
     if mail is None:
         return None
-    mail.attempts += 1
+    mail.attempts = min(mail.attempts, domain.MOST_COUNTED) + 1
     mail.due_at = now + lease
     invitation = people.invitation_by_id(tx, mail.invitation_id)
     return DueMail(invitation=invitation, sealed_link=mail.sealed_link, attempts=mail.attempts)

@@ -8,6 +8,8 @@ from uuid import UUID
 from sqlalchemy import text
 from sqlalchemy.orm import Session as Tx
 
+from services.accounts.domain import MOST_COUNTED
+
 _ADD: Final = text("""
 INSERT INTO notices (id, person_id, merchant_id, network, address, added_by, usable_at, created_at, attempts, due_at,
                      last_error)
@@ -17,15 +19,15 @@ WHERE memberships.merchant_id = :merchant_id AND 'owner' = ANY (memberships.role
 ON CONFLICT DO NOTHING
 """)
 # Put off while it is sent: no other process sends it meanwhile.
-_TAKE: Final = text("""
-UPDATE notices SET attempts = attempts + 1, due_at = :lease_ends
+_TAKE: Final = text(f"""
+UPDATE notices SET attempts = least(attempts, {MOST_COUNTED}) + 1, due_at = :lease_ends
 FROM people
 WHERE (notices.id, notices.person_id) = (
   SELECT id, person_id FROM notices WHERE due_at <= :now ORDER BY due_at LIMIT 1 FOR UPDATE SKIP LOCKED
 ) AND people.id = notices.person_id
 RETURNING notices.id, notices.person_id, people.email, notices.merchant_id, notices.network, notices.address,
           notices.added_by, notices.usable_at, notices.created_at, notices.attempts
-""")
+""")  # noqa: S608  made of constants
 _PUT_OFF: Final = text(
     "UPDATE notices SET due_at = :due_at, last_error = :error WHERE id = :id AND person_id = :person_id"
 )

@@ -174,6 +174,11 @@ ATTACKS: Final = (
         "a time in the year 200000, which locks people out",
         "UPDATE people SET last_seen_at = '200000-01-01'",
     ),
+    refused(
+        "accounts",
+        "a code of the year 200000 as used, so that none counts any more",
+        "INSERT INTO totps (person_id, last_step) VALUES (%(viewer)s, 9223372036854775807)",
+    ),
     not_promised(
         "accounts",
         "the time of a step-up",

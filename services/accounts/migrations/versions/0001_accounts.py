@@ -107,7 +107,8 @@ CREATE TABLE totps (
   sealed_new_secret bytea,
   started_at timestamp with time zone,
   CONSTRAINT pk_totps PRIMARY KEY (person_id),
-  CONSTRAINT fk_totps_person_id FOREIGN KEY (person_id) REFERENCES people (id)
+  CONSTRAINT fk_totps_person_id FOREIGN KEY (person_id) REFERENCES people (id),
+  CONSTRAINT ck_totps_last_step CHECK (last_step BETWEEN 0 AND 1100000000)
 );
 """
 _RECOVERY_CODES = """
