@@ -109,7 +109,7 @@ class Brand:
     frame_origins: Sequence[str]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class View:
     """Everything a template may show.
 
@@ -135,27 +135,27 @@ class View:
     merchant_name: str
     amount: str
     currency: str
-    purpose: str | None
+    purpose: str | None = None
     methods: Sequence[Method]
     nothing_to_choose: str | None
     deal_id: str | None
     method_name: str | None
     to_pay: str | None
-    fee: str | None
+    fee: str | None = None
     requisite: Requisite | None
     reference: Sequence[str]
     takes_reference: bool
-    sender_name: str | None
+    sender_name: str | None = None
     order_number: str
     choose_until: Until
     pay_until: Until | None
-    marked_at: Until | None
-    usual_minutes: int | None
-    outcome: str | None
-    finished_at: Until | None
-    late_money: LateMoney | None
-    return_url: str | None
-    refresh: Refresh | None
+    marked_at: Until | None = None
+    usual_minutes: int | None = None
+    outcome: str | None = None
+    finished_at: Until | None = None
+    late_money: LateMoney | None = None
+    return_url: str | None = None
+    refresh: Refresh | None = None
 
     @property
     def can_cancel(self) -> bool:

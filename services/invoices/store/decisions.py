@@ -1,5 +1,6 @@
 """The values of this service that acts decide (kit.audit.decisions), and the seals of invoices and deals."""
 
+import dataclasses
 from collections.abc import Sequence
 from typing import Final
 
@@ -27,10 +28,10 @@ _TERMS: Final[Sequence[str]] = (
     *("invoice_amount", "conversion_rate", "client_percent", "merchant_percent"),
 )
 _SEALED: Final = "terms of a deal"
-_OF_INVOICE: Final[Sequence[str]] = (
-    *("id", "merchant_id", "key_id", "external_id", "amount", "currency_code", "customer_id", "purpose"),
-    *("callback_url", "success_url", "fail_url", "created_at", "expires_at"),
-)
+_LATER: Final = frozenset({"status", "finished_at", "deal"})
+_OF_INVOICE: Final[Sequence[str]] = [
+    each.name for each in dataclasses.fields(NewInvoice) if each.name not in _LATER
+]
 _INVOICE_SEALED: Final = "an invoice"
 
 
