@@ -30,7 +30,9 @@ def test_every_test_named_there_exists(file: str, name: str) -> None:
     assert path.is_file(), f"docs/security.md names {file}, which does not exist"
     if name:
         functions = {
-            node.name for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.FunctionDef)
+            node.name
+            for node in ast.walk(ast.parse(path.read_text()))
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
         }
         assert name in functions, f"docs/security.md names {file}::{name}, which does not exist"
 

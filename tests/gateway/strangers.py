@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 import re
 import socket
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +22,6 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from deploy.local.ports import free_ports
 from tests.gateway.process import gateway_process
-from tests.support.stack import Stack
 
 ANSWER_SECONDS = 20.0
 CLOSED = 0  # in place of a status: the connection ended without an answer
@@ -34,6 +34,7 @@ class Watched:
 
     url: str
     _metrics: str
+    log: Path
 
     def memory(self) -> int:
         """Bytes that its worker has in memory."""
@@ -56,12 +57,23 @@ class Watched:
 
 
 @contextmanager
-def watched_gateway(stack: Stack, folder: Path, **settings: str) -> Iterator[Watched]:
-    """One of the stack's services, with its metrics."""
+def watched_gateway(addresses: Mapping[str, str], folder: Path, **settings: str) -> Iterator[Watched]:
+    """One of these services, with its metrics."""
     metrics = f"127.0.0.1:{free_ports(1)[0]}"
     log = folder / "gateway.log"
-    with gateway_process(stack.addresses, log, FIATGATE_METRICS_BIND=metrics, **settings) as url:
-        yield Watched(url, metrics)
+    with gateway_process(addresses, log, FIATGATE_METRICS_BIND=metrics, **settings) as url:
+        yield Watched(url, metrics, log)
+
+
+async def answers(gateway: Watched, source: str, requests: Sequence[bytes]) -> Counter[int]:
+    """The statuses that so many clients of one network get, all at once."""
+    clients = [await Stranger.connected(gateway, source=source) for _ in requests]
+    for client, request in zip(clients, requests, strict=True):
+        client.send(request)
+    found = Counter(await asyncio.gather(*(client.status() for client in clients)))
+    for client in clients:
+        client.close()
+    return found
 
 
 class Stranger:

@@ -15,9 +15,8 @@ import requests
 from jsonschema_rs import Draft202012Validator
 
 from gateway.api.references import MAX_CHARACTERS
-from gateway.openapi.document import operations
 from tests.gateway.conformance import documented
-from tests.gateway.desk import Shop, code_of, unique
+from tests.gateway.desk import HTTP_SECONDS, Shop, code_of, unique
 
 CREATE: Final = "/api/v1/create-invoice"
 JSON_TYPE: Final = {"Content-Type": "application/json"}
@@ -70,7 +69,8 @@ def test_a_body_that_is_not_strict_json_is_refused(shop: Shop, body: bytes) -> N
 
 def test_a_body_has_the_type_json_in_utf_8(shop: Shop) -> None:
     form, latin = "application/x-www-form-urlencoded", "application/json; charset=latin-1"
-    for refused in (None, "", "text/plain", form, "application/jsonx", latin):
+    many = "application/json" + "(" * 2000
+    for refused in (None, "", "text/plain", form, "application/jsonx", latin, many):
         assert_body_invalid(post_raw(shop, json.dumps(shop.body()), refused))
     for parameters in ("", "; charset=utf-8", ';charset="UTF-8"', "; charset=utf8", ";", "; version=1"):
         assert post_raw(shop, json.dumps(shop.body()), f"Application/JSON{parameters}").status_code == 201
@@ -202,54 +202,23 @@ def test_zero_is_below_the_minimum(shop: Shop) -> None:
 # -- large bodies
 
 
-@pytest.mark.parametrize("size", [64 * 1024 + 1, 10_000_000])
-def test_a_large_body_is_refused_and_the_answer_arrives(shop: Shop, size: int) -> None:
-    response = post_raw(shop, b"a" * size)
-    assert (response.status_code, code_of(response)) == (413, "PAYLOAD_TOO_LARGE")
-
-
-def test_a_large_body_without_a_length_is_refused(shop: Shop) -> None:
-    chunks = (b"a" * 1000 for _ in range(2000))
-    response = shop.post(CREATE, data=chunks, headers=JSON_TYPE)
-    assert (response.status_code, code_of(response)) == (413, "PAYLOAD_TOO_LARGE")
-
-
-def test_a_body_that_says_it_is_too_large_is_refused_on_any_path(shop: Shop) -> None:
-    response = requests.post(f"{shop.url}/nowhere", data=b"a" * 100_000, timeout=10)
-    assert code_of(response) == "PAYLOAD_TOO_LARGE"
-
-
-def test_the_connection_lives_on_after_a_large_body(shop: Shop) -> None:
+def test_a_large_body_is_refused_on_any_path_and_the_connection_lives_on(shop: Shop) -> None:
+    bodies: list[Any] = [b"a" * (64 * 1024 + 1), b"a" * 10_000_000, (b"a" * 1000 for _ in range(2000))]
+    nowhere = requests.post(f"{shop.url}/nowhere", data=b"a" * 100_000, timeout=HTTP_SECONDS)
+    assert code_of(nowhere) == "PAYLOAD_TOO_LARGE"
+    for body in bodies:
+        response = shop.post(CREATE, data=body, headers=JSON_TYPE)
+        assert (response.status_code, code_of(response)) == (413, "PAYLOAD_TOO_LARGE")
     with requests.Session() as session:
-        session.post(f"{shop.url}{CREATE}", data=b"a" * 1_000_000, timeout=10)
-        assert session.get(f"{shop.url}/healthz", timeout=5).status_code == 200
+        session.post(f"{shop.url}{CREATE}", data=b"a" * 1_000_000, timeout=HTTP_SECONDS)
+        assert session.get(f"{shop.url}/healthz", timeout=HTTP_SECONDS).status_code == 200
 
 
 def test_a_body_of_exactly_64_kib_is_read(shop: Shop) -> None:
     assert post_raw(shop, json.dumps(shop.body()).encode().ljust(64 * 1024)).status_code == 201
 
 
-# -- query values: tests/gateway/test_query.py has all that are wrong
-
-
-BAD_QUERIES: Final = {
-    "page": ["page=0", "page=abc", "page=", "page=" + 4400 * "9", "page=1&page=1"],
-    "per_page": ["per_page=0", "per_page=501", "per_page=10000000000000000000000"],
-    "status": ["status=paid", "status=SUCCESS", "status=", "status=%00", "status=pending&status=pending"],
-    "order": ["order=up"],
-    "currency": [
-        f"currency={code}" for code in ("EURO", "E1R", "", "%00%00%00", "%FF%FF%FF", "EUR&currency=EUR")
-    ],
-}
-
-
-@pytest.mark.parametrize("path", ["/api/v1/invoices", "/api/v1/withdrawals"])
-def test_a_bad_query_value_is_told(shop: Shop, path: str) -> None:
-    for name, queries in BAD_QUERIES.items():
-        if name == "currency" and path.endswith("withdrawals"):
-            continue  # no parameter there
-        for query in queries:
-            assert_fields_invalid(shop.get(f"{path}?{query}"), name)
+# -- query values: tests/gateway/test_query.py and test_openapi.py have those that are wrong
 
 
 def test_a_methods_query_without_one_value_is_told(shop: Shop) -> None:
@@ -261,17 +230,12 @@ def test_a_methods_query_without_one_value_is_told(shop: Shop) -> None:
 # -- keys
 
 
-def test_a_key_is_compared_to_the_letter_on_every_path(shop: Shop) -> None:
+def test_a_key_is_compared_to_the_letter(shop: Shop) -> None:
     own = shop.api_key
     strange = ["x", "fg_", "fg_' OR 1=1", "\xe9", "k" * 8000]
     for key in (*strange, own + "x", own[:-1], own.swapcase(), f'"{own}"', own + "\xa0"):
         refused = shop.get("/api/v1/invoices", headers={"X-Api-Key": key})
         assert (refused.status_code, code_of(refused)) == (403, "API_KEY_INVALID"), key
-    for path, method, _ in operations(documented()):
-        address = path.format(invoice_ref="x", withdraw_uuid="x")
-        missing = shop.request(method.upper(), address, headers={"X-Api-Key": ""})
-        assert (missing.status_code, code_of(missing)) == (401, "API_KEY_MISSING")
-        assert code_of(shop.request(method.upper(), address, headers={"X-Api-Key": "x"})) == "API_KEY_INVALID"
 
 
 def test_spaces_around_the_key_are_not_part_of_it(shop: Shop) -> None:

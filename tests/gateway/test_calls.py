@@ -6,7 +6,6 @@ import asyncio
 import re
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from pathlib import Path
 
 import psycopg2
 import pytest
@@ -24,8 +23,10 @@ from kit.web.exchange import REQUEST_SECONDS
 from kit.web.walls.places import Bound, NoPlace, Places
 from tests.gateway.desk import Desk, Shop
 from tests.gateway.process import ROOT
-from tests.gateway.strangers import Stranger, Watched, head, watched_gateway
+from tests.gateway.strangers import Stranger, Watched, head
 from tests.support.stack import Stack
+
+pytestmark = pytest.mark.anyio
 
 NONE_YET = 404  # how a merchant without withdrawals is answered
 LISTS = 16  # of one merchant at once: two run and six wait
@@ -39,39 +40,39 @@ def lists_hang(stack: Stack) -> Iterator[None]:
         yield
 
 
-def test_a_merchant_whose_lists_hang_leaves_places_to_others(
-    shop: Shop, desk: Desk, currency: str, stack: Stack, tmp_path: Path
+async def test_a_merchant_whose_lists_hang_leaves_places_to_others(
+    shop: Shop, desk: Desk, currency: str, stack: Stack, lenient: Watched
 ) -> None:
-    other = desk.open_shop(currency)
+    other = desk.shop(currency)
     hanging = head("GET", "/api/v1/invoices", X_Api_Key=shop.api_key)
     quick = head("GET", "/api/v1/withdrawals", X_Api_Key=other.api_key)
 
     opened: list[Stranger] = []
 
-    async def asked(gateway: Watched, request: bytes) -> Stranger:
-        client = await Stranger.connected(gateway)
+    async def asked(request: bytes) -> Stranger:
+        client = await Stranger.connected(lenient)
         opened.append(client)
         client.send(request)
         return client
 
-    async def story(gateway: Watched) -> None:
-        assert await (await asked(gateway, quick)).status() == NONE_YET
-        with lists_hang(stack):
-            clients = [await asked(gateway, hanging) for _ in range(LISTS)]
-            await asyncio.to_thread(
-                wait_until,
-                lambda: gateway.counted("fiatgate_turned_away_total", wall="shares", kind="lists") >= 8,
-                "the calls beyond the merchant's share to be refused",
-                timeout_seconds=15,
-            )
-            assert await (await asked(gateway, quick)).status() == NONE_YET
-        assert gateway.counted("fiatgate_turned_away_total", wall="calls") == 0
-        assert 429 in [await client.status() for client in clients]
-        for client in opened:
-            client.close()
+    def turned_away(wall: str, **labels: str) -> float:
+        return lenient.counted("fiatgate_turned_away_total", wall=wall, **labels)
 
-    with watched_gateway(stack, tmp_path) as gateway:
-        asyncio.run(story(gateway))
+    assert await (await asked(quick)).status() == NONE_YET
+    shares, calls = turned_away("shares", kind="lists"), turned_away("calls")
+    with lists_hang(stack):
+        clients = [await asked(hanging) for _ in range(LISTS)]
+        await asyncio.to_thread(
+            wait_until,
+            lambda: turned_away("shares", kind="lists") >= shares + 8,
+            "the calls beyond the merchant's share to be refused",
+            timeout_seconds=15,
+        )
+        assert await (await asked(quick)).status() == NONE_YET
+    assert turned_away("calls") == calls
+    assert 429 in [await client.status() for client in clients]
+    for client in opened:
+        client.close()
 
 
 # -- places by themselves
@@ -115,138 +116,112 @@ def few(*, of_one: Bound | None = None, seconds: float = LONG_SECONDS) -> Places
     return Places(Bound(running=2, waiting=3), of_one=of_one, seconds=seconds)
 
 
-def test_where_all_places_are_taken_few_wait_and_the_rest_is_refused() -> None:
-    async def story() -> None:
-        busy = Busy(few())
-        for _ in range(5):
-            await busy.begin("one")
-        refused = await busy.begin("one")
-        with pytest.raises(NoPlace) as full:
-            await refused
-        assert not full.value.of_one
-        assert len(busy.order) == 2
-        await busy.end()
-        assert len(busy.order) == 5
-
-    asyncio.run(story())
+async def test_where_all_places_are_taken_few_wait_and_the_rest_is_refused() -> None:
+    busy = Busy(few())
+    for _ in range(5):
+        await busy.begin("one")
+    refused = await busy.begin("one")
+    with pytest.raises(NoPlace) as full:
+        await refused
+    assert not full.value.of_one
+    assert len(busy.order) == 2
+    await busy.end()
+    assert len(busy.order) == 5
 
 
-def test_a_call_that_gets_no_place_in_time_is_refused_and_forgotten() -> None:
-    async def story() -> None:
-        places = few(seconds=0.01)
-        busy = Busy(places)
-        for _ in range(2):
-            await busy.begin("one")
-        late = await busy.begin("other")
-        with pytest.raises(NoPlace):
-            await late
-        assert len(places) == 1
-        await busy.end()
-        assert not len(places)
-        async with places.place("one"):
-            pass
-
-    asyncio.run(story())
+async def test_a_call_that_gets_no_place_in_time_is_refused_and_forgotten() -> None:
+    places = few(seconds=0.01)
+    busy = Busy(places)
+    for _ in range(2):
+        await busy.begin("one")
+    late = await busy.begin("other")
+    with pytest.raises(NoPlace):
+        await late
+    assert len(places) == 1
+    await busy.end()
+    assert not len(places)
+    async with places.place("one"):
+        pass
 
 
-def test_a_call_waits_only_while_enough_of_its_requests_time_is_left_to_do_it() -> None:
+async def test_a_call_waits_only_while_enough_of_its_requests_time_is_left_to_do_it() -> None:
     """It was sent all the same, and its answer came to nobody."""
-
-    async def story() -> None:
-        places = Places(Bound(running=1, waiting=9), seconds=LONG_SECONDS, kept_seconds=LONG_SECONDS)
-        busy = Busy(places)
-        with deadline.within(LONG_SECONDS - 1):
-            await busy.begin("one")  # a free place needs no wait
-            late = await busy.begin("one")
-        with pytest.raises(NoPlace):
-            await late
-        patient = await busy.begin("one")  # without a deadline
-        await busy.end()
-        await patient
-        assert len(busy.order) == 2
-
-    asyncio.run(story())
+    places = Places(Bound(running=1, waiting=9), seconds=LONG_SECONDS, kept_seconds=LONG_SECONDS)
+    busy = Busy(places)
+    with deadline.within(LONG_SECONDS - 1):
+        await busy.begin("one")  # a free place needs no wait
+        late = await busy.begin("one")
+    with pytest.raises(NoPlace):
+        await late
+    patient = await busy.begin("one")  # without a deadline
+    await busy.end()
+    await patient
+    assert len(busy.order) == 2
 
 
-def test_an_owner_has_a_share_and_leaves_the_rest_to_others() -> None:
-    async def story() -> None:
-        busy = Busy(few(of_one=Bound(running=1, waiting=1)))
-        for _ in range(2):
-            await busy.begin("one")
-        refused = await busy.begin("one")
-        with pytest.raises(NoPlace) as full:
-            await refused
-        assert full.value.of_one
-        await busy.begin("other")
-        assert busy.order == ["one", "other"]
-        await busy.end()
-        assert busy.order == ["one", "other", "one"]
-
-    asyncio.run(story())
-
-
-def test_owners_take_turns() -> None:
-    async def story() -> None:
-        busy = Busy(Places(Bound(running=1, waiting=10), seconds=LONG_SECONDS))
-        for owner in ("one", "one", "one", "one", "other"):
-            await busy.begin(owner)
-        await busy.end()
-        assert busy.order == ["one", "one", "other", "one", "one"]
-
-    asyncio.run(story())
-
-
-def test_a_caller_that_leaves_while_it_waits_takes_no_place() -> None:
-    async def story() -> None:
-        places = Places(Bound(running=1, waiting=10), seconds=LONG_SECONDS)
-        busy = Busy(places)
+async def test_an_owner_has_a_share_and_leaves_the_rest_to_others() -> None:
+    busy = Busy(few(of_one=Bound(running=1, waiting=1)))
+    for _ in range(2):
         await busy.begin("one")
-        gone = await busy.begin("gone")
-        gone.cancel()
-        await busy.begin("other")
-        await busy.end()
-        assert busy.order == ["one", "other"]
-        assert not len(places)
+    refused = await busy.begin("one")
+    with pytest.raises(NoPlace) as full:
+        await refused
+    assert full.value.of_one
+    await busy.begin("other")
+    assert busy.order == ["one", "other"]
+    await busy.end()
+    assert busy.order == ["one", "other", "one"]
 
-    asyncio.run(story())
+
+async def test_owners_take_turns() -> None:
+    busy = Busy(Places(Bound(running=1, waiting=10), seconds=LONG_SECONDS))
+    for owner in ("one", "one", "one", "one", "other"):
+        await busy.begin(owner)
+    await busy.end()
+    assert busy.order == ["one", "one", "other", "one", "one"]
 
 
-def test_a_call_that_stops_waiting_in_the_moment_in_which_another_one_ends_keeps_no_place() -> None:
+async def test_a_caller_that_leaves_while_it_waits_takes_no_place() -> None:
+    places = Places(Bound(running=1, waiting=10), seconds=LONG_SECONDS)
+    busy = Busy(places)
+    await busy.begin("one")
+    gone = await busy.begin("gone")
+    gone.cancel()
+    await busy.begin("other")
+    await busy.end()
+    assert busy.order == ["one", "other"]
+    assert not len(places)
+
+
+async def test_a_call_that_stops_waiting_in_the_moment_in_which_another_one_ends_keeps_no_place() -> None:
     """Its task had not run since, so it was given the place: the worker lost a place for good each time."""
-
-    async def story() -> None:
-        places = Places(Bound(running=1, waiting=10), seconds=LONG_SECONDS)
-        busy = Busy(places)
-        await busy.begin("one")
-        gone = await busy.begin("gone")
-        await busy.begin("other")
-        busy.let_go()
-        gone.cancel()  # before the task of the first call has run
-        await busy.end()
-        assert busy.order == ["one", "other"]
-        assert not len(places)
-        async with places.place("new"):
-            pass
-
-    asyncio.run(story())
+    places = Places(Bound(running=1, waiting=10), seconds=LONG_SECONDS)
+    busy = Busy(places)
+    await busy.begin("one")
+    gone = await busy.begin("gone")
+    await busy.begin("other")
+    busy.let_go()
+    gone.cancel()  # before the task of the first call has run
+    await busy.end()
+    assert busy.order == ["one", "other"]
+    assert not len(places)
+    async with places.place("new"):
+        pass
 
 
-def test_the_owner_with_the_most_waiting_calls_makes_room_for_another() -> None:
-    async def story() -> None:
-        busy = Busy(few())
-        greedy = [await busy.begin("greedy") for _ in range(5)]
-        await busy.begin("other")
-        with pytest.raises(NoPlace) as full:
-            await greedy[-1]
-        assert full.value.of_one
-        await busy.begin("third")
-        refused = await busy.begin("fourth")
-        with pytest.raises(NoPlace):  # each has one now
-            await refused
-        await busy.end()
-        assert busy.order == ["greedy", "greedy", "greedy", "other", "third"]
-
-    asyncio.run(story())
+async def test_the_owner_with_the_most_waiting_calls_makes_room_for_another() -> None:
+    busy = Busy(few())
+    greedy = [await busy.begin("greedy") for _ in range(5)]
+    await busy.begin("other")
+    with pytest.raises(NoPlace) as full:
+        await greedy[-1]
+    assert full.value.of_one
+    await busy.begin("third")
+    refused = await busy.begin("fourth")
+    with pytest.raises(NoPlace):  # each has one now
+        await refused
+    await busy.end()
+    assert busy.order == ["greedy", "greedy", "greedy", "other", "third"]
 
 
 def test_every_request_of_a_kind_with_a_share_says_whose_it_is() -> None:

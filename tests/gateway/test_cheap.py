@@ -17,7 +17,6 @@ import grpc
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
-from deploy.local.waiting import wait_until
 from gateway.json import body
 from gateway.json.body import _members
 from gateway.pay import brand
@@ -25,13 +24,15 @@ from gateway.pay.brand import stylesheet
 from gateway.pay.files import CACHED_MAX, BrandResource
 from gateway.pay.qr import svg_of
 from gateway.walls.strangers import strangers_of
-from tests.gateway.process import SERVICES, gateway_process
-from tests.gateway.strangers import Stranger, Watched, head, networks
+from tests.gateway.conftest import LIMIT
+from tests.gateway.process import SERVICES
+from tests.gateway.strangers import Watched, answers, head, networks, watched_gateway
+
+pytestmark = pytest.mark.anyio
 
 COLOURS = 200
 STRANGERS = 100
-LIMIT = 20
-ATTACKER, OTHER = networks(2)
+ATTACKER, OTHER = networks(8)[6:]
 
 
 @contextmanager
@@ -62,48 +63,33 @@ def test_a_colour_costs_few_steps() -> None:
     assert calls[brand.__file__] < 130 * COLOURS
 
 
-def test_colours_and_codes_are_remembered_within_bounds() -> None:
-    async def story() -> None:
-        sheets = BrandResource(strangers_of(0))
-        first = await sheets._sheet("1d5bb8.css", OTHER)
-        assert await sheets._sheet("1d5bb8.css", OTHER) is first
-        for number in range(CACHED_MAX + 10):
-            await sheets._sheet(f"{number:06x}.css", OTHER)
-        assert len(sheets._known) == CACHED_MAX
-
-    asyncio.run(story())
+async def test_colours_and_codes_are_remembered_within_bounds() -> None:
+    sheets = BrandResource(strangers_of(0))
+    first = await sheets._sheet("1d5bb8.css", OTHER)
+    assert await sheets._sheet("1d5bb8.css", OTHER) is first
+    for number in range(CACHED_MAX + 10):
+        await sheets._sheet(f"{number:06x}.css", OTHER)
+    assert len(sheets._known) == CACHED_MAX
     assert svg_of("an account") is svg_of("an account")
     assert svg_of.cache_info().maxsize is not None
 
 
-def test_a_network_that_asks_for_many_colours_is_stopped_and_nobody_else_notices(tmp_path: Path) -> None:
+async def test_a_network_that_asks_for_many_colours_is_stopped_and_nobody_else_notices(
+    strict: Watched,
+) -> None:
     """32 clients with random colours made another merchant's p50 four times as long."""
     some = random.Random(7)
 
     def colours(count: int) -> list[bytes]:
         return [head("GET", f"/pay-brand/{some.randrange(2**24):06x}.css") for _ in range(count)]
 
-    async def statuses(gateway: Watched, source: str, requests: list[bytes]) -> Counter[int]:
-        clients = [await Stranger.connected(gateway, source=source) for _ in requests]
-        for client, request in zip(clients, requests, strict=True):
-            client.send(request)
-        found = Counter(await asyncio.gather(*(client.status() for client in clients)))
-        for client in clients:
-            client.close()
-        return found
-
-    async def story(gateway: Watched) -> None:
-        (shops,) = colours(1)
-        assert await statuses(gateway, OTHER, [shops]) == {200: 1}
-        flooded = await statuses(gateway, ATTACKER, colours(LIMIT + 100))
-        assert set(flooded) == {200, 429}
-        assert LIMIT <= flooded[200] < LIMIT + 50, "one more is answered in three seconds"
-        assert await statuses(gateway, ATTACKER, [shops] * 20) == {200: 20}, "a known colour costs nothing"
-        assert await statuses(gateway, OTHER, colours(1)) == {200: 1}
-
-    limit = {"FIATGATE_STRANGERS_PER_MINUTE": str(LIMIT)}
-    with gateway_process({}, tmp_path / "gateway.log", **limit) as url:
-        asyncio.run(story(Watched(url, "")))
+    (shops,) = colours(1)
+    assert await answers(strict, OTHER, [shops]) == {200: 1}
+    flooded = await answers(strict, ATTACKER, colours(LIMIT + 100))
+    assert set(flooded) == {200, 429}
+    assert LIMIT <= flooded[200] < LIMIT + 50, "one more is answered in three seconds"
+    assert await answers(strict, ATTACKER, [shops] * 20) == {200: 20}, "a known colour costs nothing"
+    assert await answers(strict, OTHER, colours(1)) == {200: 1}
 
 
 # -- bodies
@@ -157,25 +143,15 @@ def health_server() -> Iterator[tuple[_Health, str]]:
         server.stop(None).wait()
 
 
-def test_requests_whether_all_is_ready_share_the_questions_to_the_services(tmp_path: Path) -> None:
-    async def asked(gateway: Watched) -> set[int]:
-        strangers = [await Stranger.connected(gateway) for _ in range(STRANGERS)]
-        for stranger in strangers:
-            stranger.send(head("GET", "/readyz"))
-        statuses = set(await asyncio.gather(*(stranger.status() for stranger in strangers)))
-        for stranger in strangers:
-            stranger.close()
-        return statuses
-
-    with health_server() as (service, address):
-        log = tmp_path / "gateway.log"
-        with gateway_process(dict.fromkeys(SERVICES, address), log) as url:
-            gateway = Watched(url, "")
-            assert asyncio.run(asked(gateway)) == {200}
-            assert 0 < service.asked.total() < len(SERVICES) * STRANGERS / 4, "once in a second"
-            told = service.asked.total()
-            wait_until(
-                lambda: asyncio.run(asked(gateway)) == {200} and service.asked.total() > told,
-                "the services to be asked again",
-                timeout_seconds=10,
-            )
+async def test_requests_whether_all_is_ready_share_the_questions_to_the_services(tmp_path: Path) -> None:
+    requests = [head("GET", "/readyz")] * STRANGERS
+    with (
+        health_server() as (service, address),
+        watched_gateway(dict.fromkeys(SERVICES, address), tmp_path) as gateway,
+    ):
+        assert (await answers(gateway, OTHER, requests)).keys() == {200}
+        told = service.asked.total()
+        assert 0 < told < len(SERVICES) * STRANGERS / 4, "once in a second"
+        async with asyncio.timeout(10):
+            while service.asked.total() == told:
+                assert (await answers(gateway, OTHER, requests)).keys() == {200}

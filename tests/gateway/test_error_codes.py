@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from dataclasses import replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -12,14 +12,14 @@ import requests
 
 from fiatgate.invoices.v1 import invoices_pb2
 from gateway.json.problems import PROBLEMS
-from gateway.openapi.document import codes_of, document
+from gateway.openapi.document import codes_of, document, operations
 from kit.base.clock import SystemClock
 from services.catalog.domain import Origin, Rate
 from services.catalog.store.rates import seal_of_rate
-from tests.gateway.desk import Desk, Shop, code_of, settled, unique
-from tests.gateway.process import gateway_process
+from tests.gateway.conformance import assert_documented
+from tests.gateway.desk import HTTP_SECONDS, Desk, Shop, code_of, settled, unique
+from tests.gateway.strangers import Watched
 from tests.support.receiver import Answer, Receiver
-from tests.support.stack import Stack
 
 CREATE = "/api/v1/create-invoice"
 SOMEBODYS = "0192f0c1-2345-7abc-8def-0123456789ab"
@@ -37,8 +37,14 @@ def assert_refused(response: requests.Response, code: str) -> dict[str, object]:
 # -- authentication
 
 
-def test_api_key_missing(shop: Shop) -> None:
-    assert_refused(requests.get(f"{shop.url}/api/v1/invoices", timeout=5), "API_KEY_MISSING")
+@pytest.mark.parametrize(("path", "verb"), [(path, method) for path, method, _ in operations(document())])
+def test_api_key_missing_and_api_key_invalid_on_every_path(shop: Shop, path: str, verb: str) -> None:
+    address = path.format(invoice_ref=SOMEBODYS, withdraw_uuid=SOMEBODYS)
+    keyless = requests.request(verb, shop.url + address, timeout=HTTP_SECONDS)
+    assert_documented(keyless)
+    assert_refused(keyless, "API_KEY_MISSING")
+    for key, code in (("", "API_KEY_MISSING"), ("x", "API_KEY_INVALID")):
+        assert_refused(shop.request(verb, address, headers={"X-Api-Key": key}), code)
 
 
 def test_merchant_not_active(desk: Desk, currency: str) -> None:
@@ -80,69 +86,60 @@ def test_customer_rate_limit_says_when_to_come_back(desk: Desk, shop: Shop) -> N
     assert datetime.fromisoformat(details["next_allowed_at"]).utcoffset() is not None
 
 
-def test_currency_invalid(shop: Shop) -> None:
-    assert_refused(shop.post(CREATE, json=shop.body(currency_code="ZZZ")), "CURRENCY_INVALID")
+@pytest.mark.parametrize(
+    ("changes", "code", "details"),
+    [
+        ({"currency_code": "ZZZ"}, "CURRENCY_INVALID", {"currency": "ZZZ"}),
+        ({"amount": "9.99"}, "AMOUNT_BELOW_MIN", {"minimum": "10.00", "currency": ...}),
+        ({"amount": "100000.01"}, "AMOUNT_ABOVE_MAX", {"maximum": "100000.00", "currency": ...}),
+        (
+            {"callback_url": None, "fail_url": None},
+            "MISSING_REQUIRED_URLS",
+            {"fields": ["callback_url", "fail_url"]},
+        ),
+    ],
+)
+def test_an_order_that_cannot_be_taken(
+    shop: Shop, changes: dict[str, str | None], code: str, details: dict[str, object]
+) -> None:
+    if details.get("currency") is ...:
+        details = details | {"currency": shop.currency}
+    error = assert_refused(shop.post(CREATE, json=shop.body(**changes)), code)
+    assert error["details"] == details
 
 
-def test_payment_method_not_found(desk: Desk) -> None:
+def test_payment_method_not_found(desk: Desk, currency: str) -> None:
     """The amount is within the currency's bounds but in no method's range."""
-    currency = desk.currency()
-    desk.requisite(desk.method(currency, min_sum="20", max_sum="5000"))
-    shop = desk.open_shop(currency)
+    method = desk.method(currency, min_sum="20", max_sum="5000")
+    desk.requisite(method)
+    shop = desk.shop(currency, allowed_methods=[method])
     assert_refused(shop.post(CREATE, json=shop.body(amount="15.00")), "PAYMENT_METHOD_NOT_FOUND")
 
 
-def test_amount_below_min(shop: Shop) -> None:
-    error = assert_refused(shop.post(CREATE, json=shop.body(amount="9.99")), "AMOUNT_BELOW_MIN")
-    assert error["details"] == {"minimum": "10.00", "currency": shop.currency}
-
-
-def test_amount_above_max(shop: Shop) -> None:
-    error = assert_refused(shop.post(CREATE, json=shop.body(amount="100000.01")), "AMOUNT_ABOVE_MAX")
-    assert error["details"] == {"maximum": "100000.00", "currency": shop.currency}
-
-
-def test_missing_required_urls(shop: Shop) -> None:
-    body = shop.body(callback_url=None, fail_url=None)
-    error = assert_refused(shop.post(CREATE, json=body), "MISSING_REQUIRED_URLS")
-    assert error["details"] == {"fields": ["callback_url", "fail_url"]}
-
-
-@pytest.fixture
-def no_deals(desk: Desk) -> Iterator[None]:
+def test_deals_system_disabled(desk: Desk, shop: Shop) -> None:
     desk.deals.SetDealsSystem(invoices_pb2.SetDealsSystemRequest(enabled=False))
-    yield
-    desk.deals.SetDealsSystem(invoices_pb2.SetDealsSystemRequest(enabled=True))
-
-
-@pytest.mark.usefixtures("no_deals")
-def test_deals_system_disabled(shop: Shop) -> None:
-    settled(
-        lambda: shop.post(CREATE, json=shop.body()).status_code == 503, "the switch to be seen everywhere"
-    )
-    response = shop.post(CREATE, json=shop.body())
+    try:
+        settled(
+            lambda: shop.post(CREATE, json=shop.body()).status_code == 503, "the switch to be seen everywhere"
+        )
+        response = shop.post(CREATE, json=shop.body())
+    finally:
+        desk.deals.SetDealsSystem(invoices_pb2.SetDealsSystemRequest(enabled=True))
     assert_refused(response, "DEALS_SYSTEM_DISABLED")
     assert 5 <= int(response.headers["Retry-After"]) <= 10
 
 
-def test_no_available_requisites(desk: Desk) -> None:
-    currency = desk.currency()
-    method = desk.method(currency)
-    requisite = desk.requisite(method)
-    shop = desk.open_shop(currency)
-    desk.deals.DisableRequisite(invoices_pb2.DisableRequisiteRequest(requisite_id=requisite))
+def test_no_available_requisites(desk: Desk, currency: str) -> None:
+    """Without an account, and for an amount that no account can take."""
+    disabled, busy = desk.method(currency), desk.method(currency)
+    requisite_id = desk.requisite(disabled)
+    desk.requisite(busy)
+    shop = desk.shop(currency, allowed_methods=[disabled])
+    assert shop.create()
+    desk.deals.DisableRequisite(invoices_pb2.DisableRequisiteRequest(requisite_id=requisite_id))
     assert_refused(shop.post(CREATE, json=shop.body()), "NO_AVAILABLE_REQUISITES")
-
-
-def test_no_available_requisites_for_an_amount_that_no_account_can_take(desk: Desk) -> None:
-    currency = desk.currency()
-    method = desk.method(currency)
-    desk.requisite(method)
-    shop = desk.open_shop(currency)
-    first = shop.create(amount="499.00")
-    desk.checkout.SelectPaymentMethod(
-        invoices_pb2.SelectPaymentMethodRequest(invoice_id=first["invoice_id"], method_code=method)
-    )
+    shop = desk.shop(currency, allowed_methods=[busy])
+    desk.choose(shop.create(amount="499.00")["invoice_id"], busy)
     response = shop.post(CREATE, json=shop.body(amount="499.00"))
     assert assert_refused(response, "NO_AVAILABLE_REQUISITES")["details"] == {}  # the cause is for operators
     assert 5 <= int(response.headers["Retry-After"]) <= 10
@@ -300,23 +297,17 @@ def test_validation_error(shop: Shop) -> None:
     assert {fault["code"] for fault in details} == {"missing"}
 
 
-def test_internal_error(stack: Stack, shop: Shop, tmp_path: Path) -> None:
+def test_internal_error(crippled: Watched, shop: Shop) -> None:
     """A neighbour that talks about something else is a mistake nobody planned for."""
-    log = tmp_path / "gateway.log"
-    odd = stack.addresses | {"invoices": stack.addresses["catalog"]}
-    with gateway_process(odd, log) as url:
-        response = requests.get(f"{url}/api/v1/invoices", headers={"X-Api-Key": shop.api_key}, timeout=10)
-        error = assert_refused(response, "INTERNAL_ERROR")
-    assert str(error["error_id"]) in log.read_text()
+    error = assert_refused(replace(shop, url=crippled.url).get("/api/v1/invoices"), "INTERNAL_ERROR")
+    assert str(error["error_id"]) in crippled.log.read_text()
 
 
-def test_db_unavailable(stack: Stack, shop: Shop, tmp_path: Path) -> None:
-    """A service that is away, here invoices; its database away gives the same (tests/e2e)."""
-    there = {name: address for name, address in stack.addresses.items() if name != "invoices"}
-    with gateway_process(there, tmp_path / "gateway.log") as url:
-        response = requests.get(f"{url}/api/v1/invoices", headers={"X-Api-Key": shop.api_key}, timeout=10)
-        assert_refused(response, "DB_UNAVAILABLE")
-        assert 5 <= int(response.headers["Retry-After"]) <= 10
+def test_db_unavailable(crippled: Watched, shop: Shop) -> None:
+    """A service that is away, here withdrawals; its database away gives the same (tests/e2e)."""
+    response = replace(shop, url=crippled.url).get("/api/v1/withdrawals")
+    assert_refused(response, "DB_UNAVAILABLE")
+    assert 5 <= int(response.headers["Retry-After"]) <= 10
 
 
 def test_every_documented_code_has_a_test() -> None:

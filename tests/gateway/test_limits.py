@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import pytest
 import requests
@@ -11,10 +10,10 @@ import requests
 from deploy.local.waiting import wait_until
 from gateway.access.limits import BYTES_OF_ONE_REQUEST, WINDOW_SECONDS, RateLimit
 from gateway.walls.uploads import BODY_MAX_BYTES
-from tests.gateway.desk import Desk, Shop, code_of
-from tests.gateway.process import gateway_process
+from tests.gateway.conftest import LIMIT
+from tests.gateway.desk import HTTP_SECONDS, Desk, Shop, code_of
+from tests.gateway.strangers import Watched
 from tests.support.clock import ManualClock
-from tests.support.stack import Stack
 
 PATH = "/api/v1/invoices"
 
@@ -84,8 +83,6 @@ def test_the_headers_are_those_of_the_draft(clock: ManualClock) -> None:
 
 # -- over HTTP
 
-LIMIT = 10
-
 
 def remaining(response: requests.Response) -> tuple[int, int]:
     """Requests and seconds that the answer says are left."""
@@ -94,75 +91,58 @@ def remaining(response: requests.Response) -> tuple[int, int]:
 
 
 def asked(url: str, shop: Shop) -> requests.Response:
-    return requests.get(url + PATH, headers={"X-Api-Key": shop.api_key}, timeout=10)
+    return requests.get(url + PATH, headers={"X-Api-Key": shop.api_key}, timeout=HTTP_SECONDS)
 
 
-def test_each_gateway_process_grants_the_limit_to_a_key(
-    stack: Stack, desk: Desk, shop: Shop, tmp_path: Path
-) -> None:
-    own, other = desk.shop(shop.currency), desk.shop(shop.currency)
-    settings = {"FIATGATE_RATE_LIMIT_PER_MINUTE": str(LIMIT)}
-    with (
-        gateway_process(stack.addresses, tmp_path / "here.log", **settings) as here,
-        gateway_process(stack.addresses, tmp_path / "there.log", **settings) as there,
-    ):
-        wait_until(
-            lambda: remaining(asked(here, other))[1] > 12,
-            "a minute with time in it",
-            timeout_seconds=30,
-            every_seconds=1,
-        )
-        assert [asked(here, own).status_code for _ in range(LIMIT)] == [404] * LIMIT
-        refused = asked(here, own)
-        assert code_of(refused) == "RATE_LIMITED"
-        left, seconds = remaining(refused)
-        assert (left, refused.headers["Retry-After"]) == (0, str(seconds))
-        assert refused.headers["RateLimit-Policy"] == f'"key";q={LIMIT};w=60'
-        assert refused.json()["error"]["details"] == {
-            "limit": LIMIT,
-            "window_seconds": 60,
-            "retry_after_seconds": seconds,
-        }
-        assert asked(here, other).status_code == 404, "another key has its own limit"
-        assert remaining(asked(there, own))[0] == LIMIT - 1, "the other process has its own count"
+def a_minute_with_time_in_it(gateway: Watched, desk: Desk, currency: str) -> None:
+    other = desk.shop(currency)
+    wait_until(
+        lambda: remaining(asked(gateway.url, other))[1] > 12,
+        "a minute with time in it",
+        timeout_seconds=30,
+        every_seconds=1,
+    )
+
+
+def test_each_gateway_process_grants_the_limit_to_a_key(strict: Watched, desk: Desk, currency: str) -> None:
+    own, other = desk.shop(currency), desk.shop(currency)
+    a_minute_with_time_in_it(strict, desk, currency)
+    assert [asked(strict.url, own).status_code for _ in range(LIMIT)] == [404] * LIMIT
+    refused = asked(strict.url, own)
+    assert code_of(refused) == "RATE_LIMITED"
+    left, seconds = remaining(refused)
+    assert (left, refused.headers["Retry-After"]) == (0, str(seconds))
+    assert refused.headers["RateLimit-Policy"] == f'"key";q={LIMIT};w=60'
+    assert refused.json()["error"]["details"] == {
+        "limit": LIMIT,
+        "window_seconds": 60,
+        "retry_after_seconds": seconds,
+    }
+    assert asked(strict.url, other).status_code == 404, "another key has its own limit"
+    assert asked(own.url, own).status_code == 404, "another process has its own count"
 
 
 def test_large_bodies_use_up_the_limit_of_their_key_and_of_no_other(
-    stack: Stack, desk: Desk, shop: Shop, tmp_path: Path
+    strict: Watched, desk: Desk, currency: str
 ) -> None:
-    own, other = desk.shop(shop.currency), desk.shop(shop.currency)
+    own, other = desk.shop(currency), desk.shop(currency)
     large = b'{"a":[' + b",".join([b"{}"] * 20_000) + b"]}"
 
-    def sent(url: str) -> requests.Response:
+    def sent() -> requests.Response:
         headers = {"X-Api-Key": own.api_key, "Content-Type": "application/json"}
-        return requests.post(f"{url}/api/v1/create-invoice", data=large, headers=headers, timeout=10)
-
-    with gateway_process(
-        stack.addresses, tmp_path / "gateway.log", FIATGATE_RATE_LIMIT_PER_MINUTE="20"
-    ) as url:
-        wait_until(
-            lambda: remaining(asked(url, other))[1] > 12,
-            "a minute with time in it",
-            timeout_seconds=30,
-            every_seconds=1,
+        return requests.post(
+            f"{strict.url}/api/v1/create-invoice", data=large, headers=headers, timeout=HTTP_SECONDS
         )
-        first, second = sent(url), sent(url)
-        assert [first.status_code, second.status_code] == [400, 400]
-        assert [remaining(each)[0] for each in (first, second)] == [5, 0]
-        assert code_of(sent(url)) == "RATE_LIMITED"
-        assert code_of(asked(url, own)) == "RATE_LIMITED"
-        assert remaining(asked(url, other))[0] > 0, "another key has its own limit"
+
+    a_minute_with_time_in_it(strict, desk, currency)
+    first, second = sent(), sent()
+    assert [first.status_code, second.status_code] == [400, 400]
+    assert [remaining(each)[0] for each in (first, second)] == [5, 0]
+    assert code_of(sent()) == "RATE_LIMITED"
+    assert code_of(asked(strict.url, own)) == "RATE_LIMITED"
+    assert remaining(asked(strict.url, other))[0] > 0, "another key has its own limit"
 
 
-def test_without_a_limit_there_is_no_word_of_one(stack: Stack, shop: Shop, tmp_path: Path) -> None:
-    settings = {"FIATGATE_RATE_LIMIT_PER_MINUTE": "0"}
-    with gateway_process(stack.addresses, tmp_path / "gateway.log", **settings) as url:
-        response = asked(url, shop)
-    assert response.status_code == 200
-    assert not {"RateLimit", "RateLimit-Policy"} & set(response.headers)
-
-
-def test_nothing_is_counted_without_a_key(stack: Stack, shop: Shop, tmp_path: Path) -> None:
-    with gateway_process(stack.addresses, tmp_path / "gateway.log") as url:
-        assert "RateLimit" in asked(url, shop).headers
-        assert "RateLimit" not in requests.get(url + PATH, timeout=10).headers
+def test_without_a_limit_or_a_key_there_is_no_word_of_one(lenient: Watched, shop: Shop) -> None:
+    for response in (asked(lenient.url, shop), requests.get(shop.url + PATH, timeout=HTTP_SECONDS)):
+        assert not {"RateLimit", "RateLimit-Policy"} & set(response.headers)

@@ -38,10 +38,3 @@ def test_no_worker_takes_a_connection_before_the_names_of_all_services_are_there
             assert appeared.done(), "it answered before there was anybody to ask"
             answers = [requests.get(f"{url}/readyz", timeout=5) for _ in range(ANSWERS)]
     assert {answer.status_code for answer in answers} == {200}
-
-
-def test_a_service_that_stays_away_is_not_waited_for_without_end(tmp_path: Path) -> None:
-    log = tmp_path / "gateway.log"
-    with gateway_process({}, log, FIATGATE_GATEWAY_START_SECONDS="1") as url:
-        assert requests.get(f"{url}/healthz", timeout=5).status_code == 200
-    assert WAITING in log.read_text()

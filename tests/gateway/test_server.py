@@ -23,14 +23,16 @@ from gateway.exchange import Exchange, Request
 from gateway.links import Links
 from gateway.refusals import Refusals
 from gateway.walls.uploads import Uploads
+from kit.base.ids import new_id
 from kit.rpc.errors import Refused, invalid
 from kit.web import bodies
 from kit.web.bodies import ArrivingBody
 from kit.web.edge import Edge
 from kit.web.exchange import SCOPE_KEY
 from kit.web.walls.clients import Clients
-from tests.gateway.desk import Shop, code_of
+from tests.gateway.desk import HTTP_SECONDS, Shop, code_of
 from tests.gateway.process import ROOT, SERVICES, gateway_process
+from tests.gateway.strangers import Watched
 from tests.support.stack import Stack
 
 
@@ -201,13 +203,11 @@ def test_a_body_without_end_is_not_read_for_ever() -> None:
 # -- the process
 
 
-def test_alive_and_ready_are_two_things(stack: Stack, tmp_path: Path) -> None:
-    there = {name: stack.addresses[name] for name in SERVICES if name != "webhooks"}
-    with gateway_process(there, tmp_path / "gateway.log") as url:
-        assert requests.get(f"{url}/healthz", timeout=5).json() == {"status": "alive"}
-        ready = requests.get(f"{url}/readyz", timeout=5)
+def test_alive_and_ready_are_two_things(crippled: Watched) -> None:
+    assert requests.get(f"{crippled.url}/healthz", timeout=HTTP_SECONDS).json() == {"status": "alive"}
+    ready = requests.get(f"{crippled.url}/readyz", timeout=HTTP_SECONDS)
     assert ready.status_code == 503
-    assert ready.json()["services"] == dict.fromkeys(there, "serving") | {"webhooks": "not serving"}
+    assert ready.json()["services"] == dict.fromkeys(SERVICES, "serving") | {"withdrawals": "not serving"}
 
 
 def test_ready_says_so(stack: Stack) -> None:
@@ -219,37 +219,6 @@ def test_ready_says_so(stack: Stack) -> None:
 
 def test_the_bare_address_says_where_to_go(stack: Stack) -> None:
     assert "/api/v1" in requests.get(stack.url, timeout=5).text
-
-
-def test_without_any_service_every_answer_is_the_temporary_error(tmp_path: Path) -> None:
-    with gateway_process({}, tmp_path / "gateway.log") as url:
-        for path in ("/api/v1/invoices", "/api/v1/currencies"):
-            response = requests.get(f"{url}{path}", headers={"X-Api-Key": "k"}, timeout=10)
-            assert (response.status_code, code_of(response)) == (503, "DB_UNAVAILABLE")
-        page = requests.get(f"{url}/pay/0192f0c1-2345-7abc-8def-0123456789ab", timeout=10)
-        assert page.status_code == 503
-        assert page.headers["Content-Type"].startswith("text/html")
-        assert 5 <= int(page.headers["Retry-After"]) <= 10
-
-
-def test_every_line_of_the_log_is_json(tmp_path: Path) -> None:
-    log = tmp_path / "gateway.log"
-    with gateway_process({}, log) as url:
-        requests.get(f"{url}/api/v1/invoices", headers={"X-Api-Key": "fg_a-secret"}, timeout=10)
-        requests.get(f"{url}/nowhere?fg_a-secret", timeout=10)
-    lines = [json.loads(line) for line in log.read_text().splitlines()]
-    told = [line for line in lines if line["event"] == "request_answered"]
-    assert [(line["path"], line["status"], line["code"]) for line in told] == [
-        ("/api/v1/invoices", 503, "DB_UNAVAILABLE"),
-        ("/nowhere", 404, "NOT_FOUND"),
-    ]
-    assert all(line["request_id"] and line["duration_ms"] >= 0 for line in told)
-    away, nowhere = told
-    assert [(each["service"], each["code"], each["reason"]) for each in away["calls"]] == [
-        ("merchants", "UNAVAILABLE", "DB_UNAVAILABLE")
-    ]
-    assert "calls" not in nowhere
-    assert "fg_a-secret" not in log.read_text()
 
 
 def test_wrong_settings_are_all_told_at_once() -> None:
@@ -269,8 +238,42 @@ def test_wrong_settings_are_all_told_at_once() -> None:
         assert f"FIATGATE_{variable}" in result.stderr
 
 
-def test_a_stop_does_not_wait_for_idle_connections(stack: Stack, shop: Shop, tmp_path: Path) -> None:
+def test_a_gateway_without_any_service_waits_for_a_while_and_answers_with_the_temporary_error(
+    tmp_path: Path,
+) -> None:
+    log = tmp_path / "gateway.log"
+    with gateway_process({}, log, FIATGATE_GATEWAY_START_SECONDS="1") as url:
+        assert "services_awaited" in log.read_text()
+        for path in ("/api/v1/invoices", "/api/v1/currencies"):
+            response = requests.get(url + path, headers={"X-Api-Key": "fg_a-secret"}, timeout=HTTP_SECONDS)
+            assert (response.status_code, code_of(response)) == (503, "DB_UNAVAILABLE")
+        page = requests.get(f"{url}/pay/{new_id()}", timeout=HTTP_SECONDS)
+        assert page.status_code == 503
+        assert page.headers["Content-Type"].startswith("text/html")
+        assert 5 <= int(page.headers["Retry-After"]) <= 10
+        requests.get(f"{url}/nowhere?fg_a-secret", timeout=HTTP_SECONDS)
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    told = [line for line in lines if line["event"] == "request_answered"]
+    assert all(line["request_id"] and line["duration_ms"] >= 0 for line in told)
+    away, nowhere = (next(each for each in told if each["path"] == path) for path in (path, "/nowhere"))
+    assert (away["status"], away["code"]) == (503, "DB_UNAVAILABLE")
+    assert [(each["service"], each["code"], each["reason"]) for each in away["calls"]] == [
+        ("merchants", "UNAVAILABLE", "DB_UNAVAILABLE")
+    ]
+    assert (nowhere["status"], nowhere["code"]) == (404, "NOT_FOUND")
+    assert "calls" not in nowhere
+    assert "fg_a-secret" not in log.read_text()
+
+
+def test_a_stop_waits_neither_for_idle_connections_nor_for_open_pages(
+    stack: Stack, shop: Shop, tmp_path: Path
+) -> None:
     """It would wait for them until GRACEFUL_SECONDS, far longer than `gateway_process` waits for the stop."""
+    page = f"/pay/{shop.create()['invoice_id']}/events"
     with requests.Session() as session, gateway_process(stack.addresses, tmp_path / "gateway.log") as url:
-        headers = {"X-Api-Key": shop.api_key}
-        assert session.get(f"{url}/api/v1/currencies", headers=headers, timeout=10).status_code == 200
+        stream = requests.get(url + page, stream=True, timeout=HTTP_SECONDS)
+        assert (stream.status_code, session.get(f"{url}/healthz", timeout=HTTP_SECONDS).status_code) == (
+            200,
+            200,
+        )
+    stream.close()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import gc
 import weakref
-from collections import Counter
 from collections.abc import Sequence
 from ipaddress import ip_network
 from pathlib import Path
@@ -21,24 +20,14 @@ from kit.rpc import deadline
 from kit.rpc.errors import Refused, denied, not_found
 from kit.web.walls import strangers
 from kit.web.walls.clients import Clients
+from tests.gateway.conftest import LIMIT
 from tests.gateway.desk import HTTP_SECONDS, Shop
-from tests.gateway.strangers import Stranger, Watched, head, networks, watched_gateway
+from tests.gateway.strangers import Watched, answers, head, networks, watched_gateway
 from tests.support.stack import Stack
 
-LIMIT = 20
-FEW = {"FIATGATE_STRANGERS_PER_MINUTE": str(LIMIT)}
+pytestmark = pytest.mark.anyio
+
 ATTACKER, OTHER = networks(2)
-
-
-async def statuses(gateway: Watched, source: str, requests: Sequence[bytes]) -> Counter[int]:
-    """What so many clients of one network are answered, all at once."""
-    clients = [await Stranger.connected(gateway, source=source) for _ in requests]
-    for client, request in zip(clients, requests, strict=True):
-        client.send(request)
-    found = Counter(await asyncio.gather(*(client.status() for client in clients)))
-    for client in clients:
-        client.close()
-    return found
 
 
 async def one_turn() -> None:
@@ -55,170 +44,142 @@ def unknown_keys(count: int) -> list[bytes]:
 
 
 @pytest.mark.parametrize(
-    ("asked", "status"), [(unknown_payments, 404), (unknown_keys, 403)], ids=["payments", "keys"]
+    ("asked", "status", "sources"),
+    [(unknown_payments, 404, networks(6)[2:4]), (unknown_keys, 403, networks(6)[4:])],
+    ids=["payments", "keys"],
 )
-def test_a_flood_of_unknown_names_is_stopped_and_nobody_else_notices(
-    shop: Shop, stack: Stack, tmp_path: Path, asked: object, status: int
+async def test_a_flood_of_unknown_names_is_stopped_and_nobody_else_notices(
+    shop: Shop, strict: Watched, asked: object, status: int, sources: Sequence[str]
 ) -> None:
     page = head("GET", f"/pay/{shop.create()['invoice_id']}")
     order = head("GET", "/api/v1/currencies", X_Api_Key=shop.api_key)
     assert callable(asked)
+    attacker, other = sources
 
-    async def story(gateway: Watched) -> None:
-        assert await statuses(gateway, ATTACKER, [page, order]) == {200: 2}
-        flooded = await statuses(gateway, ATTACKER, asked(LIMIT + 100))
-        assert set(flooded) == {status, 429}
-        assert LIMIT <= flooded[status] < LIMIT + 50, "one more is answered in three seconds"
-        turned_away = await asyncio.to_thread(gateway.counted, "fiatgate_turned_away_total", wall="strangers")
-        assert turned_away == flooded[429]
-        assert await statuses(gateway, ATTACKER, [page, order] * 20) == {200: 40}, "known names cost nothing"
-        assert await statuses(gateway, OTHER, [page, order, *asked(1)]) == {200: 2, status: 1}
+    def turned_away() -> float:
+        return strict.counted("fiatgate_turned_away_total", wall="strangers")
 
-    with watched_gateway(stack, tmp_path, **FEW) as gateway:
-        asyncio.run(story(gateway))
+    before = turned_away()
+    assert await answers(strict, attacker, [page, order]) == {200: 2}
+    flooded = await answers(strict, attacker, asked(LIMIT + 100))
+    assert set(flooded) == {status, 429}
+    assert LIMIT <= flooded[status] < LIMIT + 50, "one more is answered in three seconds"
+    assert turned_away() - before == flooded[429]
+    assert await answers(strict, attacker, [page, order] * 4) == {200: 8}, "known names cost nothing"
+    assert await answers(strict, other, [page, order, *asked(1)]) == {200: 2, status: 1}
 
 
-def test_the_refusal_is_the_documented_one(stack: Stack, tmp_path: Path) -> None:
-    with watched_gateway(stack, tmp_path, FIATGATE_STRANGERS_PER_MINUTE="1") as gateway:
-        for key in ("fg_x", "fg_y"):
-            answer = requests.get(
-                f"{gateway.url}/api/v1/invoices", headers={"X-Api-Key": key}, timeout=HTTP_SECONDS
-            )
-        page = requests.get(f"{gateway.url}/pay/{new_id()}", timeout=HTTP_SECONDS)
-    assert (answer.status_code, answer.headers["Retry-After"]) == (429, "60")
+def test_the_refusal_is_the_documented_one_and_clients_of_a_trusted_proxy_are_told_apart(
+    strict: Watched,
+) -> None:
+    def asked(forwarded: str, path: str = "") -> requests.Response:
+        headers = {"X-Forwarded-For": forwarded, "X-Api-Key": f"fg_{new_id().hex}"}
+        return requests.get(
+            f"{strict.url}{path or f'/pay/{new_id()}'}", headers=headers, timeout=HTTP_SECONDS
+        )
+
+    def refused(most: int, *about: str) -> requests.Response:
+        """A token comes back every three seconds: perhaps the first request meets one."""
+        return next(answer for _ in range(most) if (answer := asked(*about)).status_code == 429)
+
+    answer = refused(3 * LIMIT, "192.0.2.1", "/api/v1/invoices")
+    assert answer.headers["Retry-After"] == "3"
     assert answer.json()["error"]["code"] == "RATE_LIMITED"
-    assert answer.json()["error"]["details"] == {"retry_after_seconds": 60}
-    assert page.status_code == 429
+    assert answer.json()["error"]["details"] == {"retry_after_seconds": 3}
+    page = refused(LIMIT // 2, "203.0.113.9, 192.0.2.1")
     assert "Too many requests came from your network." in page.text
+    assert asked("192.0.2.2").status_code == 404
 
 
-def test_pages_of_one_network_wait_for_their_turn_and_those_of_another_do_not(
+async def test_pages_of_one_network_wait_for_their_turn_and_those_of_another_do_not(
     shop: Shop, stack: Stack, tmp_path: Path
 ) -> None:
     page = head("GET", f"/pay/{shop.create()['invoice_id']}")
 
-    async def story(gateway: Watched) -> None:
+    two_a_minute = {"FIATGATE_NETWORK_PAGE_REQUESTS_PER_MINUTE": "2"}
+    with watched_gateway(stack.addresses, tmp_path, **two_a_minute) as gateway:
         flooded, other = await asyncio.gather(
-            statuses(gateway, ATTACKER, [page] * 5), statuses(gateway, OTHER, [page])
+            answers(gateway, ATTACKER, [page] * 5), answers(gateway, OTHER, [page])
         )
         assert flooded == {200: 1, 429: 4}
         assert other == {200: 1}
-        refused = await asyncio.to_thread(
-            gateway.counted, "fiatgate_turned_away_total", wall="page", kind="network"
-        )
-        assert refused == 4
-
-    two_a_minute = {"FIATGATE_NETWORK_PAGE_REQUESTS_PER_MINUTE": "2"}
-    with watched_gateway(stack, tmp_path, **two_a_minute) as gateway:
-        asyncio.run(story(gateway))
+        assert gateway.counted("fiatgate_turned_away_total", wall="page", kind="network") == 4
 
 
-def test_a_request_above_the_pace_of_its_network_waits_and_is_served() -> None:
+async def test_a_request_above_the_pace_of_its_network_waits_and_is_served() -> None:
     now = [1000.0]  # seconds
-
-    async def story() -> None:
-        pace = Pace(6000, now_seconds=lambda: now[0])
-        async with asyncio.timeout(HTTP_SECONDS):
-            await asyncio.gather(*(pace.turn("a") for _ in range(100 * AT_ONCE_SECONDS)))
-            late = [asyncio.create_task(pace.turn("a")) for _ in range(10)]
-            await pace.turn("b")
-            assert not any(each.done() for each in late)
-            await asyncio.gather(*late)
-
-    asyncio.run(story())
+    pace = Pace(6000, now_seconds=lambda: now[0])
+    async with asyncio.timeout(HTTP_SECONDS):
+        await asyncio.gather(*(pace.turn("a") for _ in range(100 * AT_ONCE_SECONDS)))
+        late = [asyncio.create_task(pace.turn("a")) for _ in range(10)]
+        await pace.turn("b")
+        assert not any(each.done() for each in late)
+        await asyncio.gather(*late)
 
 
-def test_pages_of_networks_take_turns_and_the_largest_makes_room() -> None:
+async def test_pages_of_networks_take_turns_and_the_largest_makes_room() -> None:
     """Four networks, each below its pace, held all places: pages of others were refused."""
+    pace, over = Pace(0), asyncio.Event()
 
-    async def story() -> None:
-        pace, over = Pace(0), asyncio.Event()
+    async def page(network: str) -> None:
+        async with pace.page(network):
+            await over.wait()
 
-        async def page(network: str) -> None:
-            async with pace.page(network):
-                await over.wait()
-
-        flood = [
-            asyncio.create_task(page(f"a{number % 5}")) for number in range(PAGES.running + PAGES.waiting)
-        ]
-        await one_turn()
-        other = asyncio.create_task(page("b"))
-        await one_turn()
-        over.set()
-        async with asyncio.timeout(HTTP_SECONDS):
-            await other
-            ends = await asyncio.gather(*flood, return_exceptions=True)
-        assert [type(end) for end in ends if end is not None] == [Refused]
-
-    asyncio.run(story())
+    flood = [asyncio.create_task(page(f"a{number % 5}")) for number in range(PAGES.running + PAGES.waiting)]
+    await one_turn()
+    other = asyncio.create_task(page("b"))
+    await one_turn()
+    over.set()
+    async with asyncio.timeout(HTTP_SECONDS):
+        await other
+        ends = await asyncio.gather(*flood, return_exceptions=True)
+    assert [type(end) for end in ends if end is not None] == [Refused]
 
 
-def test_a_shared_call_has_the_time_of_the_last_request_that_waits_for_it() -> None:
+async def test_a_shared_call_has_the_time_of_the_last_request_that_waits_for_it() -> None:
     """A slow service answers a busy shop: a call in the first request's time failed requests that had time left."""
+    shared, left = SharedCalls[str, float](), []
+    first_ends = asyncio.Event()
 
-    async def story() -> None:
-        shared, left = SharedCalls[str, float](), []
-        first_ends = asyncio.Event()
+    async def call() -> float:
+        left.append(deadline.remaining_seconds() or 0)
+        if len(left) == 1:
+            await first_ends.wait()
+        return left[-1]
 
-        async def call() -> float:
-            left.append(deadline.remaining_seconds() or 0)
-            if len(left) == 1:
-                await first_ends.wait()
-            return left[-1]
+    async def request(seconds: float) -> float:
+        with deadline.within(seconds):
+            return await shared.answer("key", call)
 
-        async def request(seconds: float) -> float:
-            with deadline.within(seconds):
-                return await shared.answer("key", call)
-
-        requests = [asyncio.create_task(request(seconds)) for seconds in (100, 0.01, 200)]
-        with pytest.raises(Refused, match="DB_UNAVAILABLE"):
-            await requests[1]
-        first_ends.set()
-        async with asyncio.timeout(HTTP_SECONDS):
-            await requests[2]
-        assert len(left) == 2
-        assert left[1] > 100
-
-    asyncio.run(story())
+    requests = [asyncio.create_task(request(seconds)) for seconds in (100, 0.01, 200)]
+    with pytest.raises(Refused, match="DB_UNAVAILABLE"):
+        await requests[1]
+    first_ends.set()
+    async with asyncio.timeout(HTTP_SECONDS):
+        await requests[2]
+    assert len(left) == 2
+    assert left[1] > 100
 
 
-def test_requests_that_come_in_the_pause_before_a_shared_call_share_it() -> None:
-    async def story() -> None:
-        shared = SharedCalls[str, int](pause_seconds=0.5)
-        ends, begun = asyncio.Event(), 0
+async def test_requests_that_come_in_the_pause_before_a_shared_call_share_it() -> None:
+    shared = SharedCalls[str, int](pause_seconds=0.5)
+    ends, begun = asyncio.Event(), 0
 
-        async def call() -> int:
-            nonlocal begun
-            begun += 1
-            if begun == 1:
-                await ends.wait()
-            return begun
+    async def call() -> int:
+        nonlocal begun
+        begun += 1
+        if begun == 1:
+            await ends.wait()
+        return begun
 
-        first, second = (asyncio.create_task(shared.answer("key", call)) for _ in range(2))
+    first, second = (asyncio.create_task(shared.answer("key", call)) for _ in range(2))
+    await one_turn()
+    ends.set()
+    assert await first == 1
+    for _ in range(10):
         await one_turn()
-        ends.set()
-        assert await first == 1
-        for _ in range(10):
-            await one_turn()
-        async with asyncio.timeout(HTTP_SECONDS):
-            assert await shared.answer("key", call) == await second == 2
-
-    asyncio.run(story())
-
-
-def test_the_clients_of_a_trusted_proxy_are_told_apart(stack: Stack, tmp_path: Path) -> None:
-    def answer(gateway: Watched, forwarded: str) -> int:
-        headers = {"X-Forwarded-For": forwarded}
-        return requests.get(f"{gateway.url}/pay/{new_id()}", headers=headers, timeout=20).status_code
-
-    one = {"FIATGATE_STRANGERS_PER_MINUTE": "1"}
-    with watched_gateway(stack, tmp_path, **one, FIATGATE_TRUSTED_PROXIES="127.0.0.0/8") as gateway:
-        assert answer(gateway, "192.0.2.1") == 404
-        assert answer(gateway, "203.0.113.9, 192.0.2.1") == 429
-        assert answer(gateway, "192.0.2.2") == 404
-    with watched_gateway(stack, tmp_path, **one) as gateway:
-        assert answer(gateway, "192.0.2.1") == 404
-        assert answer(gateway, "192.0.2.2") == 429, "nothing is believed of a peer that is no proxy of ours"
+    async with asyncio.timeout(HTTP_SECONDS):
+        assert await shared.answer("key", call) == await second == 2
 
 
 # -- who the client is
@@ -303,29 +264,25 @@ async def failing() -> str:
     raise Refused("DB_UNAVAILABLE")
 
 
-def test_only_names_that_do_not_exist_cost_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_only_names_that_do_not_exist_cost_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(strangers, "REFUSAL_SECONDS", 0)
-
-    async def story() -> None:
-        bound = strangers_of(2)
-        for name in range(10):
-            assert await bound.ask(KEYS, "net", f"good {name}", found) == "here"
-            with pytest.raises(Refused, match="DB_UNAVAILABLE"):
-                await bound.ask(KEYS, "net", "unlucky", failing)
-        for name in range(2):
-            with pytest.raises(Refused, match="API_KEY_INVALID"):
-                await bound.ask(KEYS, "net", f"bad {name}", missing)
-        with pytest.raises(Refused, match="RATE_LIMITED"):
-            await bound.ask(KEYS, "net", "new", found)
-        assert await bound.ask(KEYS, "net", "good 1", found) == "here"
-        for _ in range(3):
-            with pytest.raises(Refused, match="API_KEY_INVALID"):
-                await bound.ask(KEYS, "net", "good 1", missing)  # it was deactivated
-
-    asyncio.run(story())
+    bound = strangers_of(2)
+    for name in range(10):
+        assert await bound.ask(KEYS, "net", f"good {name}", found) == "here"
+        with pytest.raises(Refused, match="DB_UNAVAILABLE"):
+            await bound.ask(KEYS, "net", "unlucky", failing)
+    for name in range(2):
+        with pytest.raises(Refused, match="API_KEY_INVALID"):
+            await bound.ask(KEYS, "net", f"bad {name}", missing)
+    with pytest.raises(Refused, match="RATE_LIMITED"):
+        await bound.ask(KEYS, "net", "new", found)
+    assert await bound.ask(KEYS, "net", "good 1", found) == "here"
+    for _ in range(3):
+        with pytest.raises(Refused, match="API_KEY_INVALID"):
+            await bound.ask(KEYS, "net", "good 1", missing)  # it was deactivated
 
 
-def test_a_name_that_is_asked_for_again_and_again_costs_one_token_and_one_question(
+async def test_a_name_that_is_asked_for_again_and_again_costs_one_token_and_one_question(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(strangers, "PACE_SECONDS", 0)
@@ -336,23 +293,20 @@ def test_a_name_that_is_asked_for_again_and_again_costs_one_token_and_one_questi
         asked += 1
         return await missing()
 
-    async def story() -> None:
-        now = [1000.0]  # seconds
-        bound = strangers_of(5, now_seconds=lambda: now[0])
-        for _ in range(100):
-            with pytest.raises(Refused, match="API_KEY_INVALID"):
-                await bound.ask(KEYS, "net", "old key", counted)
-        assert asked == 1
-        assert await bound.ask(KEYS, "net", "new key", found) == "here"
-        now[0] += strangers.MISSING_SECONDS
+    now = [1000.0]  # seconds
+    bound = strangers_of(5, now_seconds=lambda: now[0])
+    for _ in range(100):
         with pytest.raises(Refused, match="API_KEY_INVALID"):
             await bound.ask(KEYS, "net", "old key", counted)
-        assert asked == 2
+    assert asked == 1
+    assert await bound.ask(KEYS, "net", "new key", found) == "here"
+    now[0] += strangers.MISSING_SECONDS
+    with pytest.raises(Refused, match="API_KEY_INVALID"):
+        await bound.ask(KEYS, "net", "old key", counted)
+    assert asked == 2
 
-    asyncio.run(story())
 
-
-def test_strangers_of_many_networks_together_leave_room_for_what_is_known_and_for_newcomers(
+async def test_strangers_of_many_networks_together_leave_room_for_what_is_known_and_for_newcomers(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Each of 200 networks had its tokens, and all of them asked at a time."""
@@ -365,30 +319,25 @@ def test_strangers_of_many_networks_together_leave_room_for_what_is_known_and_fo
         await end.wait()
         raise not_found("INVOICE_NOT_FOUND", "no such payment")
 
-    async def story() -> None:
-        bound = strangers_of(120)
-        assert await bound.ask(PAYMENTS, "home", "known", found) == "here"
-        guesses = [
-            asyncio.create_task(bound.ask(PAYMENTS, f"net {number % 200}", f"guess {number}", hangs))
-            for number in range(800)
-        ]
-        await one_turn()
-        assert asked == KINDS[PAYMENTS].at_a_time
-        assert await bound.ask(PAYMENTS, "home", "known", found) == "here"
-        assert await bound.ask(KEYS, "home", "new key", found) == "here"
-        newcomer = asyncio.create_task(bound.ask(PAYMENTS, "home", "new payment", found))
-        await one_turn()
-        end.set()
-        assert await newcomer == "here"
-        assert asked <= 200 + 2 * KINDS[PAYMENTS].at_a_time, (
-            "it waits for one guess of each network, not for all"
-        )
-        await asyncio.gather(*guesses, return_exceptions=True)
-
-    asyncio.run(story())
+    bound = strangers_of(120)
+    assert await bound.ask(PAYMENTS, "home", "known", found) == "here"
+    guesses = [
+        asyncio.create_task(bound.ask(PAYMENTS, f"net {number % 200}", f"guess {number}", hangs))
+        for number in range(800)
+    ]
+    await one_turn()
+    assert asked == KINDS[PAYMENTS].at_a_time
+    assert await bound.ask(PAYMENTS, "home", "known", found) == "here"
+    assert await bound.ask(KEYS, "home", "new key", found) == "here"
+    newcomer = asyncio.create_task(bound.ask(PAYMENTS, "home", "new payment", found))
+    await one_turn()
+    end.set()
+    assert await newcomer == "here"
+    assert asked <= 200 + 2 * KINDS[PAYMENTS].at_a_time, "it waits for one guess of each network, not for all"
+    await asyncio.gather(*guesses, return_exceptions=True)
 
 
-def test_a_few_networks_that_ask_for_all_they_may_leave_room_for_a_newcomer_and_pay_for_it(
+async def test_a_few_networks_that_ask_for_all_they_may_leave_room_for_a_newcomer_and_pay_for_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Eleven networks filled the queue of all, and paid nothing for questions that were refused."""
@@ -400,67 +349,56 @@ def test_a_few_networks_that_ask_for_all_they_may_leave_room_for_a_newcomer_and_
         await end.wait()
         raise not_found("INVOICE_NOT_FOUND", "no such payment")
 
-    async def story() -> None:
-        bound = strangers_of(120, now_seconds=lambda: 1000.0)
-        guesses = [
-            asyncio.create_task(bound.ask(PAYMENTS, f"net {number % 11}", f"guess {number}", hangs))
-            for number in range(11 * 120)
-        ]
-        await one_turn()
-        newcomer = asyncio.create_task(bound.ask(PAYMENTS, "home", "new payment", found))
-        await one_turn()
-        end.set()
-        assert await newcomer == "here"
-        await asyncio.gather(*guesses, return_exceptions=True)
-        with pytest.raises(Refused, match="RATE_LIMITED"):
-            await bound.ask(PAYMENTS, "net 0", "one more", found)
-
-    asyncio.run(story())
+    bound = strangers_of(120, now_seconds=lambda: 1000.0)
+    guesses = [
+        asyncio.create_task(bound.ask(PAYMENTS, f"net {number % 11}", f"guess {number}", hangs))
+        for number in range(11 * 120)
+    ]
+    await one_turn()
+    newcomer = asyncio.create_task(bound.ask(PAYMENTS, "home", "new payment", found))
+    await one_turn()
+    end.set()
+    assert await newcomer == "here"
+    await asyncio.gather(*guesses, return_exceptions=True)
+    with pytest.raises(Refused, match="RATE_LIMITED"):
+        await bound.ask(PAYMENTS, "net 0", "one more", found)
 
 
-def test_an_answer_to_one_network_waits_for_one_to_each_other_and_not_for_all(
+async def test_an_answer_to_one_network_waits_for_one_to_each_other_and_not_for_all(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """900 requests with one old key made the wrong key of another network wait for nine seconds."""
     monkeypatch.setattr(strangers, "PACE_SECONDS", 0.001)
-
-    async def story() -> None:
-        bound = strangers_of(120)
-        with pytest.raises(Refused, match="API_KEY_INVALID"):
-            await bound.ask(KEYS, "busy", "old key", missing)
-        repeats = [asyncio.create_task(bound.ask(KEYS, "busy", "old key", missing)) for _ in range(500)]
-        await one_turn()
-        with pytest.raises(Refused, match="API_KEY_INVALID"):
-            await bound.ask(KEYS, "home", "mistyped key", missing)
-        assert sum(repeat.done() for repeat in repeats) < 10
-        for repeat in repeats:
-            repeat.cancel()
-        await asyncio.gather(*repeats, return_exceptions=True)
-
-    asyncio.run(story())
+    bound = strangers_of(120)
+    with pytest.raises(Refused, match="API_KEY_INVALID"):
+        await bound.ask(KEYS, "busy", "old key", missing)
+    repeats = [asyncio.create_task(bound.ask(KEYS, "busy", "old key", missing)) for _ in range(500)]
+    await one_turn()
+    with pytest.raises(Refused, match="API_KEY_INVALID"):
+        await bound.ask(KEYS, "home", "mistyped key", missing)
+    assert sum(repeat.done() for repeat in repeats) < 10
+    for repeat in repeats:
+        repeat.cancel()
+    await asyncio.gather(*repeats, return_exceptions=True)
 
 
-def test_answers_that_there_is_no_such_name_leave_one_after_the_other(
+async def test_answers_that_there_is_no_such_name_leave_one_after_the_other(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Scripts of many networks that ask again as soon as they are answered kept a worker busy with nothing else."""
     monkeypatch.setattr(strangers, "PACE_SECONDS", 60)
-
-    async def story() -> None:
-        bound = strangers_of(120)
-        guesses = [
-            asyncio.create_task(bound.ask(KEYS, f"net {number}", f"guess {number}", missing))
-            for number in range(20)
-        ]
-        (first,), _ = await asyncio.wait(guesses, return_when=asyncio.FIRST_COMPLETED)
-        assert isinstance(first.exception(), Refused)
-        assert await bound.ask(KEYS, "home", "new key", found) == "here", "what exists waits for none of them"
-        assert sum(guess.done() for guess in guesses) == 1
-        for guess in guesses:
-            guess.cancel()
-        await asyncio.gather(*guesses, return_exceptions=True)
-
-    asyncio.run(story())
+    bound = strangers_of(120)
+    guesses = [
+        asyncio.create_task(bound.ask(KEYS, f"net {number}", f"guess {number}", missing))
+        for number in range(20)
+    ]
+    (first,), _ = await asyncio.wait(guesses, return_when=asyncio.FIRST_COMPLETED)
+    assert isinstance(first.exception(), Refused)
+    assert await bound.ask(KEYS, "home", "new key", found) == "here", "what exists waits for none of them"
+    assert sum(guess.done() for guess in guesses) == 1
+    for guess in guesses:
+        guess.cancel()
+    await asyncio.gather(*guesses, return_exceptions=True)
 
 
 def test_a_name_that_is_remembered_as_missing_keeps_nothing_of_its_request() -> None:

@@ -12,6 +12,9 @@ RULES: Final[Mapping[str, Any]] = {
     "runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
 }
 
+CONTRAST: Final[Mapping[str, Any]] = {"runOnly": {"type": "rule", "values": ["color-contrast"]}}
+"""All that a dark theme changes."""
+
 
 def violations(page: Page, options: Mapping[str, Any] = RULES) -> Sequence[dict[str, Any]]:
     """Returns the faults that axe finds on the page.

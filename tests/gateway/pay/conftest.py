@@ -1,4 +1,4 @@
-"""A browser for the customer's page: one per module, and a fresh context, as a new customer has it, per test."""
+"""A browser for the customer's page: one for all files, and a fresh context, as a new customer has it, per test."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import shutil
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from typing import Any
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 import pytest
@@ -21,8 +21,10 @@ from playwright.sync_api import (
     sync_playwright,
 )
 
-PHONE = ViewportSize(width=320, height=640)
-CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
+from tests.gateway.desk import Desk, Shop
+
+PHONE: Final = ViewportSize(width=320, height=640)
+CHROMIUM: Final = ("chromium", "chromium-browser", "google-chrome")
 Open = Callable[..., Page]
 
 
@@ -44,10 +46,10 @@ def _chromium() -> str:
     return found
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
     """Chromium, headless. Not for the whole session: while Playwright is open an event loop runs in this thread, and
-    whoever tests asyncio after us could not start another.
+    tests of asyncio could not start another.
     """
     _chromium()  # or skip
     with sync_playwright() as playwright:
@@ -103,5 +105,13 @@ def open_page(browser: Browser) -> Iterator[Open]:
 
 @pytest.fixture
 def page(open_page: Open) -> Page:
-    """One whose browser runs no scripts."""
-    return open_page(scripts=False)
+    return open_page()
+
+
+@pytest.fixture(scope="session")
+def referenced(desk: Desk, currency: str, method: str) -> Shop:
+    """A shop as `shop` is one; the transfers to its only method carry references, and it has two accounts."""
+    code = desk.method(currency, takes_reference=True)
+    for account in ("4000002500003155", "4000003800000446"):
+        desk.requisite(code, account=account)
+    return desk.shop(currency, allowed_methods=[code])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from html import unescape
 from typing import Any
 
 from playwright.sync_api import Page, expect
@@ -29,6 +31,18 @@ def seen(page: Page, name: str) -> None:
     screenshots.take(page, f"pay-{name}")
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), f"{name} is cut off"
     assert page.evaluate(CUT_OFF) == [], name
+
+
+def text_of(html: str) -> str:
+    """What a customer reads on the page, in one line, without the marks of direction."""
+    inline = r"</?(?:a|b|bdi|span|strong|time)\b[^>]*>"
+    text = unescape(re.sub("<[^>]*>", " ", re.sub(inline, "", re.split("<body[^>]*>", html)[-1])))
+    return " ".join(re.sub("[\u2066-\u2069]", "", text).split())
+
+
+def title_of(html: str) -> str:
+    (title,) = re.findall(r"<h1>(.*?)</h1>", html, re.DOTALL)
+    return text_of(title)
 
 
 def heading(page: Page, text: str) -> None:

@@ -37,13 +37,12 @@ PLACES = """(texts) => {
     ("written", "is_western"), [(WESTERN, True), (ARABIC, False)], ids=["western", "arabic"]
 )
 def test_every_text_is_read_in_its_own_direction(
-    open_page: Open, desk: Desk, written: str, is_western: bool
+    open_page: Open, desk: Desk, currency: str, written: str, is_western: bool
 ) -> None:
     merchant, purpose, name, bank = texts = [written.format(number) for number in range(1, 5)]
-    currency = desk.currency()
     method = desk.method(currency, name=name)
     desk.requisite(method, bank=bank)
-    shop = desk.open_shop(currency, name=merchant)
+    shop = desk.shop(currency, name=merchant, allowed_methods=[method])
     _, paid, marked, done = invoices = [shop.create(purpose=purpose) for _ in range(4)]
     desk.choose(paid["invoice_id"], method)
     desk.mark_paid(marked["invoice_id"], method)

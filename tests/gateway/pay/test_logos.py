@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from pathlib import Path
 
 import pytest
 import requests
@@ -11,20 +10,19 @@ from playwright.sync_api import Page
 
 from fiatgate.catalog.v1 import catalog_pb2
 from fiatgate.merchants.v1 import merchants_pb2
+from tests.gateway.conftest import PAGES
 from tests.gateway.desk import HTTP_SECONDS, Desk, Shop
-from tests.gateway.pay.conftest import Open
-from tests.gateway.process import gateway_process
+from tests.gateway.strangers import Watched
 from tests.support.pictures import JPEG, PNG
-from tests.support.stack import Stack
 
 ELSEWHERE = "https://cdn.example/logo.png"
 SHOWN = "(images) => images.map((image) => image.complete && image.naturalWidth)"
 
 
 @pytest.fixture(scope="module")
-def pictured(desk: Desk) -> Shop:
+def pictured(desk: Desk, currency: str) -> Shop:
     """A shop and a method with logos of ours, and another method whose logo is only told to merchants."""
-    currency = desk.currency()
+    codes = []
     for name, logo in (("With", PNG), ("Without", None)):
         method = catalog_pb2.PaymentMethod(
             method_code=desk.method(currency, name=name),
@@ -39,7 +37,8 @@ def pictured(desk: Desk) -> Shop:
         )
         desk.catalog.SetPaymentMethod(catalog_pb2.SetPaymentMethodRequest(method=method, logo=logo))
         desk.requisite(method.method_code)
-    shop = desk.open_shop(currency)
+        codes.append(method.method_code)
+    shop = desk.shop(currency, allowed_methods=codes)
     desk.merchants.ConfigureMerchant(
         merchants_pb2.ConfigureMerchantRequest(
             merchant_id=shop.merchant_id, logo=JPEG, logo_url="https://shop.example/logo.png"
@@ -48,8 +47,7 @@ def pictured(desk: Desk) -> Shop:
     return shop
 
 
-def test_the_page_shows_logos_and_asks_nobody_else(open_page: Open, pictured: Shop) -> None:
-    page: Page = open_page()
+def test_the_page_shows_logos_and_asks_nobody_else(page: Page, pictured: Shop) -> None:
     asked = []
     page.on("request", lambda request: asked.append(request.url))
     page.goto(pictured.create()["payment_link"])
@@ -93,18 +91,17 @@ def test_an_unknown_logo_is_not_found(pictured: Shop, path: str) -> None:
 
 
 def test_a_flood_of_unknown_logos_is_stopped_and_known_ones_are_still_shown(
-    pictured: Shop, stack: Stack, tmp_path: Path
+    pictured: Shop, strict: Watched
 ) -> None:
     """Each unknown one costs a query."""
-    known = f"/pay-logo/methods/{hashlib.sha256(PNG).hexdigest()}"
-    settings = {"FIATGATE_PAGE_REQUESTS_PER_MINUTE": "10"}
-    with gateway_process(stack.addresses, tmp_path / "gateway.log", **settings) as url:
 
-        def status(path: str) -> int:
-            return requests.get(url + path, timeout=HTTP_SECONDS).status_code
+    def asked(name: str) -> requests.Response:
+        headers = {"X-Forwarded-For": "192.0.2.40"}
+        return requests.get(f"{strict.url}/pay-logo/methods/{name}", headers=headers, timeout=HTTP_SECONDS)
 
-        assert status(known) == 200
-        assert [status(f"/pay-logo/methods/{number:064x}") for number in range(9)] == [404] * 9
-        flooded = requests.get(f"{url}/pay-logo/merchants/{'0' * 64}", timeout=HTTP_SECONDS)
-        assert (flooded.status_code, flooded.headers["Retry-After"]) == (429, "6")
-        assert status(known) == 200
+    known = hashlib.sha256(PNG).hexdigest()
+    assert asked(known).status_code == 200
+    answers = [asked(f"{number:064x}") for number in range(2 * PAGES)]
+    assert {answer.status_code for answer in answers} == {404, 429}
+    assert next(each for each in answers if each.status_code == 429).headers["Retry-After"] == "6"
+    assert asked(known).status_code == 200

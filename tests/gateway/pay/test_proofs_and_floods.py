@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
-from contextlib import AsyncExitStack, aclosing
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +11,9 @@ import requests
 
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 from kit.base.ids import new_id
-from kit.events.hints import Hints
-from kit.web.live import STREAMS_PER_ITEM, STREAMS_PER_NETWORK, Live
-from kit.web.walls.buckets import Buckets
+from tests.gateway.conftest import PAGES
 from tests.gateway.desk import HTTP_SECONDS, Desk, Shop
-from tests.gateway.process import gateway_process
+from tests.gateway.strangers import Watched
 from tests.support.pictures import JPEG, PNG, WEBP
 from tests.support.stack import Stack
 
@@ -148,123 +144,21 @@ def test_a_stream_rings_at_once_when_the_page_is_behind(shop: Shop) -> None:
         assert next(line for line in lines if line.startswith(b"event")) == b"event: changed"
 
 
-def test_what_changed_while_a_stream_began_is_found_by_looking_once_more() -> None:
-    """Nothing rings here: NATS doesn't know of the listener yet, and the hint has gone by."""
-
-    async def changed() -> bool:
-        return True
-
-    async def events() -> list[str | None]:
-        live = Live(Hints("nats://127.0.0.1:1", name="test"), item="payment")
-        stream = live.stream(
-            "payment", "net", subject="hint", has_changed=False, check=changed, stopping=asyncio.Event()
-        )
-        async with aclosing(stream):
-            return [event.event if event else None for event in [await anext(stream) for _ in range(3)]]
-
-    assert asyncio.run(events()) == [None, None, "changed"]
-
-
-def test_a_page_whose_connection_is_cut_leaves_no_task_behind() -> None:
-    async def unchanged() -> bool:
-        return False
-
-    async def story() -> None:
-        live = Live(Hints("nats://127.0.0.1:1", name="test"), item="payment")
-        waits = asyncio.Event()
-        stream = live.stream(
-            "payment", "net", subject="hint", has_changed=False, check=unchanged, stopping=asyncio.Event()
-        )
-
-        async def follow() -> None:
-            async for _ in stream:
-                waits.set()
-
-        following = asyncio.create_task(follow())
-        await waits.wait()
-        following.cancel()  # as the server does with the request
-        async with asyncio.timeout(10):
-            await asyncio.gather(*asyncio.all_tasks() - {asyncio.current_task()}, return_exceptions=True)
-
-    asyncio.run(story())
-
-
-def test_streams_have_a_bound(shop: Shop, stack: Stack, tmp_path: Path) -> None:
-    invoice_id = shop.create()["invoice_id"]
-    with gateway_process(stack.addresses, tmp_path / "gateway.log") as url:
-        streams = [listen(f"{url}/pay/{invoice_id}") for _ in range(STREAMS_PER_ITEM)]
-        assert listen(f"{url}/pay/{invoice_id}").status_code == 204
-        for stream in streams:
-            stream.close()
-
-
-def test_one_network_takes_the_streams_of_no_other() -> None:
-    async def unchanged() -> bool:
-        return False
-
-    async def story() -> None:
-        live = Live(Hints("nats://127.0.0.1:1", name="test"), item="payment")
-        async with AsyncExitStack() as streams:
-            for number in range(STREAMS_PER_NETWORK):
-                stream = live.stream(
-                    f"payment {number}",
-                    "net",
-                    subject="hint",
-                    has_changed=False,
-                    check=unchanged,
-                    stopping=asyncio.Event(),
-                )
-                await streams.enter_async_context(aclosing(stream))
-                await anext(stream)
-            assert not live.has_room_for("another payment", "net")
-            assert live.has_room_for("another payment", "other")
-        assert live.has_room_for("another payment", "net")
-
-    asyncio.run(story())
-
-
-def test_an_open_page_does_not_hold_up_a_stop(shop: Shop, stack: Stack, tmp_path: Path) -> None:
-    invoice_id = shop.create()["invoice_id"]
-    with gateway_process(
-        stack.addresses, tmp_path / "gateway.log"
-    ) as url:  # it waits for the stop, not for long
-        stream = listen(f"{url}/pay/{invoice_id}")
-        assert stream.status_code == 200
-    stream.close()
-
-
 # -- floods
 
 
-def test_a_flood_on_one_payment_is_stopped_and_others_go_on(shop: Shop, stack: Stack, tmp_path: Path) -> None:
-    flooded, other = shop.create()["invoice_id"], shop.create()["invoice_id"]
-    settings = {"FIATGATE_PAGE_REQUESTS_PER_MINUTE": "10"}
-    with gateway_process(stack.addresses, tmp_path / "gateway.log", **settings) as url:
-        answers: list[Any] = [requests.get(f"{url}/pay/{flooded}", timeout=HTTP_SECONDS) for _ in range(12)]
-        assert answers[9].status_code == 200
-        assert answers[-1].status_code == 429
-        assert answers[-1].headers["Retry-After"] == "6"
-        assert "This page was loaded too many times" in answers[-1].text
-        assert requests.post(f"{url}/pay/{flooded}/cancel", data={"a": "b"}, timeout=9).status_code == 429
-        assert requests.get(f"{url}/pay/{other}", timeout=HTTP_SECONDS).status_code == 200
-
-
-def test_a_bucket_fills_up_again() -> None:
-    now = [1000.0]  # seconds
-    buckets = Buckets(60, now_seconds=lambda: now[0])
-    assert all(buckets.take("a") for _ in range(60))
-    assert not buckets.take("a")
-    assert buckets.take("b")
-    now[0] += 1
-    assert buckets.take("a")
-    assert not buckets.take("a")
-    buckets.give_back("a")
-    assert buckets.take("a")
-
-
-def test_no_limit_is_no_limit() -> None:
-    buckets = Buckets(0)
-    assert all(buckets.take("a") for _ in range(1000))
+def test_a_flood_on_one_payment_is_stopped_and_others_go_on(shop: Shop, strict: Watched) -> None:
+    flooded, other = (f"{strict.url}/pay/{shop.create()['invoice_id']}" for _ in range(2))
+    answers = [requests.get(flooded, timeout=HTTP_SECONDS) for _ in range(3 * PAGES)]
+    assert {answer.status_code for answer in answers[:PAGES]} == {200}
+    refused = next(answer for answer in answers if answer.status_code == 429)
+    assert refused.headers["Retry-After"] == "6"
+    assert "This page was loaded too many times" in refused.text
+    canceled = (
+        requests.post(f"{flooded}/cancel", data={"a": "b"}, timeout=HTTP_SECONDS) for _ in range(PAGES)
+    )
+    assert 429 in {answer.status_code for answer in canceled}
+    assert requests.get(other, timeout=HTTP_SECONDS).status_code == 200
 
 
 def test_an_unknown_payment_has_no_stream_and_no_code(stack: Stack) -> None:

@@ -7,25 +7,21 @@ from typing import Any
 
 import pytest
 import requests
-from playwright.sync_api import Page, expect
 
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 from gateway.pay.qr import svg_of
 from kit.base.codes import in_groups, parse_code
+from tests.e2e.market import Customer
 from tests.gateway.desk import HTTP_SECONDS, Desk, Shop
-from tests.gateway.pay.conftest import Open
-from tests.gateway.pay.pages import follow, heading, press, seen, until_expiry
+from tests.gateway.pay.pages import text_of, title_of, until_expiry
 
 SENDER = "<b>محمد</b> & 'Co'"
 
 
 @pytest.fixture(scope="module")
-def method(desk: Desk, currency: str) -> str:
-    """One whose transfers carry references, with two accounts."""
-    code = desk.method(currency, takes_reference=True)
-    for account in ("4000002500003155", "4000003800000446"):
-        desk.requisite(code, account=account)
-    return code
+def its_method(desk: Desk, referenced: Shop) -> str:
+    data = referenced.get("/api/v1/payment-methods").json()["data"]
+    return str(data[0]["method_code"])
 
 
 def deal_of(desk: Desk, invoice: dict[str, Any]) -> pb.Deal:
@@ -33,70 +29,59 @@ def deal_of(desk: Desk, invoice: dict[str, Any]) -> pb.Deal:
     return answer.invoice.deal
 
 
-def test_a_customer_pays_with_the_reference_and_gives_a_name(page: Page, desk: Desk, shop: Shop) -> None:
-    invoice = shop.create()
-    page.goto(invoice["payment_link"])
-    press(page, "Card to card")
-    expect(page.locator(".steps")).to_contain_text("Write this reference into the transfer")
-    deal = deal_of(desk, invoice)
-    shown = page.locator(".steps .value.account.big")
-    assert parse_code(shown.inner_text()) == deal.reference
-    expect(shown.locator(".group")).to_have_text(in_groups(deal.reference).split())
-    page.get_by_label("Name on the account that you paid from").fill(SENDER)
-    seen(page, "pay-reference")
-    press(page, "I have paid")
-    heading(page, "We are checking your payment")
-    for text in (deal.reference, f"Sent from the account of {SENDER}"):
-        expect(page.locator(".step")).to_contain_text(text)
-    seen(page, "waiting-reference")
-    assert deal_of(desk, invoice).sender_name == SENDER
-    follow(page, "Report a problem")
-    expect(page.locator(".step")).to_contain_text(deal.reference)
-    desk.deals.ConfirmDeal(pb.ConfirmDealRequest(deal_id=deal.deal_id))
-    page.goto(invoice["payment_link"])
-    receipt = page.locator(".receipt")
-    for text in ("Order number", invoice["external_id"], "Payment reference", deal.reference):
-        expect(receipt).to_contain_text(text)
-    expect(page.locator("main")).not_to_contain_text("محمد")
-    seen(page, "receipt-reference")
+def post(invoice: dict[str, Any], step: str, **fields: str) -> requests.Response:
+    url = f"{invoice['payment_link']}/{step}"
+    return requests.post(url, data=fields, timeout=HTTP_SECONDS, allow_redirects=False)
 
 
-def test_the_reference_is_copied_without_its_gap(
-    open_page: Open, desk: Desk, shop: Shop, method: str
+def test_a_customer_pays_with_the_reference_and_gives_a_name(
+    desk: Desk, referenced: Shop, its_method: str
 ) -> None:
-    invoice = shop.create()
-    deal = desk.choose(invoice["invoice_id"], method)
-    page = open_page()
-    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    page.goto(invoice["payment_link"])
-    press(page, "Copy the reference")
-    expect(page.locator("[data-told]")).to_have_text("Copied")
-    assert page.evaluate("navigator.clipboard.readText()") == deal.reference
+    invoice = referenced.create()
+    customer = Customer(invoice["payment_link"])
+    customer.choose(its_method)
+    deal = deal_of(desk, invoice)
+    assert parse_code(deal.reference) == deal.reference
+    assert f"Write this reference into the transfer {deal.reference} " in text_of(customer.page)
+    for group in in_groups(deal.reference).split():
+        assert f'<span class="group">{group}</span>' in customer.page
+    post(invoice, "paid", deal_id=deal.deal_id, sender_name=SENDER)
+    customer.open()
+    assert title_of(customer.page) == "We are checking your payment"
+    for text in (deal.reference, f"Sent from the account of {SENDER}"):
+        assert text in text_of(customer.page)
+    assert deal_of(desk, invoice).sender_name == SENDER
+    customer.follow("Report a problem")
+    assert deal.reference in text_of(customer.page)
+    desk.deals.ConfirmDeal(pb.ConfirmDealRequest(deal_id=deal.deal_id))
+    customer.open()
+    receipt = text_of(customer.page)
+    for text in (f"Order number {invoice['external_id']}", f"Payment reference {deal.reference}"):
+        assert text in receipt
+    assert "محمد" not in receipt
 
 
-def test_late_money_is_reported_with_the_reference(page: Page, desk: Desk, shop: Shop, method: str) -> None:
-    invoice = shop.create()
-    deal = desk.choose(invoice["invoice_id"], method)
+def test_late_money_is_reported_with_the_reference(desk: Desk, referenced: Shop, its_method: str) -> None:
+    invoice = referenced.create()
+    deal = desk.choose(invoice["invoice_id"], its_method)
     until_expiry(desk, deal.deal_id, -1)
-    page.goto(invoice["payment_link"])
-    heading(page, "Time ran out")
-    expect(page.locator(".step")).to_contain_text(deal.reference)
-    follow(page, "I have already paid")
-    expect(page.locator(".step")).to_contain_text(deal.reference)
+    customer = Customer(invoice["payment_link"])
+    assert title_of(customer.page) == "Time ran out"
+    assert deal.reference in text_of(customer.page)
+    customer.follow("I have already paid")
+    assert deal.reference in text_of(customer.page)
 
 
-def test_a_method_without_references_asks_for_none(page: Page, desk: Desk, shop: Shop) -> None:
-    other = desk.method(shop.currency, name="Without a text")
-    desk.requisite(other)
+def test_a_method_without_references_asks_for_none(desk: Desk, shop: Shop, method: str) -> None:
     invoice = shop.create()
-    page.goto(invoice["payment_link"])
-    press(page, "Without a text")
+    customer = Customer(invoice["payment_link"])
+    customer.choose(method)
     deal = deal_of(desk, invoice)
     assert parse_code(deal.reference)
-    expect(page.locator("main")).not_to_contain_text("reference")
-    expect(page.locator("main")).not_to_contain_text(deal.reference)
-    press(page, "I have paid")
-    expect(page.locator(".step")).to_contain_text(deal.reference)
+    assert "reference" not in text_of(customer.page)
+    assert deal.reference not in text_of(customer.page)
+    customer.submit("I have paid")
+    assert deal.reference in text_of(customer.page)
     assert not deal_of(desk, invoice).HasField("sender_name")
 
 
@@ -106,18 +91,19 @@ def test_the_code_in_euro_has_the_reference(desk: Desk) -> None:
     for reference in (True, False):
         method = desk.method("EUR", takes_reference=reference)
         desk.requisite(method, account=iban)
-        shop = desk.open_shop("EUR", allowed_methods=[method])
-        invoice = shop.create()
+        invoice = desk.shop("EUR", allowed_methods=[method]).create()
         deal = desk.choose(invoice["invoice_id"], method)
         code = requests.get(f"{invoice['payment_link']}/qr.svg", timeout=HTTP_SECONDS)
         lines = ["BCD", "002", "1", "SCT", "", "Alex Tester", iban, f"EUR{deal.amount_fiat}"]
         assert code.content == svg_of("\n".join([*lines, "", "", deal.reference] if reference else lines))
 
 
-def test_merchants_get_neither_the_reference_nor_the_name(desk: Desk, shop: Shop, method: str) -> None:
-    invoice = shop.create()
-    deal = desk.mark_paid(invoice["invoice_id"], method, sender_name="Eve Example")
-    answer = shop.get(f"/api/v1/invoices/{invoice['invoice_id']}").text
+def test_merchants_get_neither_the_reference_nor_the_name(
+    desk: Desk, referenced: Shop, its_method: str
+) -> None:
+    invoice = referenced.create()
+    deal = desk.mark_paid(invoice["invoice_id"], its_method, sender_name="Eve Example")
+    answer = referenced.get(f"/api/v1/invoices/{invoice['invoice_id']}").text
     assert deal.reference not in answer
     assert "Eve" not in answer
 
@@ -128,77 +114,58 @@ def test_merchants_get_neither_the_reference_nor_the_name(desk: Desk, shop: Shop
 @pytest.mark.parametrize(
     ("typed", "stored"),
     [
-        ("  Eve \r\n Example ", "Eve Example"),
-        ("\u202eevE\x00\x1b[31m", "evE[31m"),
-        ("می\u200cخواهم", "می\u200cخواهم"),
-        ("x" * 500, "x" * 128),
-        ("\u200b \u200f", None),
-        ("", None),
+        ({"sender_name": "  Eve \r\n Example "}, "Eve Example"),
+        ({"sender_name": "\u202eevE\x00\x1b[31m"}, "evE[31m"),
+        ({"sender_name": "می\u200cخواهم"}, "می\u200cخواهم"),
+        ({"sender_name": "x" * 500}, "x" * 128),
+        ({"sender_name": "\u200b \u200f"}, None),
+        ({"sender_name": ""}, None),
+        ({}, None),
     ],
 )
 def test_a_name_is_stored_as_one_line_without_marks(
-    desk: Desk, shop: Shop, method: str, typed: str, stored: str | None
+    desk: Desk, shop: Shop, method: str, typed: dict[str, str], stored: str | None
 ) -> None:
     invoice = shop.create()
     deal = desk.choose(invoice["invoice_id"], method)
-    answer = requests.post(
-        f"{invoice['payment_link']}/paid",
-        data={"deal_id": deal.deal_id, "sender_name": typed},
-        timeout=HTTP_SECONDS,
-        allow_redirects=False,
-    )
+    answer = post(invoice, "paid", deal_id=deal.deal_id, **typed)
     assert (answer.status_code, "notice" in answer.headers["Location"]) == (303, False)
     marked = deal_of(desk, invoice)
     assert marked.HasField("mark_paid_at")
     assert (marked.sender_name if marked.HasField("sender_name") else None) == stored
 
 
-def test_a_form_without_a_name_marks(desk: Desk, shop: Shop, method: str) -> None:
-    invoice = shop.create()
-    deal = desk.choose(invoice["invoice_id"], method)
-    requests.post(
-        f"{invoice['payment_link']}/paid", data={"deal_id": deal.deal_id}, timeout=HTTP_SECONDS
-    ).raise_for_status()
-    assert deal_of(desk, invoice).HasField("mark_paid_at")
-
-
 # -- full methods
 
 
 def test_a_full_method_is_greyed_out_with_a_time_and_nothing_else(
-    page: Page, desk: Desk, shop: Shop, open_page: Open
+    desk: Desk, currency: str, method: str
 ) -> None:
-    full = desk.method(shop.currency, name="One account", max_sum="99")
+    full = desk.method(currency, name="One account", max_sum="99")
     desk.requisite(full)
-    first = shop.create(amount="66.60")
+    shop = desk.shop(currency, allowed_methods=[full, method])
+    first, waiting = (shop.create(amount="66.60") for _ in range(2))
     holder = desk.choose(first["invoice_id"], full)
-    waiting = shop.create(amount="66.60")
-    page.goto(waiting["payment_link"])
-    button = page.get_by_role("button", name="One account")
-    expect(button).to_be_disabled()
-    expect(button).to_contain_text("All accounts are in use. A place may become free at")
-    moment = button.locator("time").get_attribute("datetime")
-    assert moment is not None
+    customer = Customer(waiting["payment_link"])
+
+    def button(code: str) -> str:
+        """The button of the method, which is disabled or not."""
+        customer.open()
+        (found,) = re.findall(rf'value="{code}">\n(<button.*?</button>)', customer.page, re.DOTALL)
+        return str(found)
+
+    taken = button(full)
+    assert taken.startswith('<button class="method" disabled>')
+    assert "All accounts are in use. A place may become free at" in taken
+    (moment,) = re.findall('<time datetime="([^"]+)"', taken)
     assert moment[:19] == holder.expires_at.ToJsonString()[:19]
-    expect(page.get_by_role("button", name="Card to card")).to_be_enabled()
-    html = page.content()
-    assert holder.deal_id not in html
-    assert first["invoice_id"] not in html
-    seen(page, "taken")
+    assert holder.deal_id not in customer.page
+    assert first["invoice_id"] not in customer.page
+    assert button(method).startswith('<button class="method">')
     desk.checkout.MarkPaid(pb.MarkPaidRequest(invoice_id=first["invoice_id"], deal_id=holder.deal_id))
-    page.reload()
-    expect(button).to_contain_text("All accounts are in use. Please try again later.")
-    assert button.locator("time").count() == 0
-    forced = requests.post(
-        f"{waiting['payment_link']}/methods",
-        data={"method_code": full},
-        timeout=HTTP_SECONDS,
-        allow_redirects=False,
-    )
-    assert re.search("notice=no_available_requisites", forced.headers["Location"])
-    scripted = open_page()
-    scripted.goto(waiting["payment_link"])
-    expect(scripted.get_by_role("button", name="One account")).to_be_disabled()
+    assert "All accounts are in use. Please try again later." in button(full)
+    assert "<time" not in button(full)
+    forced = post(waiting, "methods", method_code=full)
+    assert "notice=no_available_requisites" in forced.headers["Location"]
     desk.deals.RejectDeal(pb.RejectDealRequest(deal_id=holder.deal_id))
-    scripted.evaluate("document.dispatchEvent(new Event('fiatgate:look'))")
-    expect(scripted.get_by_role("button", name="One account")).to_be_enabled()
+    assert button(full).startswith('<button class="method">')

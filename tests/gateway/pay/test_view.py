@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 from gateway.links import Links
-from gateway.pay.view import Screen, View, view_of, web_url
+from gateway.pay.view import OUTCOMES, Screen, View, view_of, web_url
 from kit.base.proto import timestamp_from
 
 NOW = datetime(2026, 1, 15, 23, 50, 0, tzinfo=UTC)
@@ -201,3 +202,9 @@ def test_what_the_page_tells_is_its_state() -> None:
         )
     ]
     assert len({view.state for view in views}) == len(views)
+
+
+def test_every_outcome_of_the_api_has_words() -> None:
+    """A status that the template doesn't know would be a blank page at the worst moment."""
+    template = (Path(__file__).parents[3] / "gateway/pay/templates/outcome.html").read_text()
+    assert all(f'"{outcome}"' in template for outcome in OUTCOMES.values())
