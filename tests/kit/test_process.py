@@ -7,7 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from concurrent import futures
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import grpc
@@ -36,6 +36,7 @@ class Running:
 
     def __init__(self, arguments: list[str], environment: dict[str, str], address: str, log: Path) -> None:
         self.address = address
+        self.metrics = ""
         self._log = log
         self.channel = client.channel(address, name="sample")
         with log.open("wb") as stderr:
@@ -93,9 +94,8 @@ def wait_until(condition: Callable[[], bool], seconds: float = 60) -> None:
     waiting.wait_until(condition, "it", timeout_seconds=seconds)
 
 
-@pytest.fixture
-def start(database_url: Callable[[str], str], tmp_path: Path) -> Iterator[Start]:
-    """Starts the sample service with arguments, and settings as keywords; it's gone after the test."""
+@contextmanager
+def starting(database_url: Callable[[str], str], folder: Path) -> Iterator[Start]:
     started: list[Running] = []
 
     def make(*arguments: str, **settings: str) -> Running:
@@ -108,21 +108,40 @@ def start(database_url: Callable[[str], str], tmp_path: Path) -> Iterator[Start]
             **settings,
         }
         environment |= {f"FIATGATE_{name.upper()}": value for name, value in own.items()}
-        started.append(Running(list(arguments), environment, address, tmp_path / f"{len(started)}.log"))
+        started.append(Running(list(arguments), environment, address, folder / f"{len(started)}.log"))
         return started[-1]
 
-    yield make
-    for each in started:
-        each.channel.close()
-        if each.process.poll() is None:
-            each.process.kill()
-            each.ends()
+    try:
+        yield make
+    finally:
+        for each in started:
+            each.channel.close()
+            if each.process.poll() is None:
+                each.process.kill()
+                each.ends()
 
 
-def test_run_serves_and_works_and_says_so(start: Start) -> None:
-    running = start("run")
-    running.wait_until_serving()
+@pytest.fixture
+def start(database_url: Callable[[str], str], tmp_path: Path) -> Iterator[Start]:
+    """Starts the sample service with arguments, and settings as keywords; it's gone after the test."""
+    with starting(database_url, tmp_path) as make:
+        yield make
 
+
+@pytest.fixture(scope="module")
+def running(
+    database_url: Callable[[str], str], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Running]:
+    """A process that several tests ask; none of them ends it."""
+    with starting(database_url, tmp_path_factory.mktemp("running")) as make:
+        metrics = f"127.0.0.1:{free_ports(1)[0]}"
+        made: Running = make("run", metrics_bind=metrics)
+        made.metrics = metrics
+        made.wait_until_serving()
+        yield made
+
+
+def test_run_serves_and_works_and_says_so(running: Running) -> None:
     assert running.do() == running.process.pid
     wait_until(lambda: all(worker.HasField("last_run_at") for worker in running.status().workers))
     status = running.status()
@@ -131,16 +150,12 @@ def test_run_serves_and_works_and_says_so(start: Start) -> None:
     assert status.database_ok
     assert status.nats_ok, "a service without NATS has nothing to miss there"
     assert {worker.name for worker in status.workers} == {"steps", "snapshot", "acts"}
-    assert [(gauge.name, gauge.value) for gauge in status.gauges] == [
-        ("sleeping", 0),
-        ("acts_unchained", 0),
-        ("oldest_unchained_act_seconds", 0),
-    ]
-    assert running.stop() == 0
+    gauges = [gauge.name for gauge in status.gauges]
+    assert gauges == ["sleeping", "acts_unchained", "oldest_unchained_act_seconds"]
 
 
-def scraped(port: int) -> dict[str, float]:
-    text = requests.get(f"http://127.0.0.1:{port}/metrics", timeout=10).text
+def scraped(running: Running) -> dict[str, float]:
+    text = requests.get(f"http://{running.metrics}/metrics", timeout=10).text
     families = list(text_string_to_metric_families(text))
     assert "process_resident_memory_bytes" in {family.name for family in families}
     return {
@@ -150,33 +165,41 @@ def scraped(port: int) -> dict[str, float]:
     }
 
 
-def test_a_scrape_tells_of_calls_loops_pool_and_gauges(start: Start) -> None:
-    port = free_ports(1)[0]
-    running = start("run", metrics_bind=f"127.0.0.1:{port}")
-    running.wait_until_serving()
+def test_a_scrape_tells_of_calls_loops_pool_and_gauges(running: Running) -> None:
+    running.do()
+    before = scraped(running)
     running.do()
     with pytest.raises(Refused):
         running.do("sleep never")
 
-    found = scraped(port)
+    found = scraped(running)
 
-    assert found[f"fiatgate_rpc_calls_total OK {METHOD} "] == 1
-    assert found[f"fiatgate_rpc_calls_total INTERNAL {METHOD} INTERNAL_ERROR"] == 1
-    assert found[f"fiatgate_rpc_seconds_count {METHOD}"] == 2
+    def more(name: str) -> float:
+        return found[name] - before.get(name, 0)
+
+    assert more(f"fiatgate_rpc_calls_total OK {METHOD} ") == 1
+    assert more(f"fiatgate_rpc_calls_total INTERNAL {METHOD} INTERNAL_ERROR") == 1
+    assert more(f"fiatgate_rpc_seconds_count {METHOD}") == 2
     assert found["fiatgate_worker_healthy sample steps"] == 1
     assert found["fiatgate_database_up sample"] == found["fiatgate_nats_up sample"] == 1
     assert found["fiatgate_db_pool_connections sample limit"] == 8
     assert found["fiatgate_sleeping sample"] == 1, "the call that failed left it so"
-    running.do("freeze")
-    wait_until(lambda: scraped(port)["fiatgate_worker_healthy sample steps"] == 0, seconds=15)
 
 
-def test_serve_has_no_workers_but_keeps_its_snapshots_fresh(start: Start) -> None:
-    running = start("serve")
-    running.wait_until_serving()
+def test_serve_has_no_workers_but_keeps_its_snapshots_fresh_and_sends_its_last_spans(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OTEL_BSP_SCHEDULE_DELAY", "600000")  # none before it stops
+    with Collector() as collector:
+        running = start("serve", traces_endpoint=collector.url)
+        running.wait_until_serving()
 
-    assert running.do() == running.process.pid
-    assert [worker.name for worker in running.status().workers] == ["snapshot", "acts"]
+        assert running.do() == running.process.pid
+        assert [worker.name for worker in running.status().workers] == ["snapshot", "acts"]
+        assert not collector.spans
+        assert running.stop() == 0
+        (call,) = [span for span in collector.spans if span.name == METHOD.removeprefix("/")]
+        assert call.resource["service.instance.id"].rpartition(":")[2] == str(running.process.pid)
 
 
 def test_work_serves_health_and_status_only(start: Start) -> None:
@@ -188,37 +211,25 @@ def test_work_serves_health_and_status_only(start: Start) -> None:
         running.do()
 
 
-def test_the_bus_is_connected_and_among_the_workers(start: Start, nats_url: str) -> None:
-    running = start("run", with_bus="on", nats_url=nats_url)
-    running.wait_until_serving()
-
-    wait_until(lambda: running.status().nats_ok)
-    assert "bus" in {worker.name for worker in running.status().workers}
-    assert running.stop() == 0
-
-
-def test_health_follows_the_workers_and_alive_does_not(start: Start) -> None:
+def test_health_follows_the_workers_and_alive_does_not(running: Running) -> None:
     serving, not_serving = (
         health_pb2.HealthCheckResponse.SERVING,
         health_pb2.HealthCheckResponse.NOT_SERVING,
     )
-    running = start("run")
-    running.wait_until_serving()
-
     running.do("freeze")
-
     wait_until(lambda: running.health() == not_serving, seconds=15)  # stale after 1 s
+    wait_until(lambda: scraped(running)["fiatgate_worker_healthy sample steps"] == 0, seconds=15)
     assert running.health("alive") == serving, "starting it again would not help"
     assert '"workers": {"steps": "nothing done for' in running.log
     running.do("thaw")
     running.wait_until_serving()
-    assert running.stop() == 0
 
 
 def test_a_connection_to_nats_that_is_closed_for_good_ends_the_process(start: Start, nats_url: str) -> None:
     running = start("run", with_bus="on", nats_url=nats_url)
     running.wait_until_serving()
     wait_until(lambda: running.status().nats_ok)
+    assert "bus" in {worker.name for worker in running.status().workers}
 
     running.do("close")
 
@@ -228,15 +239,14 @@ def test_a_connection_to_nats_that_is_closed_for_good_ends_the_process(start: St
     assert running.health() is None
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_lets_calls_in_work_end(start: Start, number: signal.Signals) -> None:
+def test_a_signal_lets_calls_in_work_end(start: Start) -> None:
     running = start("run")
     running.wait_until_serving()
     with futures.ThreadPoolExecutor() as threads:
         in_work = threads.submit(running.do, "sleep 1")
         running.wait_until_sleeping()
 
-        running.process.send_signal(number)
+        running.process.terminate()
 
         assert in_work.result(30) == running.process.pid
     assert running.ends() == 0
@@ -271,7 +281,7 @@ def test_a_second_signal_ends_the_process_at_once(start: Start) -> None:
     with futures.ThreadPoolExecutor() as threads:
         stuck = threads.submit(running.do, "sleep 600")
         running.wait_until_sleeping()
-        running.process.terminate()
+        running.process.send_signal(signal.SIGINT)
 
         def refuses() -> bool:
             try:
@@ -379,15 +389,3 @@ def test_migrate_needs_no_key_and_leaves_a_newer_schema_as_it_is(empty_url: str)
     with closing(psycopg2.connect(empty_url)) as connection, connection, connection.cursor() as cursor:
         cursor.execute("UPDATE alembic_version SET version_num = '9999'")
     assert "migration_skipped" in migrated()
-
-
-def test_a_process_sends_its_last_spans_when_it_stops(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OTEL_BSP_SCHEDULE_DELAY", "600000")  # none before
-    with Collector() as collector:
-        running = start("serve", traces_endpoint=collector.url)
-        running.wait_until_serving()
-        running.do()
-        assert not collector.spans
-        assert running.stop() == 0
-        (call,) = [span for span in collector.spans if span.name == METHOD.removeprefix("/")]
-        assert call.resource["service.instance.id"].rpartition(":")[2] == str(running.process.pid)
