@@ -47,37 +47,41 @@ class Sold:
     invoice_id: str
     merchant_id: str
     merchant_usdt: str
+    receiver: Receiver
 
     @property
     def reference(self) -> str:
         return f"invoice:{self.invoice_id}"
 
 
-@pytest.fixture
-def sold(fiatgate: Fiatgate, receiver: Receiver) -> Iterator[Sold]:
-    merchant = fiatgate.stack.demo["merchant_id"]
-    body = {
-        "amount": f"{200 + new_id().int % 9_000}.00",
-        "currency_code": "EUR",
-        "customer_id": new_id().hex,
-        "external_id": new_id().hex,
-        "callback_url": receiver.url(),
-    }
-    answer = fiatgate.stack.request("POST", "/api/v1/create-invoice", json=body)
-    assert answer.status_code == 201, answer.text
-    id = answer.json()["invoice_id"]
-    deal = fiatgate("checkout", "select", id, "sepa")["deal"]
-    done = fiatgate("deals", "confirm", deal["deal_id"], "--yes")
-    receiver.wait_for(1)
-    try:
-        wait_until(
-            lambda: verify().exit_code == 0, "everything to be settled", timeout_seconds=SETTLE_SECONDS
-        )
-    except TimeoutError:
-        pytest.fail(f"not settled: {problems(verify())}")
-    yield Sold(id, merchant, done["merchant_usdt"])
-    ended = verify()
-    assert ended.exit_code == 0, f"left behind: {ended.out}"
+@pytest.fixture(scope="module")
+def sold(stack: Stack) -> Iterator[Sold]:
+    """One for all tests here: each leaves the books right."""
+    with pytest.MonkeyPatch.context() as patched, Receiver() as receiver:
+        patched.setenv("FIATGATE_HOME", str(stack.home.folder))
+        fiatgate = Fiatgate(stack)
+        body = {
+            "amount": f"{200 + new_id().int % 9_000}.00",
+            "currency_code": "EUR",
+            "customer_id": new_id().hex,
+            "external_id": new_id().hex,
+            "callback_url": receiver.url(),
+        }
+        answer = stack.request("POST", "/api/v1/create-invoice", json=body)
+        assert answer.status_code == 201, answer.text
+        id = answer.json()["invoice_id"]
+        deal = fiatgate("checkout", "select", id, "sepa")["deal"]
+        done = fiatgate("deals", "confirm", deal["deal_id"], "--yes")
+        receiver.wait_for(1)
+        try:
+            wait_until(
+                lambda: verify().exit_code == 0, "everything to be settled", timeout_seconds=SETTLE_SECONDS
+            )
+        except TimeoutError:
+            pytest.fail(f"not settled: {problems(verify())}")
+        yield Sold(id, stack.demo["merchant_id"], done["merchant_usdt"], receiver)
+        ended = verify()
+        assert ended.exit_code == 0, f"left behind: {ended.out}"
 
 
 def verify(*options: str) -> Ended:
@@ -123,9 +127,7 @@ def test_a_lost_credit_is_found_and_rebuilt(fiatgate: Fiatgate, sold: Sold) -> N
     assert fiatgate("balance", sold.merchant_id) == balance
 
 
-def test_a_lost_webhook_event_is_found_rebuilt_and_sent(
-    fiatgate: Fiatgate, sold: Sold, receiver: Receiver
-) -> None:
+def test_a_lost_webhook_event_is_found_rebuilt_and_sent(fiatgate: Fiatgate, sold: Sold) -> None:
     with behind_its_back(fiatgate.stack, "webhooks") as database:
         database.execute(
             "DELETE FROM attempts USING events WHERE event_id = events.id AND invoice_id = %s",
@@ -135,7 +137,7 @@ def test_a_lost_webhook_event_is_found_rebuilt_and_sent(
     assert problems(verify()) == [f"webhooks: invoice {sold.invoice_id} has no webhook event"]
     mended = verify("--repair")
     assert mended.exit_code == 0, mended
-    first, again = receiver.wait_for(2)
+    first, again = sold.receiver.wait_for(2)
     assert again.body == first.body, "the same event_id: the merchant knows it has it"
 
 
