@@ -65,6 +65,7 @@ class State(StrEnum):
 
 
 TERMS_SHA256: Final = "terms_sha256"
+DECISION_SHA256: Final = "decision_sha256"
 REQUESTED: Final = "approval.request"
 _DECIDING: Final = {State.APPROVED: "approval.approve", State.REJECTED: "approval.reject"}
 ACTS: Final = (REQUESTED, *_DECIDING.values())
@@ -285,7 +286,9 @@ def _decide(tx: Session, approval_id: UUID, decision: Mapping[str, Any]) -> Appr
     if made is None:
         raise AlreadyDecided(get(tx, approval_id))
     believed = made if requested_by_calls(tx, [made]) else replace(made, summary=NO_CALL)
-    _record(tx, _DECIDING[made.state], believed, made.decision_note)
+    _record(
+        tx, _DECIDING[made.state], believed, made.decision_note, **{DECISION_SHA256: decision_sha256(made)}
+    )
     return made
 
 
@@ -327,17 +330,16 @@ def requested_by_calls(tx: Session, asked: Sequence[Approval]) -> Set[UUID]:
     }
 
 
-def decided_by_calls(tx: Session, asked: Sequence[Approval]) -> dict[UUID, State]:
-    """Returns the decision about each of them that an act records."""
+def decided_by_calls(tx: Session, asked: Sequence[Approval]) -> dict[UUID, tuple[State, str]]:
+    """Returns the decision about each of them that an act records, and its hash (`decision_sha256`)."""
     states = {act: state for state, act in _DECIDING.items()}
     ids = {str(each.id): each.id for each in asked}
-    found = acts_on(tx, {each.object for each in asked}, states)
-    return {
-        ids[now]: states[act["act"]]
-        for act in found
-        for field, _, now in act["changes"]
-        if field == "approval" and now in ids
-    }
+    found = {}
+    for act in acts_on(tx, {each.object for each in asked}, states):
+        now = {field: now for field, _, now in act["changes"]}
+        if (id := ids.get(now.get("approval", ""))) is not None:
+            found[id] = (states[act["act"]], now.get(DECISION_SHA256, ""))
+    return found
 
 
 def is_approved(tx: Session, approval_id: UUID, *, act: str) -> bool:
@@ -345,13 +347,21 @@ def is_approved(tx: Session, approval_id: UUID, *, act: str) -> bool:
     asked = APPROVALS.one_or_none(tx.execute(select(*APPROVALS.columns).where(ROW.id == approval_id)))
     if asked is None or (asked.act, asked.state) != (act, State.APPROVED):
         return False
-    return decided_by_calls(tx, [asked]).get(asked.id) is State.APPROVED
+    return decided_by_calls(tx, [asked]).get(asked.id) == (State.APPROVED, decision_sha256(asked))
 
 
 def _terms_sha256(asked: Approval) -> str:
     """Returns a hash of the request without its decision."""
-    terms = [getattr(asked, each.name) for each in _approvals.columns if each.name not in _DECISION]
-    return hashlib.sha256(canonical(terms)).hexdigest()
+    return _sha256_of(asked, [each.name for each in _approvals.columns if each.name not in _DECISION])
+
+
+def decision_sha256(asked: Approval) -> str:
+    """Returns a hash of the decision: who made it, when, and with which note."""
+    return _sha256_of(asked, _DECISION)
+
+
+def _sha256_of(asked: Approval, names: Sequence[str]) -> str:
+    return hashlib.sha256(canonical([getattr(asked, name) for name in names])).hexdigest()
 
 
 # -- lists

@@ -16,7 +16,7 @@ from kit.db import books
 from kit.db.database import Database
 from kit.rpc.values import LIST_MOST_ROWS
 from services.invoices.domain import money
-from services.invoices.operations import checkout, desk
+from services.invoices.operations import cases, checkout, desk
 from services.invoices.store.books import PARTS
 from tests.invoices.conftest import World
 from tests.support.clock import START
@@ -71,6 +71,32 @@ def test_a_credit_that_was_changed_is_named_by_its_terms_and_by_its_act(world: W
         ("merchant_usdt", "22.7", due),
         ("merchant_usdt", "22.7", f"{due}, by the last act about it"),
     ]
+
+
+def test_a_case_that_no_operator_answered_and_a_deleted_one_are_named(world: World) -> None:
+    numbers = []
+    for _ in range(4):
+        deal = world.with_deal()
+        desk.reject_deal(world.deps, deal_id=str(deal.id), note="")
+        opened = cases.open_case(world.deps, invoice_id=str(deal.invoice_id), note="", picture=None)
+        numbers.append(opened.number)
+    answered, rewritten, deleted, forged = numbers
+    for number in (answered, rewritten, deleted):
+        cases.resolve_case(world.deps, number=number, outcome="Sent back")
+    assert [page.problems for page in checked(world.deps.db, "cases", limit=1) if page.problems] == []
+    url = past_all_rules(world.deps.settings.database_url)
+    with closing(psycopg2.connect(url)) as database, database, database.cursor() as cursor:
+        cursor.execute("UPDATE cases SET actor = 'eve' WHERE number = %s", (rewritten,))
+        cursor.execute("DELETE FROM cases WHERE number = %s", (deleted,))
+        cursor.execute(
+            "UPDATE cases SET resolved_at = now(), outcome = 'No', actor = 'eve' WHERE number = %s", (forged,)
+        )
+    found = [each for page in checked(world.deps.db, "cases", limit=1) for each in page.problems]
+    assert {(each.subject, each.field, each.found) for each in found} == {
+        (f"case {rewritten}", "actor", "eve"),
+        (f"case {deleted}", "row", "deleted"),
+        (f"case {forged}", "act", "none"),
+    }
 
 
 def test_an_operators_whole_work_leaves_no_problem(world: World) -> None:

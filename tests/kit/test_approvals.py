@@ -17,13 +17,14 @@ from sqlalchemy import text
 
 from fiatgate.approvals.v1 import approvals_pb2 as pb
 from fiatgate.audit.v1 import audit_pb2
-from kit.audit import acts, approval_lists, approvals
+from kit.audit import acts, approval_books, approval_lists, approvals
 from kit.audit.approval_lists import Filter
 from kit.audit.approvals import AlreadyDecided, Approval, NoPerson, NotFound, SameAuthor, State, Terms
 from kit.base import actors
 from kit.base.actors import Actor
 from kit.base.clock import Clock
 from kit.base.ids import new_id
+from kit.db.books import check_page
 from kit.db.database import Database
 from kit.rpc.approvals import ApprovalsServicer, filter_from_message
 from kit.rpc.audit import AuditServicer
@@ -424,3 +425,46 @@ def test_the_database_keeps_a_decision(db: Database, database_url: Callable[[str
     for url in (database_url("withdrawals"), owner_url(database_url("withdrawals"))):
         with pytest.raises(psycopg2.errors.InsufficientPrivilege, match="final"):
             execute(url, f"{approved} WHERE id = %(id)s", asked)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "decided_by = 'zed@example.com'",
+        "decided_as = 'zed@example.com'",
+        "decided_at = decided_at - interval '1 day'",
+        "decision_note = 'x'",
+    ],
+)
+def test_verify_names_a_decision_that_is_not_that_of_its_act(
+    db: Database, database_url: Callable[[str], str], change: str
+) -> None:
+    asked = request(db, ANN)
+    approve(db, BEN, asked)
+    assert approval_problems(db, asked) == []
+    with db.transaction() as tx:
+        assert approvals.is_approved(tx, asked.id, act="thing.change")
+    past_rules(database_url, f"UPDATE approvals SET {change} WHERE id = '{asked.id}'")
+    assert approval_problems(db, asked) == ["decision"]
+    with db.transaction() as tx:
+        assert not approvals.is_approved(tx, asked.id, act="thing.change")
+
+
+@pytest.mark.parametrize("decide", [lambda db, asked: asked, lambda db, asked: reject(db, BEN, asked)])
+def test_verify_names_a_deleted_request(
+    db: Database, database_url: Callable[[str], str], decide: Callable[[Database, Approval], Approval]
+) -> None:
+    asked = request(db, ANN)
+    decide(db, asked)
+    past_rules(database_url, f"DELETE FROM approvals WHERE id = '{asked.id}'")
+    assert approval_problems(db, asked) == ["row"]
+
+
+def past_rules(database_url: Callable[[str], str], statement: str) -> None:
+    with psycopg2.connect(past_all_rules(database_url("withdrawals"))) as owner, owner.cursor() as cursor:
+        cursor.execute(statement)
+
+
+def approval_problems(db: Database, asked: Approval) -> list[str]:
+    problems = check_page(db, approval_books.PART, after="", limit=1000).problems
+    return [each.field for each in problems if each.subject == f"request {asked.id}"]

@@ -114,6 +114,11 @@ class Shop:
         for name in ("sold", "erased"):
             self._fiatgate("deals", "confirm", self.ids[f"{name}_deal"], "--yes")
         self._fiatgate("deals", "appeal", self.ids["adjusted_deal"])
+        lower = ("deals", "resolve", self.ids["adjusted_deal"], "--amount", "150")
+        assert self._fiatgate.refused(*lower) == "APPROVAL_REQUIRED"
+        (asked,) = self._fiatgate("approvals", "list", "--object", f"deal:{self.ids['adjusted_deal']}")
+        self.ids["rejected_request"] = asked["approval_id"]
+        self._fiatgate("approvals", "reject", self.ids["rejected_request"])
         self._fiatgate.by_two("deals", "resolve", self.ids["adjusted_deal"], "--amount", "200")
         self._fiatgate("deals", "reject", self.ids["rejected_deal"])
         self._fiatgate("checkout", "cancel", self.ids["canceled"])

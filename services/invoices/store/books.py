@@ -14,7 +14,7 @@ from kit.db.books import Difference, Part
 from kit.db.database import seals_of
 from kit.db.described import schema_part
 from services.invoices.models import Deal, Invoice
-from services.invoices.store.decisions import DEAL, REQUISITE, SWITCH, has_its_terms, is_as_created
+from services.invoices.store.decisions import CASE, DEAL, REQUISITE, SWITCH, has_its_terms, is_as_created
 
 # -- invoices
 
@@ -114,6 +114,19 @@ status IN ('completed', 'failed') AND NOT EXISTS (
 )
 """
 
+# A text, as in the objects of acts: their order decides which acts belong to a page.
+_NUMBER: Final = "CAST(number AS text)"
+
+# As kit.base.actors.Actor is written. The act does not name its author among its values: members read those.
+_CASE_HAS_THE_AUTHOR_OF_ITS_ACT: Final = f"""
+SELECT number AS id, 'actor' AS field, coalesce(actor, 'nothing') AS found, author AS due
+FROM cases JOIN acts ON object = 'case:' || {_NUMBER} AND act = 'case.resolve' AND refused = ''
+CROSS JOIN LATERAL (SELECT CASE actor_kind WHEN 'person' THEN actor_name
+  ELSE concat_ws(' for ', concat_ws(':', actor_kind, nullif(actor_name, '')), nullif(on_behalf_of, '')) END AS author
+) AS its
+WHERE {_NUMBER} COLLATE "C" > :first AND {_NUMBER} COLLATE "C" <= :last AND actor IS DISTINCT FROM author
+"""  # noqa: S608  made of constants
+
 PARTS: Final = (
     schema_part("invoices"),
     Part(
@@ -150,6 +163,17 @@ PARTS: Final = (
         key="name",
         key_type="text",
         follows=(follow_acts(SWITCH, table="switches", id="name", key_type="text"),),
+    ),
+    Part(
+        name="cases",
+        one="case",
+        table="cases",
+        key=_NUMBER,
+        key_type="text",
+        follows=(
+            follow_acts(CASE, table="cases", id=_NUMBER, key_type="text", made_by=CASE.acts),
+            _CASE_HAS_THE_AUTHOR_OF_ITS_ACT,
+        ),
     ),
     approval_books.PART,
 )

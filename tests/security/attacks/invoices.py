@@ -73,6 +73,14 @@ ATTACKS: Final = (
         "INSERT INTO switches VALUES ('deals', false, now(), 'eve') ON CONFLICT (name) DO UPDATE SET enabled = false",
         "switch deals",
     ),
+    found(
+        "invoices",
+        "late money answered in an operator's name",
+        "INSERT INTO cases (invoice_id, merchant_id, deal_id, opened_at, note, resolved_at, outcome, actor)"
+        " SELECT invoice_id, merchant_id, id, now(), '', now(), 'No money came', 'ann@example.com' FROM deals"
+        " WHERE id = %(rejected_deal)s",
+        "case 1001: act is none",
+    ),
     refused("invoices", "an account's number", "UPDATE requisites SET account = 'GB33BUKB20201555555555'"),
     refused("invoices", "a deal's rate", "UPDATE deals SET conversion_rate = 0.1"),
     refused("invoices", "a deal's commission", "UPDATE deals SET merchant_percent = 0"),

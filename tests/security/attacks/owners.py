@@ -93,6 +93,26 @@ ATTACKS: Final = (
     ),
     found_of_owner(
         "invoices",
+        "another approver of a request",
+        "UPDATE approvals SET decided_by = 'eve@example.com', decided_as = 'eve@example.com'"
+        " WHERE state = 'approved' AND object = 'deal:' || %(adjusted_deal)s",
+        "decision is that of eve@example.com",
+    ),
+    found_of_owner(
+        "invoices",
+        "a request for a second person deleted",
+        "DELETE FROM approvals WHERE id = %(rejected_request)s",
+        "%(rejected_request)s: row is deleted",
+    ),
+    found_of_owner(
+        "invoices",
+        "the time of a deal's end",
+        "UPDATE deals SET expires_at = expires_at + interval '1 day' WHERE id = %(sold_deal)s",
+        "%(sold_deal)s",
+        "terms",
+    ),
+    found_of_owner(
+        "invoices",
         "an account deleted",
         "DELETE FROM requisites WHERE id = %(unused_account)s",
         "%(unused_account)s: row is deleted",
