@@ -179,13 +179,14 @@ def follow_acts(
     where: str = "true",
     key_type: str = "uuid",
     made_by: Collection[str] = (),
+    has_first: bool = True,
     **columns: str,
 ) -> Follows:
     """Returns the comparison of all rows of a table with their acts.
 
     id        the column or expression with the id in the acts' object; the table's key
     where     the rows whose values acts decide
-    made_by   acts whose object must have a row, as each id in `kind.first` must
+    made_by   acts whose object must have a row, as each id in `kind.first` must if `has_first`: a migration made it
     columns   the expressions of fields that are no column
     """
     selected = ", ".join(f"{columns.get(name, name)} AS {name}" for name in kind.fields)
@@ -213,7 +214,7 @@ def follow_acts(
             for object in tx.scalars(made, span | {"acts": list(made_by)}):
                 if (made_id := object.partition(":")[2]) not in ids:
                     yield made_id, "row", "deleted", f"there: it has an act {' or '.join(made_by)}"
-            for first_id in kind.first:
+            for first_id in kind.first if has_first else ():
                 if first < first_id <= last and first_id not in ids:
                     yield first_id, "row", "deleted", "there: a migration made it"
 

@@ -59,6 +59,17 @@ def test_a_row_that_is_gone_is_named_on_whichever_page_it_was(world: World) -> N
     ]
 
 
+def test_a_switch_that_was_deleted_is_named(world: World) -> None:
+    desk.set_deals_system(world.deps, enabled=False)
+    url = past_all_rules(world.deps.settings.database_url)
+    with closing(psycopg2.connect(url)) as database, database, database.cursor() as cursor:
+        cursor.execute("DELETE FROM switches")
+    (page,) = checked(world.deps.db, "switches")
+    assert [(each.subject, each.field, each.found) for each in page.problems] == [
+        ("switch deals", "row", "deleted")
+    ]
+
+
 def test_a_credit_that_was_changed_is_named_by_its_terms_and_by_its_act(world: World) -> None:
     deal = world.with_deal()
     credited = desk.confirm_deal(world.deps, deal_id=str(deal.id)).merchant_usdt

@@ -162,7 +162,11 @@ PARTS: Final = (
         table="switches",
         key="name",
         key_type="text",
-        follows=(follow_acts(SWITCH, table="switches", id="name", key_type="text"),),
+        follows=(
+            follow_acts(
+                SWITCH, table="switches", id="name", key_type="text", made_by=SWITCH.acts, has_first=False
+            ),
+        ),
     ),
     Part(
         name="cases",
