@@ -11,7 +11,7 @@ from __future__ import annotations
 import gc
 import os
 from collections.abc import Callable, Iterator
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import pytest
 from xdist.scheduler import LoadFileScheduling
@@ -23,24 +23,32 @@ from kit.events.bus.connection import Bus
 from kit.events.bus.stream import OwnStream
 from services.invoices.events import CONSUMERS
 from tests.support.authors import act_as
+from tests.support.collector import Collector
 from tests.support.databases import Databases
 from tests.support.receiver import Receiver
 from tests.support.servers import NatsServer, PostgresServer
 from tests.support.signing import SEAL_KEY
 from tests.support.stack import Stack, ports_of_process
 
+if TYPE_CHECKING:
+    from tests.faults.arena import Arena
+
 WAITS: Final = "tests/e2e/test_waits.py"
-BESIDE_WAITS: Final = ("tests/e2e/", "tests/tools/", "tests/mtls/")
-"""The long waits of tests/e2e begin with the first of these tests, and `WAITS`, the last of them, collects them."""
+BESIDE_WAITS: Final = (
+    *("tests/e2e/", "tests/tools/", "tests/mtls/test_data.py", "tests/mtls/test_nats_cluster.py"),
+    *("tests/test_traces.py", "tests/mtls/test_on_a_stack.py", "tests/faults/"),
+)
+"""The long waits of tests/e2e begin with the first of these tests, and `WAITS`, the last of them, collects them.
+
+The last three share a stack, and those that break it come last.
+"""
 LONGEST: Final = (
     *BESIDE_WAITS,
     "tests/console/",
     "tests/gateway/pay/",
-    "tests/faults/",
     "tests/cli/",
     "tests/deploy_local/test_stack.py",
     "tests/test_docs.py",
-    "tests/test_traces.py",
     "tests/kit/test_process.py",
 )
 """These come first, in this order: browsers and whole stacks, which keep all cores busy."""
@@ -176,6 +184,33 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
         yield whole
     finally:
         whole.stop()
+
+
+@pytest.fixture(scope="session")
+def collector() -> Iterator[Collector]:
+    with Collector() as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def arena(tmp_path_factory: pytest.TempPathFactory, collector: Collector) -> Iterator[Arena]:
+    """A stack to break, with mTLS and proxies between its processes, which send their spans to the collector.
+
+    A claim of a killed deliverer is free after 14 s in place of 34.
+    """
+    from tests.faults.arena import SETTINGS, Arena
+
+    settings = {
+        "FIATGATE_INVOICE_TTL_SECONDS": "10",
+        "FIATGATE_WEBHOOK_LEASE_MARGIN_SECONDS": "10",
+        "FIATGATE_GATEWAY_WORKERS": "2",
+        "FIATGATE_TRACES_ENDPOINT": collector.url,
+        "FIATGATE_LOG_LEVEL": "debug",  # a line for each call
+        "OTEL_BSP_SCHEDULE_DELAY": "200",
+        "OTEL_EXPORTER_OTLP_TIMEOUT": "2",
+    }
+    with Arena(tmp_path_factory.mktemp("arena"), settings=SETTINGS | settings) as started:
+        yield started
 
 
 @pytest.fixture

@@ -23,13 +23,9 @@ from deploy.local.supervision import ROOT
 from deploy.local.waiting import wait_until
 from kit.audit.heads import KEEPER
 from kit.base.services import SERVICES
-from tests.e2e.test_restarts import KILLED
+from tests.faults.test_on_a_stack import PROGRAMS
 from tests.support.stack import CliRefused, Stack
 from tests.test_observability import alerts, scraped, selectors
-
-HEALED = ("demo-rates", "accounts", "console-desk", "console-dashboard")
-"""Besides those that tests/e2e/test_restarts.py kills in the middle of purchases."""
-PROGRAMS = {*KILLED, *HEALED}
 
 
 @pytest.fixture(scope="module")
@@ -123,24 +119,6 @@ def test_a_second_one_in_the_same_folder_says_where_the_first_is(stack: Stack) -
     assert stack.home.stack() is not None, "the second must not clean up after the first"
 
 
-@pytest.mark.parametrize("program", HEALED)
-def test_a_killed_process_comes_back_and_the_stack_with_it(stack: Stack, program: str) -> None:
-    stack.kill(program)
-
-    def works() -> bool:
-        try:
-            return stack.request("GET", "/api/v1/payment-methods?currency=EUR").status_code == 200
-        except requests.ConnectionError:
-            return False
-
-    wait_until(works, "the API to work again", timeout_seconds=30)
-    stack.wait_until_ready()
-
-
-def test_each_program_is_killed_by_some_test(stack: Stack) -> None:
-    assert stack.programs().keys() == PROGRAMS
-
-
 def test_it_is_not_ready_while_a_service_is_down(stack: Stack) -> None:
     with stack.without("webhooks"):
         wait_until(
@@ -159,13 +137,6 @@ def test_a_taken_port_is_told_and_nothing_stays(tmp_path: Path) -> None:
         with pytest.raises(RuntimeError, match=f"Port {other.port} is taken"):
             other.start()
     assert not other.home.folder.exists()
-
-
-def test_a_wrong_setting_is_told_by_name_and_nothing_stays(tmp_path: Path) -> None:
-    wrong = Stack(tmp_path / "wrong", settings={"FIATGATE_CUSTOMER_LIMIT": "many"})
-    with pytest.raises(RuntimeError, match="FIATGATE_CUSTOMER_LIMIT"):
-        wrong.start()
-    assert wrong.home.stack() is None
 
 
 def test_a_first_start_raises_no_alert_that_counts_events(own_stack: Stack) -> None:
@@ -201,18 +172,9 @@ def test_a_first_start_raises_no_alert_that_counts_events(own_stack: Stack) -> N
     assert not {name: totals for name, totals in counted.items() if any(totals.values())}
 
 
-def test_killing_it_leaves_no_process_behind_and_the_next_start_finds_everything(own_stack: Stack) -> None:
-    demo = own_stack.demo
-    processes = family(own_stack.process_id)
-    assert len(processes) >= 2 + len(PROGRAMS)
-    own_stack.kill_runner()
-    own_stack.start()  # waits for what the killed one left to be gone
-    wait_until_gone(processes)
-    assert own_stack.demo == demo
-    assert own_stack.request("GET", f"/api/v1/invoices/{demo['invoice_id']}").status_code == 200
-
-
-def test_a_demo_key_that_was_deactivated_is_replaced_at_the_next_start(own_stack: Stack) -> None:
+def test_killing_it_leaves_no_process_behind_and_the_next_start_finds_everything_but_replaces_a_dead_demo_key(
+    own_stack: Stack,
+) -> None:
     before = own_stack.demo
     options = {"name": "Euro here", "symbol": "€", "decimals": "2", "min": "1", "max": "9000"}
     own_stack.cli("currencies", "set", "EUR", *(f"--{name}={value}" for name, value in options.items()))
@@ -224,8 +186,11 @@ def test_a_demo_key_that_was_deactivated_is_replaced_at_the_next_start(own_stack
     assert "403 API_KEY_INVALID: API key is invalid or deactivated" in error["message"]
     assert "{" not in error["message"]
 
-    own_stack.stop()
-    own_stack.start()
+    processes = family(own_stack.process_id)
+    assert len(processes) >= 2 + len(PROGRAMS)
+    own_stack.kill_runner()
+    own_stack.start()  # waits for what the killed one left to be gone
+    wait_until_gone(processes)
     assert own_stack.demo["api_key"] != before["api_key"]
     assert own_stack.demo["merchant_id"] == before["merchant_id"]
     assert own_stack.request("GET", f"/api/v1/invoices/{before['invoice_id']}").status_code == 200
@@ -240,7 +205,7 @@ def test_the_supervisor_itself_may_be_killed(own_stack: Stack) -> None:
     supervisord.kill()
     wait_until(lambda: not own_stack.programs(), "supervisord to be gone", timeout_seconds=10)
     wait_until(lambda: len(own_stack.programs()) == len(PROGRAMS), "another supervisord", timeout_seconds=60)
-    own_stack.wait_until_ready()
+    own_stack.wait_until_ready(120)
 
 
 def test_ctrl_c_stops_everything_soon_and_takes_the_addresses_away(own_stack: Stack) -> None:
@@ -251,3 +216,12 @@ def test_ctrl_c_stops_everything_soon_and_takes_the_addresses_away(own_stack: St
     assert " with SIGKILL" not in own_stack.home.logs.joinpath("supervisord.log").read_text()
     wait_until_gone(processes)
     assert own_stack.home.stack() is None
+
+
+def test_a_wrong_setting_is_told_by_name_and_nothing_stays(own_stack: Stack) -> None:
+    """On the stopped stack, whose databases are made."""
+    own_stack.stop()
+    wrong = Stack(own_stack.home.folder, settings={"FIATGATE_CUSTOMER_LIMIT": "many"})
+    with pytest.raises(RuntimeError, match="FIATGATE_CUSTOMER_LIMIT"):
+        wrong.start()
+    assert wrong.home.stack() is None

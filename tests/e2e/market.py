@@ -29,7 +29,6 @@ from fiatgate.invoices.v1.invoices_pb2_grpc import DealDeskServiceStub, Invoices
 from fiatgate.withdrawals.v1 import withdrawals_pb2
 from fiatgate.withdrawals.v1.withdrawals_pb2_grpc import WithdrawalsServiceStub
 from kit.base.ids import new_id
-from kit.rpc.client import channel
 from kit.rpc.errors import Refused
 from tests.support.receiver import Received
 from tests.support.stack import Stack
@@ -289,8 +288,8 @@ class Operator:
 
     def __init__(self, stack: Stack) -> None:
         self._opened = ExitStack()
-        invoices = self._opened.enter_context(channel(stack.addresses["invoices"], name="invoices"))
-        withdrawals = self._opened.enter_context(channel(stack.addresses["withdrawals"], name="withdrawals"))
+        invoices = self._opened.enter_context(stack.channel("invoices"))
+        withdrawals = self._opened.enter_context(stack.channel("withdrawals"))
         self.invoices = InvoicesServiceStub(invoices)
         self.desk = DealDeskServiceStub(invoices)
         self.withdrawals = WithdrawalsServiceStub(withdrawals)

@@ -1,4 +1,4 @@
-"""A whole stack with a proxy in each of its connections, and the hand that makes things go wrong in it."""
+"""A whole stack with mTLS and a proxy in each of its connections, and the hand that makes things go wrong in it."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import subprocess
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
+from datetime import timedelta
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Final, Self
@@ -20,14 +21,17 @@ from deploy.local.home import Home
 from deploy.local.ports import free_ports
 from deploy.local.postgres import Postgres
 from deploy.local.waiting import wait_until
-from deploy.nats_rights import PROCESSES
+from deploy.nats_rights import PROCESSES as NATS_USERS
 from kit.base.services import SERVICES
+from kit.base.tls import Files
 from tests.faults import triggers
 from tests.faults.plan import ROWS, Fault, Kind
 from tests.faults.proxy import Proxies
+from tests.support.certificates import PROCESSES, Authority
 from tests.support.stack import Stack
 
 INVOICE_TTL_SECONDS: Final = 5
+_CERTIFICATES_LAST: Final = timedelta(days=2)
 DELIVERY_SECONDS: Final = 2
 # The documented eight attempts, sooner one after the other; a claim of a killed worker is free after 34 s.
 SETTINGS: Final = {
@@ -58,8 +62,19 @@ class Arena:
             }
         )
         inner |= zip(SERVICES, free_ports(len(SERVICES)), strict=True)  # other ones than the proxies have
+        self.authority = Authority()
+        self.certificates = {name: self.certificate(name, lasting=_CERTIFICATES_LAST) for name in PROCESSES}
         self.services = {service: f"127.0.0.1:{port}" for service, port in inner.items()}
-        self.stack = Stack(self._home.folder, settings={**settings, **self._addresses()}, durable=True)
+        self.stack = Stack(
+            self._home.folder,
+            settings={
+                **settings,
+                **self._addresses(),
+                "FIATGATE_INVOICES_HEALTH_BIND": f"127.0.0.1:{free_ports(1)[0]}",  # without TLS, for probes
+            },
+            durable=True,
+            certificates=self.certificates,
+        )
 
     def __enter__(self) -> Self:
         with ExitStack() as opened:
@@ -75,6 +90,10 @@ class Arena:
     def __exit__(self, *_: object) -> None:
         self._opened.close()
 
+    def certificate(self, process: str, *, lasting: timedelta) -> Files:
+        """A new one, at once in use by the process."""
+        return self.authority.issue(self._home.folder.parent / process, process, lasting=lasting)
+
     def admin_url(self, database: str) -> str:
         """A superuser's URL, past the proxy: the checker sees all and changes nothing."""
         parts = urlsplit(str(self._home.running_stack()["postgres_url"]))
@@ -84,6 +103,9 @@ class Arena:
         """Do it; returns when it is over, which does not mean that the stack has recovered."""
         if fault.kind is Kind.KILL:
             self._kill(fault.target)
+            if fault.seconds:
+                with suppress(TimeoutError):
+                    self.stack.wait_until_ready(fault.seconds)
         elif fault.kind is Kind.PAUSE:
             with self.paused(fault.target):
                 threading.Event().wait(fault.seconds)
@@ -205,7 +227,7 @@ class Arena:
         settings = {
             f"FIATGATE_{user.upper()}_NATS_URL": f"nats://{user}:{password}@127.0.0.1:{self._proxies.port('nats')}"
             for user, password in self._home.secrets()["nats"].items()
-            if user in PROCESSES
+            if user in NATS_USERS
         }
         for service, password in self._home.secrets()["databases"].items():
             name = f"FIATGATE_{service.upper()}"

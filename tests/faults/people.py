@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections import Counter
 from typing import Final, Self
+from unittest.mock import patch
 
 from deploy.local import demo_people
 from tests.e2e.market import Away, patiently
@@ -56,7 +58,8 @@ class People:
         return [f"{what}, {count} times" for what, count in self._found.items()]
 
     def _signed_in(self, surface: str) -> Visitor:
-        demo_people.invite(self._stack.home, self._stack.home.running_stack())
+        with patch.dict(os.environ, self._stack.settings):
+            demo_people.invite(self._stack.home, self._stack.home.running_stack())
         url = self._stack.home.running_stack()["consoles"][f"console-{surface}"]
         return Visitor.by_link(surface, url, self._stack.home.links()[surface])
 

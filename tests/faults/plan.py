@@ -64,7 +64,10 @@ FREQUENT: Final = [kind for kind in Kind if kind is not Kind.LOSE]
 
 @dataclass(frozen=True)
 class Fault:
-    """One thing that goes wrong: `wait_seconds` after the one before it, for `seconds` where it lasts."""
+    """One thing that goes wrong: `wait_seconds` after the one before it, for `seconds` where it lasts.
+
+    After a kill the stack gets at most `seconds` to be ready again before the next fault.
+    """
 
     kind: Kind
     target: str

@@ -20,7 +20,7 @@ from tests.faults import checker
 from tests.faults.arena import DELIVERY_SECONDS, Arena
 from tests.faults.journal import Journal, MoodyReceiver, lines, received_body
 from tests.faults.people import signed_in
-from tests.faults.plan import Fault, Kind, plan
+from tests.faults.plan import Fault, Kind
 from tests.faults.shoppers import STEP_SECONDS, Shoppers
 from tests.support.stack import Stack
 
@@ -60,16 +60,21 @@ class Standing(Protocol):
 
 
 def run_round(
-    arena: Arena, folder: Path, *, seed: int, seconds: float, tell: Callable[[str], None]
+    arena: Arena, folder: Path, faults: Sequence[Fault], *, seed: int, tell: Callable[[str], None]
 ) -> Figures:
-    """Run one seed on a running stack; its journals stay in `folder`."""
+    """Do the faults on a running stack, under the load of the seed; its journals stay in `folder`."""
     shops = [patiently(lambda: Shop.opened(arena.stack)) for _ in range(SHOPS)]
     merchants = [shop.merchant_id for shop in shops]
-    faults = plan(seed, seconds=seconds)
     clients, receiver = (Journal(folder / f"{seed}-{name}.jsonl") for name in ("clients", "receiver"))
     with (
         MoodyReceiver(receiver, seed=seed, late_seconds=DELIVERY_SECONDS + 0.5) as endpoint,
-        Shoppers(shops, services=arena.services, callback=endpoint.url(), journal=clients) as shoppers,
+        Shoppers(
+            shops,
+            services=arena.services,
+            identity=arena.stack.identity,
+            callback=endpoint.url(),
+            journal=clients,
+        ) as shoppers,
         signed_in(arena.stack) as people,
     ):
         healed = _under_faults(arena, shoppers, faults, seed=seed, tell=tell)

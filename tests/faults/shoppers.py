@@ -17,6 +17,7 @@ import requests
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 from fiatgate.invoices.v1.invoices_pb2_grpc import CheckoutServiceStub, DealDeskServiceStub
 from kit.base.clock import monotonic_seconds
+from kit.base.tls import Identity
 from kit.rpc.client import channel
 from kit.rpc.errors import Refused
 from tests.e2e.market import Shop
@@ -60,6 +61,7 @@ class Shoppers:
         shops: Sequence[Shop],
         *,
         services: dict[str, str],
+        identity: Identity | None = None,
         callback: str,
         journal: Journal,
         steps: Journal | None = None,
@@ -78,10 +80,14 @@ class Shoppers:
         self._callback = callback
         self._journal = journal
         self._opened = ExitStack()
-        invoices = self._opened.enter_context(channel(services["invoices"], name="invoices"))
+        invoices = self._opened.enter_context(
+            channel(services["invoices"], name="invoices", identity=identity)
+        )
         self._checkout = CheckoutServiceStub(invoices)
         self._desk = DealDeskServiceStub(invoices)
-        self._by_two = self._opened.enter_context(second_person(services["invoices"]))
+        self._by_two = self._opened.enter_context(
+            second_person(services["invoices"], service="invoices", identity=identity)
+        )
         self._closing = threading.Event()
         self._seen_terminal: list[tuple[Shop, str]] = []
         self.phase = "faults"

@@ -17,26 +17,34 @@ import requests
 from deploy.local.waiting import wait_until
 from tests.e2e.market import Shop
 from tests.faults import checker
-from tests.faults.arena import SETTINGS, Arena
+from tests.faults.arena import Arena
 from tests.faults.checker import Evidence
 from tests.faults.people import signed_in
+from tests.faults.plan import Fault, Kind, plan
 from tests.faults.rounds import Figures, run_round
 from tests.faults.trade import Trade
 from tests.support.receiver import Receiver
 from tests.support.stack import CliRefused
 
 SEED = 20
-FAULT_SECONDS = 8
-# A claim of a killed deliverer is free after 14 s in place of 34: the round ends with the last of them.
-SOONER = SETTINGS | {"FIATGATE_WEBHOOK_LEASE_MARGIN_SECONDS": "10"}
+PROGRAMS = (
+    *(
+        "webhooks",
+        "merchants",
+        "catalog",
+        "invoices",
+        "withdrawals",
+        "accounts",
+        "gateway",
+        "nats",
+        "postgres",
+    ),
+    *("console-desk", "console-dashboard", "demo-rates"),
+)
+"""Killed in this order: webhooks first, because a claim that died with it is free again only seconds later."""
+FAULTS = (*(Fault(Kind.KILL, each, 0.3, 20.0) for each in PROGRAMS), *plan(SEED, seconds=8))
 
 pytestmark = pytest.mark.timeout(400)
-
-
-@pytest.fixture(scope="module")
-def arena(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Arena]:
-    with Arena(tmp_path_factory.mktemp("faults"), settings=SOONER) as started:
-        yield started
 
 
 @pytest.fixture(scope="module")
@@ -47,9 +55,8 @@ def trade(arena: Arena) -> Iterator[Trade]:
 
 @pytest.fixture(scope="module")
 def figures(arena: Arena, tmp_path_factory: pytest.TempPathFactory) -> Figures:
-    """A round of `make faults`, a short one."""
-    folder = tmp_path_factory.mktemp("round")
-    return run_round(arena, folder, seed=SEED, seconds=FAULT_SECONDS, tell=lambda text: None)
+    """A round of `make faults`, a short one, which kills every process."""
+    return run_round(arena, tmp_path_factory.mktemp("round"), FAULTS, seed=SEED, tell=lambda text: None)
 
 
 # -- the event chain
@@ -129,8 +136,25 @@ def test_the_loss_of_all_that_nats_has_stored_loses_nothing_and_doubles_nothing(
     for path in ("arrived", "published", "unpublished"):
         assert len(receiver.received(path)) == 1
     assert arrived.event()["status"] == "success"
-    verified = arena.stack.cli("verify", "--grace-seconds", "0")
-    assert verified["ok"], verified["problems"]
+    _wait_until_verified(arena)
+
+
+def _wait_until_verified(arena: Arena) -> None:
+    """Right books, but for the triggers of the harness. Events of invoices that expire meanwhile are on their way."""
+    found: list[str] = []
+
+    def verified() -> bool:
+        with pytest.raises(CliRefused) as ended:
+            arena.stack.cli("verify", "--grace-seconds", "0")
+        assert ended.value.exit_code == 1
+        report = json.loads(ended.value.output[: ended.value.output.rindex("}") + 1])
+        found[:] = [each["text"] for each in report["problems"] if "refuse_once" not in each["text"]]
+        return not found
+
+    try:
+        wait_until(verified, "right books", timeout_seconds=60)
+    except TimeoutError:
+        pytest.fail("\n".join(found))
 
 
 def _unpublished(arena: Arena) -> int:
@@ -148,13 +172,15 @@ def _unpublished(arena: Arena) -> int:
 # -- one short round
 
 
-def test_no_promise_is_broken_under_faults(figures: Figures) -> None:
+def test_no_promise_is_broken_under_faults(arena: Arena, figures: Figures) -> None:
     assert figures.violations == []
+    assert arena.stack.programs().keys() == set(PROGRAMS), "each was killed"
+    _wait_until_verified(arena)
 
 
 def test_the_round_was_no_walk_in_the_park(figures: Figures) -> None:
-    assert figures.faults >= 5
-    assert figures.kills >= 1
+    assert figures.kills > len(PROGRAMS)
+    assert figures.faults >= figures.kills + 5
     assert figures.created >= 20
     assert figures.pages >= 10
     statuses = {row["status"] for row in figures.seen.invoices.values()}
@@ -210,8 +236,9 @@ def _without_a_delivery(seen: Evidence) -> Evidence:
 
 
 def _with_other_bytes(seen: Evidence) -> Evidence:
-    other = dict(seen.received[0]) | {"body": seen.received[1]["body"]}
-    return replace(seen, received=[other, *seen.received[1:]])
+    first, *rest = seen.received
+    other = next(each["body"] for each in rest if each["body"] != first["body"])
+    return replace(seen, received=[dict(first) | {"body": other}, *rest])
 
 
 def _with_an_undocumented_failure(seen: Evidence) -> Evidence:

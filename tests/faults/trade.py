@@ -16,7 +16,7 @@ class Trade:
 
     def __init__(self, arena: Arena, shop: Shop) -> None:
         self.shop = shop
-        self._channel = channel(arena.services["invoices"], name="invoices")
+        self._channel = channel(arena.services["invoices"], name="invoices", identity=arena.stack.identity)
         self._checkout = CheckoutServiceStub(self._channel)
         self._desk = DealDeskServiceStub(self._channel)
 

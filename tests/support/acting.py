@@ -14,7 +14,8 @@ from fiatgate.approvals.v1 import approvals_pb2 as pb
 from fiatgate.approvals.v1.approvals_pb2_grpc import ApprovalsServiceStub
 from kit.base import actors
 from kit.base.actors import Actor
-from kit.rpc import errors
+from kit.base.tls import Identity
+from kit.rpc import errors, tls
 from kit.rpc.actors import CLI_KEY
 from kit.rpc.approvals import ApprovalsServicer
 from kit.rpc.errors import Refused
@@ -77,10 +78,18 @@ _NO_CONTEXT: Any = None
 
 @contextmanager
 def second_person(
-    address: str, *, name: str = "second@tests"
+    address: str, *, name: str = "second@tests", service: str = "", identity: Identity | None = None
 ) -> Iterator[Callable[[Callable[[], Any]], Any]]:
-    """A function that makes a call to the service at `address`; None when another person approved it."""
-    with grpc.insecure_channel(address) as channel:
+    """A function that makes a call to the service at `address`; None when another person approved it.
+
+    With mTLS it needs an `identity`, and the service's name.
+    """
+    if identity is None:
+        opened = grpc.insecure_channel(address)
+    else:
+        credentials = tls.channel_credentials(identity.current())
+        opened = grpc.secure_channel(address, credentials, [tls.expecting(service)])
+    with opened as channel:
         stub = ApprovalsServiceStub(channel)
 
         def by_two(call: Callable[[], Any]) -> Any:

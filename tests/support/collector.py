@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
@@ -60,6 +61,16 @@ class Collector:
         """From now on nobody answers there."""
         self._server.shutdown()
         self._server.server_close()
+
+    @contextmanager
+    def away(self) -> Iterator[None]:
+        """Inside the block nobody answers there."""
+        self.close()
+        try:
+            yield
+        finally:
+            self._server = _Server(self._server.server_address, _handler_of(self))
+            self.__enter__()
 
     @property
     def spans(self) -> list[Collected]:

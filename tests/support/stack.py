@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
+import grpc
 import psutil
 import requests
 from sqlalchemy import text
@@ -26,7 +27,10 @@ from deploy.local.waiting import wait_until
 from kit.audit import acts
 from kit.base.actors import Actor, acting
 from kit.base.seals import Seals
+from kit.base.tls import Files, Identity
 from kit.db.database import Database
+from kit.rpc.client import channel
+from tests.support.certificates import stack_settings
 
 _READY_SECONDS = 180
 _READY_ANSWERS = 10
@@ -56,15 +60,22 @@ class CliRefused(Exception):
 class Stack:
     """One `python -m deploy.local run`.
 
-    `settings` are `FIATGATE_*` of its environment; `durable` waits for the disk at every commit.
+    `settings` are `FIATGATE_*` of its environment; `durable` waits for the disk at every commit. With `certificates`,
+    by process, it has mTLS.
     """
 
     def __init__(
-        self, folder: Path, *, settings: Mapping[str, str] | None = None, durable: bool = False
+        self,
+        folder: Path,
+        *,
+        settings: Mapping[str, str] | None = None,
+        durable: bool = False,
+        certificates: Mapping[str, Files] | None = None,
     ) -> None:
         self.home = Home(folder)
         self.port = free_ports(1)[0]
-        self._settings = dict(settings or {})
+        self.settings = {**(settings or {}), **stack_settings(certificates or {})}
+        self.identity = Identity(certificates["cli"]) if certificates else None
         self._durable = durable
         self._process: subprocess.Popen[bytes] | None = None
         self._supervisor = Supervisor(self.home)
@@ -164,12 +175,12 @@ class Stack:
             self._supervisor.start_program(program)
             self.wait_until_ready()
 
-    def wait_until_ready(self) -> None:
+    def wait_until_ready(self, seconds: float = _BACK_SECONDS) -> None:
         """Return when everything behind the gateway answers again, whichever of its workers is asked."""
         wait_until(
             lambda: all(self._answers() for _ in range(_READY_ANSWERS)),
             f"{self.url}/readyz to answer 200",
-            timeout_seconds=_BACK_SECONDS,
+            timeout_seconds=seconds,
         )
 
     # -- its users
@@ -190,6 +201,10 @@ class Stack:
     def addresses(self) -> dict[str, str]:
         """The gRPC address of each service."""
         return {name: place["address"] for name, place in self.home.running_stack()["services"].items()}
+
+    def channel(self, service: str) -> grpc.Channel:
+        """A channel to the service, with the certificate of the command line where there is mTLS."""
+        return channel(self.addresses[service], name=service, identity=self.identity)
 
     @property
     def database_urls(self) -> dict[str, str]:
@@ -249,7 +264,7 @@ class Stack:
     def _environment(self) -> dict[str, str]:
         ours = (PREFIX, "OTEL_")
         clean = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
-        return clean | self._settings | {"FIATGATE_HOME": str(self.home.folder)}
+        return clean | self.settings | {"FIATGATE_HOME": str(self.home.folder)}
 
     def _is_ready(self) -> bool:
         stack = self.home.stack()
