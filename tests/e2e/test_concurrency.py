@@ -9,6 +9,7 @@ from decimal import Decimal
 from threading import Barrier
 from typing import TypeVar
 
+import pytest
 import requests
 
 from fiatgate.invoices.v1 import invoices_pb2 as pb
@@ -39,30 +40,26 @@ def outcome(answer: requests.Response) -> tuple[int, str | None]:
     return answer.status_code, error and error["code"]
 
 
-def test_of_50_creates_with_one_external_id_one_wins_and_49_learn_which(shop: Shop) -> None:
-    bodies = [shop.body(external_id="the-only-order", callback_url=CALLBACK) for _ in range(50)]
+@pytest.mark.parametrize(
+    ("member", "code"), [("external_id", "DUPLICATE_EXTERNAL_ID"), ("customer_id", "PENDING_INVOICE_EXISTS")]
+)
+def test_of_50_creates_for_one_order_or_customer_one_wins_and_49_learn_which(
+    shop: Shop, member: str, code: str
+) -> None:
+    value = new_id().hex
+    bodies = [shop.body(callback_url=CALLBACK, **{member: value}) for _ in range(50)]
     answers = all_at_once(
         lambda body=body: shop.request("POST", "/api/v1/create-invoice", json=body)  # type: ignore[misc]  # bound
         for body in bodies
     )
-    assert Counter(map(outcome, answers)) == {(201, None): 1, (409, "DUPLICATE_EXTERNAL_ID"): 49}
+    assert Counter(map(outcome, answers)) == {(201, None): 1, (409, code): 49}
     (made,) = [answer.json()["invoice_id"] for answer in answers if answer.status_code == 201]
     told = {
         answer.json()["error"]["details"]["invoice_id"] for answer in answers if answer.status_code == 409
     }
     assert told == {made}
-
-
-def test_of_50_creates_for_one_customer_one_is_pending(shop: Shop) -> None:
-    customer_id = f"customer-{new_id().hex}"
-    bodies = [shop.body(customer_id=customer_id, callback_url=CALLBACK) for _ in range(50)]
-    answers = all_at_once(
-        lambda body=body: shop.request("POST", "/api/v1/create-invoice", json=body)  # type: ignore[misc]  # bound
-        for body in bodies
-    )
-    assert Counter(map(outcome, answers)) == {(201, None): 1, (409, "PENDING_INVOICE_EXISTS"): 49}
     listed = shop.request("GET", "/api/v1/invoices?status=pending&per_page=500").json()["data"]
-    assert [each["customer_id"] for each in listed].count(customer_id) == 1
+    assert [each[member] for each in listed].count(value) == 1
 
 
 def test_of_20_confirms_and_cancels_of_one_deal_one_wins_with_one_event_and_one_credit(

@@ -19,9 +19,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from deploy.local.waiting import wait_until
 from fiatgate.accounts.v1 import accounts_pb2 as pb
 from fiatgate.invoices.v1 import invoices_pb2
-from fiatgate.merchants.v1 import merchants_pb2
 from fiatgate.status.v1 import status_pb2
-from fiatgate.withdrawals.v1 import withdrawals_pb2
 from kit.rpc.actor_tokens import ALGORITHM
 from tests.e2e.market import Customer, Shop
 from tests.e2e.people import House, named, refusal
@@ -70,31 +68,6 @@ def test_a_token_of_the_dashboard_confirms_no_deal_and_the_attempt_is_recorded(
             "needed: none of this surface",
         )
     ]
-
-
-def test_a_member_reaches_the_money_and_the_keys_of_its_own_merchant_only(
-    house: House, stack: Stack, shop: Shop
-) -> None:
-    created = stack.cli("merchants", "create", "Other", "--owner", "other@shop.example")
-    other = created["merchant_id"]
-    owner = house.member(shop.merchant_id, "owner")
-    own = withdrawals_pb2.GetBalanceRequest(merchant_id=shop.merchant_id)
-    assert named(owner.token(), lambda: house.withdrawals.GetBalance(own)).merchant_id == shop.merchant_id
-    foreign = withdrawals_pb2.GetBalanceRequest(merchant_id=other)
-    found = refusal(owner.token(), lambda: house.withdrawals.GetBalance(foreign))
-    assert found == ("MERCHANT_NOT_FOUND", {})
-    (refused,) = house.acts("withdrawals", "actor_name = %s", owner.email)
-    assert refused[1:5] == (
-        "call:WithdrawalsService/GetBalance",
-        owner.email,
-        shop.merchant_id,
-        "MERCHANT_NOT_FOUND",
-    )
-    key = house.merchants.CreateApiKey(merchants_pb2.CreateApiKeyRequest(merchant_id=other, name="theirs"))
-    theirs = merchants_pb2.DeactivateApiKeyRequest(key_id=key.key_id)
-    assert refusal(owner.token(), lambda: house.merchants.DeactivateApiKey(theirs))[0] == "API_KEY_NOT_FOUND"
-    listed = house.merchants.ListApiKeys(merchants_pb2.ListApiKeysRequest(merchant_id=other)).keys
-    assert [each.HasField("deactivated_at") for each in listed] == [False], "nothing half done"
 
 
 def forged(token: str, how: str) -> str:

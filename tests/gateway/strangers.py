@@ -36,10 +36,6 @@ class Watched:
     _metrics: str
     log: Path
 
-    def memory(self) -> int:
-        """Bytes that its worker has in memory."""
-        return int(self.counted("process_resident_memory_bytes"))
-
     def counted(self, name: str, **labels: str) -> float:
         """The sum of the samples of that name that have those labels."""
         text = requests.get(f"http://{self._metrics}/metrics", timeout=10).text
@@ -77,81 +73,43 @@ async def answers(gateway: Watched, source: str, requests: Sequence[bytes]) -> C
 
 
 class Stranger:
-    """One connection, which sends what it is given and reads the statuses that come back."""
+    """One connection, which sends what it is given and reads the status that comes back."""
 
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
-        self._received = b""
 
     @classmethod
-    async def connected(
-        cls, gateway: Watched, *, source: str = "127.0.0.1", buffer_bytes: int | None = None
-    ) -> Stranger:
-        """buffer_bytes  its system keeps so much that is not read or not sent; None: as much as usual"""
+    async def connected(cls, gateway: Watched, *, source: str = "127.0.0.1") -> Stranger:
         connection = socket.socket()
-        if buffer_bytes is not None:
-            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, buffer_bytes)
-            connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, buffer_bytes)
         connection.setblocking(False)
         connection.bind((source, 0))
         await asyncio.get_running_loop().sock_connect(connection, gateway.address)
         return cls(connection)
 
-    def send(self, data: bytes) -> int:
-        """Hands it to the system, as far as that takes it; the rest is never sent. Returns the bytes taken."""
+    def send(self, data: bytes) -> None:
+        """Hands it to the system, as far as that takes it; the rest is never sent."""
         with suppress(BlockingIOError, ConnectionError):
-            return self._connection.send(data)
-        return 0
+            self._connection.send(data)
 
     async def status(self, seconds: float = ANSWER_SECONDS) -> int:
-        """The status of the first answer, or CLOSED, or HANGS."""
+        """The status of the answer, or CLOSED, or HANGS."""
+        received = b""
         try:
             async with asyncio.timeout(seconds):
-                while b"\r\n" not in self._received:
-                    if not await self._more():
+                while b"\r\n" not in received:
+                    data = await asyncio.get_running_loop().sock_recv(self._connection, 65536)
+                    if not data:
                         return CLOSED
+                    received += data
         except TimeoutError:
             return HANGS
-        found = re.match(rb"HTTP/1\.1 (\d+)", self._received)
+        except ConnectionError:
+            return CLOSED
+        found = re.match(rb"HTTP/1\.1 (\d+)", received)
         return int(found[1]) if found else CLOSED
-
-    async def received(self) -> bytes:
-        """Returns the bytes since the last call; waits for at least one, or for the end of the connection."""
-        await self._more()
-        data, self._received = self._received, b""
-        return data
-
-    async def read(self, count: int, *, at_once: int, every_seconds: float) -> int:
-        """Reads so many bytes slowly. Returns how many came before the end of the connection."""
-        found = 0
-        while found < count:
-            await asyncio.sleep(every_seconds)
-            piece = await asyncio.get_running_loop().sock_recv(self._connection, at_once)
-            if not piece:
-                break
-            found += len(piece)
-        return found
-
-    async def is_closed(self, seconds: float = ANSWER_SECONDS) -> bool:
-        """Whether the gateway ends the connection in that time."""
-        try:
-            async with asyncio.timeout(seconds):
-                while await self._more():
-                    pass
-        except TimeoutError:
-            return False
-        return True
 
     def close(self) -> None:
         self._connection.close()
-
-    async def _more(self) -> bool:
-        try:
-            data = await asyncio.get_running_loop().sock_recv(self._connection, 65536)
-        except ConnectionError:
-            return False
-        self._received += data
-        return bool(data)
 
 
 def networks(count: int) -> Sequence[str]:

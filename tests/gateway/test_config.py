@@ -1,4 +1,4 @@
-"""Settings of the gateway that decide which client a request comes from."""
+"""Settings of the gateway: those that decide which client a request comes from, and wrong ones."""
 
 from __future__ import annotations
 
@@ -45,3 +45,17 @@ def test_a_network_that_cannot_be_one_of_proxies_is_refused_with_the_reason(
     with pytest.raises(SystemExit):
         load(GatewaySettings)
     assert expected in capsys.readouterr().err
+
+
+def test_wrong_settings_are_all_told_at_once(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("FIATGATE_PUBLIC_URL", "shop.example")
+    monkeypatch.setenv("FIATGATE_INVOICES_ADDRESS", "nowhere")
+    monkeypatch.delenv("FIATGATE_MERCHANTS_ADDRESS")
+    with pytest.raises(SystemExit) as ended:
+        load(GatewaySettings)
+    assert ended.value.code == 2
+    told = capsys.readouterr().err
+    for variable in ("PUBLIC_URL", "INVOICES_ADDRESS", "MERCHANTS_ADDRESS"):
+        assert f"FIATGATE_{variable}" in told

@@ -201,20 +201,27 @@ def _status_of_event(shop: Shop, path: str) -> str:
 # -- currencies and payment methods
 
 
-def test_rates_unavailable(desk: Desk) -> None:
-    """The only rate is older than RATES_MAX_AGE_SECONDS."""
+@pytest.mark.parametrize(
+    ("age_minutes", "code"),
+    [
+        (11, "RATES_UNAVAILABLE"),  # older than RATES_MAX_AGE_SECONDS
+        (-5, "RATES_INVALID"),  # of a time that is to come
+    ],
+)
+def test_a_rate_of_another_time(desk: Desk, age_minutes: int, code: str) -> None:
     currency = desk.currency(rate=None)
-    _store_rate(desk, currency, age=timedelta(minutes=11))
+    rate = Rate(Decimal(90), Origin.OPERATOR, SystemClock().now() - timedelta(minutes=age_minutes))
+    desk.catalog_database(
+        "INSERT INTO rates (currency_code, source_rate, origin, taken_at, document, seal)"
+        " VALUES (%s, %s, 'operator', %s, '{\"quotes\": []}', %s)",
+        currency,
+        rate.source_rate,
+        rate.taken_at,
+        seal_of_rate(desk.stack.seals_of("catalog"), currency, rate),
+    )
     response = desk.shop(currency).get("/api/v1/currencies")
-    assert_refused(response, "RATES_UNAVAILABLE")
+    assert_refused(response, code)
     assert 5 <= int(response.headers["Retry-After"]) <= 10
-
-
-def test_rates_invalid(desk: Desk) -> None:
-    """The stored rate is of a time that is to come."""
-    currency = desk.currency(rate=None)
-    _store_rate(desk, currency, age=timedelta(minutes=-5))
-    assert_refused(desk.shop(currency).get("/api/v1/currencies"), "RATES_INVALID")
 
 
 def test_rate_invalid(desk: Desk) -> None:
@@ -226,18 +233,6 @@ def test_rate_invalid(desk: Desk) -> None:
 
 def test_rate_not_found(desk: Desk) -> None:
     assert_refused(desk.shop(desk.currency(rate=None)).get("/api/v1/currencies"), "RATE_NOT_FOUND")
-
-
-def _store_rate(desk: Desk, currency: str, *, age: timedelta) -> None:
-    rate = Rate(Decimal(90), Origin.OPERATOR, SystemClock().now() - age)
-    desk.catalog_database(
-        "INSERT INTO rates (currency_code, source_rate, origin, taken_at, document, seal)"
-        " VALUES (%s, %s, 'operator', %s, '{\"quotes\": []}', %s)",
-        currency,
-        rate.source_rate,
-        rate.taken_at,
-        seal_of_rate(desk.stack.seals_of("catalog"), currency, rate),
-    )
 
 
 @pytest.mark.parametrize(("asked", "shown"), [("zzz", "ZZZ"), ("Euro!", "EURO!"), ("%00", "\0")])

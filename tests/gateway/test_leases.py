@@ -86,7 +86,10 @@ def test_a_refused_key_has_no_lease(held: KeyLeases, now: Instant) -> None:
     assert held.find("key") is None
 
 
-def test_leases_are_bounded_and_ended_ones_go(held: KeyLeases, now: Instant) -> None:
+def test_leases_are_bounded_and_ended_ones_go(
+    held: KeyLeases, now: Instant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(leases, "LEASES_MAX", 100)
     for number in range(leases.LEASES_MAX + 10):
         fetch(held, f"key {number}")
     assert len(held) == leases.LEASES_MAX

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fiatgate.errors.v1.error_reason_pb2 import ErrorReason
-from gateway.json.problems import PROBLEMS, BodyFault, FieldFault, body_envelope, envelope, fields_envelope
+from gateway.json.problems import PROBLEMS, envelope
 
 FIRST_OF_PEOPLE = ErrorReason.Value("NOT_PERMITTED")
 """From here on reasons are about people who sign in: no call of the gateway is refused with one of them."""
@@ -52,28 +52,3 @@ def test_a_reason_nobody_declared_is_an_internal_error() -> None:
 def test_inner_words_do_not_reach_the_outside(reason: str) -> None:
     error = envelope(reason, request_id="r", message="connection to 10.0.0.7 refused")["error"]
     assert "10.0.0.7" not in error["message"]
-
-
-def test_the_shape_of_a_body_fault() -> None:
-    answer = body_envelope([BodyFault(("body", "amount"), "missing", "Field required")], request_id="r-1")
-    assert answer == {
-        "successful": False,
-        "request_id": "r-1",
-        "error": {
-            "code": "VALIDATION_ERROR",
-            "message": "Invalid payload",
-            "details": [{"loc": ["body", "amount"], "code": "missing", "message": "Field required"}],
-        },
-    }
-
-
-def test_the_shape_of_a_field_fault() -> None:
-    answer = fields_envelope([FieldFault("page", "must be an integer")], request_id="r-2")
-    assert answer == {
-        "error": "VALIDATION_ERROR",
-        "message": "Invalid request parameters",
-        "code": 422,
-        "details": [{"field": "page", "message": "must be an integer"}],
-        "successful": False,
-        "request_id": "r-2",
-    }

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import socket
-import subprocess
-import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -31,7 +28,7 @@ from kit.web.edge import Edge
 from kit.web.exchange import SCOPE_KEY
 from kit.web.walls.clients import Clients
 from tests.gateway.desk import HTTP_SECONDS, Shop, code_of
-from tests.gateway.process import ROOT, SERVICES, gateway_process
+from tests.gateway.process import SERVICES, gateway_process
 from tests.gateway.strangers import Watched
 from tests.support.stack import Stack
 
@@ -219,23 +216,6 @@ def test_ready_says_so(stack: Stack) -> None:
 
 def test_the_bare_address_says_where_to_go(stack: Stack) -> None:
     assert "/api/v1" in requests.get(stack.url, timeout=5).text
-
-
-def test_wrong_settings_are_all_told_at_once() -> None:
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("FIATGATE_")}
-    environment |= {"FIATGATE_PUBLIC_URL": "shop.example", "FIATGATE_INVOICES_ADDRESS": "nowhere"}
-    result = subprocess.run(
-        [sys.executable, "-m", "gateway", "run"],
-        cwd=ROOT,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=30,
-        check=False,
-    )
-    assert result.returncode == 2
-    for variable in ("PUBLIC_URL", "INVOICES_ADDRESS", "MERCHANTS_ADDRESS", "WEBHOOKS_ADDRESS"):
-        assert f"FIATGATE_{variable}" in result.stderr
 
 
 def test_a_gateway_without_any_service_waits_for_a_while_and_answers_with_the_temporary_error(

@@ -67,17 +67,17 @@ def test_every_page_is_kept_to_itself(shop: Shop, stack: Stack) -> None:
     for url in (page_of(invoice), page_of(invoice, "/cancel"), f"{stack.url}/pay/none", f"{stack.url}/pay"):
         headers = get(url).headers
         policy = dict(part.split(" ", 1) for part in headers["Content-Security-Policy"].split("; "))
-        assert policy["default-src"] == "'none'"
-        assert policy["frame-ancestors"] == "'none'"
+        assert (policy["default-src"], policy["frame-ancestors"]) == ("'none'", "'none'")
+        assert {policy[f"{kind}-src"] for kind in ("style", "script", "connect")} == {"'self'"}
         assert policy["form-action"] == "'self'"
-        assert policy["style-src"] == "'self'"
-        assert policy["script-src"] == "'self'"
-        assert policy["connect-src"] == "'self'"
         assert "unsafe" not in headers["Content-Security-Policy"]
-        assert headers["X-Content-Type-Options"] == "nosniff"
-        assert headers["Referrer-Policy"] == "same-origin"
-        assert headers["Cache-Control"] == "no-store"
-        assert headers["X-Frame-Options"] == "DENY"
+        expected = {
+            "X-Content-Type-Options": "nosniff",
+            "Referrer-Policy": "same-origin",
+            "Cache-Control": "no-store",
+            "X-Frame-Options": "DENY",
+        }
+        assert {name: headers[name] for name in expected} == expected
 
 
 def test_the_page_has_nothing_inline_and_nothing_of_others(shop: Shop) -> None:
@@ -85,12 +85,8 @@ def test_the_page_has_nothing_inline_and_nothing_of_others(shop: Shop) -> None:
     assert not [tag for tag, _ in elements.found if tag in ("style", "iframe")]
     assert [attributes.get("type") for tag, attributes in elements.found if tag == "script"] == ["module"]
     assert all(source.startswith("/pay-static/") for source in elements.attributes("script", "src"))
-    assert not [
-        name
-        for _, attributes in elements.found
-        for name in attributes
-        if name.startswith("on") or name == "style"
-    ]
+    names = {name for _, attributes in elements.found for name in attributes}
+    assert not [name for name in names if name.startswith("on") or name == "style"]
     for url in elements.stylesheets + elements.attributes("form", "action"):
         assert url.startswith("/")
 
@@ -104,9 +100,9 @@ def test_the_stylesheet_may_be_kept_for_ever(shop: Shop, stack: Stack) -> None:
     folder = href.rpartition("/")[0]
     for other in (
         "/pay-static/0/pay.css",
+        "/pay-static/pay.css",
         f"{folder}/..%2Fpage.py",
         f"{folder}/nope.js",
-        "/pay-static/pay.css",
     ):
         assert get(stack.url + other).status_code == 404
 
