@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import pytest
@@ -178,7 +178,8 @@ def test_the_largest_amounts_and_letters_fit_the_smallest_phone(browser: Browser
     desk.requisite(method)
     shop = desk.open_shop(currency)
     invoices = [shop.create(amount=f"97000000.{cents}") for cents in range(50, 54)]
-    for invoice, step in zip(invoices[1:], (desk.choose, desk.mark_paid, desk.confirm), strict=True):
+    steps: Sequence[Callable[[str, str], object]] = (desk.choose, desk.mark_paid, desk.confirm)
+    for invoice, step in zip(invoices[1:], steps, strict=True):
         step(invoice["invoice_id"], method)
     other = launched(browser.browser_type, "--blink-settings=defaultFontSize=32")
     for language in ("ar", "de"):
