@@ -1,7 +1,8 @@
 """Fixtures of every test: real PostgreSQL, real NATS, fresh migrated databases, the whole stack.
 
-The session owns one PostgreSQL; a module gets databases of its own, copied from a template that was migrated
-once, and a NATS server of its own: streams and durable consumers would otherwise leak from module to module.
+The session owns one PostgreSQL; a module gets empty databases, copied from a template that was migrated once or
+used by a module before, and a NATS server of its own: streams and durable consumers would otherwise leak from module
+to module.
 
 `make test` runs the tests in several processes, each of which is a session with servers and a stack of its own.
 """
@@ -132,12 +133,12 @@ def database_url(_databases: Databases) -> Iterator[Callable[[str], str]]:
 
     def url(service: str) -> str:
         if service not in made:
-            made[service] = _databases.fresh(service)
+            made[service] = _databases.borrow(service)
         return made[service]
 
     yield url
-    for fresh in made.values():
-        _databases.drop(fresh)
+    for service, borrowed in made.items():
+        _databases.give_back(service, borrowed)
 
 
 @pytest.fixture(scope="module")

@@ -8,18 +8,18 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
-import psycopg2
 import pytest
 from sqlalchemy import select, text
 
 from fiatgate.catalog.v1 import catalog_pb2, catalog_pb2_grpc
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 from fiatgate.merchants.v1 import merchants_pb2, merchants_pb2_grpc
+from kit.audit.decisions import Known
 from kit.base.ids import new_id
 from kit.rpc.approvals import ApprovalsServicer
 from services.catalog import rpc as catalog_rpc
@@ -30,6 +30,7 @@ from services.invoices.domain.creating import NewInvoice
 from services.invoices.models import Deal, Outbox
 from services.invoices.operations import checkout, creating, desk, requisites
 from services.invoices.rpc import APPROVABLE
+from services.invoices.store.decisions import REQUISITE
 from services.invoices.store.views import DealView
 from services.invoices.wiring import Deps, wire
 from services.merchants import rpc as merchants_rpc
@@ -37,17 +38,13 @@ from services.merchants.config import MerchantsSettings
 from services.merchants.wiring import wire as wire_merchants
 from tests.support.acting import ANN, BEN, Approvals, requested
 from tests.support.clock import ManualClock
-from tests.support.databases import past_all_rules
+from tests.support.databases import Databases, Snapshot
 from tests.support.serving import TEST_MASTER_KEY, connected, serving
 from tests.support.signing import SEAL_KEY, SIGNING_KEY
 
 ACCOUNTS = 3  # requisites of each method
 PAYMENT_MINUTES = 15
-EMPTIED = (
-    *("invoices", "deals", "deal_transitions", "requisites", "cases", "proofs"),
-    *("outbox", "facts", "switches", "page_openings", "acts", "act_chain"),
-)
-"""The tables that a test begins without rows in."""
+NO_BUS = "nats://127.0.0.1:1"
 _numbers = itertools.count(1)
 
 
@@ -112,8 +109,24 @@ class World:
         return [fact for fact in facts if fact.invoice_id == str(invoice_id)]
 
 
-@pytest.fixture(scope="module")
-def module_world(database_url: Callable[[str], str], nats_url: str) -> Iterator[World]:
+@dataclass(frozen=True)
+class Surroundings:
+    """What all modules share: the databases, merchants and catalog."""
+
+    merchants_address: str
+    catalog_address: str
+    merchants: merchants_pb2_grpc.MerchantsServiceStub
+    catalog: catalog_pb2_grpc.CatalogServiceStub
+
+
+@pytest.fixture(scope="session")
+def database_url(_databases: Databases) -> Callable[[str], str]:
+    """All modules share their databases."""
+    return cache(_databases.fresh)
+
+
+@pytest.fixture(scope="session")
+def surroundings(database_url: Callable[[str], str]) -> Iterator[Surroundings]:
     with ExitStack() as stack:
         merchants_deps = wire_merchants(
             MerchantsSettings(
@@ -130,54 +143,72 @@ def module_world(database_url: Callable[[str], str], nats_url: str) -> Iterator[
                 seal_keys=(SEAL_KEY,),
                 database_url=database_url("catalog"),
                 bind="127.0.0.1:0",
-                nats_url=nats_url,
             )
         )
         catalog_address = stack.enter_context(serving(catalog_rpc.add_to, catalog_deps))
-        clock = ManualClock()
-        settings = InvoicesSettings(
-            seal_keys=(SEAL_KEY,),
-            database_url=database_url("invoices"),
-            bind="127.0.0.1:0",
-            fact_signing_key=SIGNING_KEY,
-            nats_url=nats_url,
-            pool_size=30,
-            merchants_address=merchants_address,
-            catalog_address=catalog_address,
-        )
-        deps = wire(settings, clock=clock)
         merchants = merchants_pb2_grpc.MerchantsServiceStub(stack.enter_context(connected(merchants_address)))
         catalog = catalog_pb2_grpc.CatalogServiceStub(stack.enter_context(connected(catalog_address)))
-        merchant, key_id = make_merchant(merchants)
-        world = World(deps, clock, merchants, catalog, merchant, key_id)
-        _fill_catalog(world)
-        yield world
-        for each in (deps.db, merchants_deps.db, catalog_deps.db):
+        _fill_catalog(catalog)
+        yield Surroundings(merchants_address, catalog_address, merchants, catalog)
+        for each in (merchants_deps.db, catalog_deps.db):
             each.dispose()
 
 
-@pytest.fixture
-def world(module_world: World) -> Iterator[World]:
-    """The module's world with empty tables, free requisites and everything switched on."""
-    url = past_all_rules(module_world.deps.settings.database_url)
-    with closing(psycopg2.connect(url)) as connection, connection, connection.cursor() as cursor:
-        # A loop of `test_workers` may read several of these tables: then it loses the deadlock, and tries again.
-        cursor.execute("SET deadlock_timeout = '1min'")
-        # A few rows of small tables: to truncate these, with their indexes, takes six times as long.
-        for table in EMPTIED:
-            cursor.execute(f"DELETE FROM {table}")
+@pytest.fixture(scope="session")
+def beginning(database_url: Callable[[str], str], surroundings: Surroundings) -> Snapshot:
+    """The rows that a test begins with: requisites and their acts."""
+    deps = wire(_settings(database_url("invoices"), surroundings, nats_url=NO_BUS), clock=ManualClock())
     for method in ("card_eur", "sepa_eur"):
         for number in range(ACCOUNTS):
             requisites.add_requisite(
-                module_world.deps,
+                deps,
                 method_code=method,
                 holder="A. Holder",
                 account=f"4000 0000 0000 000{number}",
                 bank="First Bank",
                 max_deals=10,
             )
+    deps.db.dispose()
+    return Snapshot(database_url("invoices"))
+
+
+def _settings(url: str, around: Surroundings, *, nats_url: str) -> InvoicesSettings:
+    return InvoicesSettings(
+        seal_keys=(SEAL_KEY,),
+        database_url=url,
+        bind="127.0.0.1:0",
+        fact_signing_key=SIGNING_KEY,
+        pool_size=30,
+        merchants_address=around.merchants_address,
+        catalog_address=around.catalog_address,
+        nats_url=nats_url,
+    )
+
+
+@pytest.fixture(scope="module")
+def bus_url() -> str:
+    """A module that starts the bus gives `nats_url`."""
+    return NO_BUS
+
+
+@pytest.fixture(scope="module")
+def module_world(
+    database_url: Callable[[str], str], surroundings: Surroundings, beginning: Snapshot, bus_url: str
+) -> Iterator[World]:
+    clock = ManualClock()
+    deps = wire(_settings(database_url("invoices"), surroundings, nats_url=bus_url), clock=clock)
+    merchant, key_id = make_merchant(surroundings.merchants)
+    yield World(deps, clock, surroundings.merchants, surroundings.catalog, merchant, key_id)
+    deps.db.dispose()
+
+
+@pytest.fixture
+def world(module_world: World, beginning: Snapshot) -> World:
+    """The module's world with free requisites, no other rows and everything switched on."""
+    beginning.restore()
     module_world.clock.set(ManualClock().now())
-    yield module_world
+    deps = module_world.deps
+    return replace(module_world, deps=replace(deps, decided_requisites=Known(deps.db, REQUISITE)))
 
 
 def with_settings(world: World, **changes: Any) -> World:
@@ -215,9 +246,9 @@ def make_merchant(merchants: merchants_pb2_grpc.MerchantsServiceStub) -> tuple[m
     return created, key.key_id
 
 
-def _fill_catalog(world: World) -> None:
+def _fill_catalog(catalog: catalog_pb2_grpc.CatalogServiceStub) -> None:
     for code, decimals, enabled in (("EUR", 2, True), ("JPY", 0, True), ("GBP", 2, False)):
-        world.catalog.SetCurrency(
+        catalog.SetCurrency(
             catalog_pb2.SetCurrencyRequest(
                 currency=catalog_pb2.Currency(
                     code=code,
@@ -236,7 +267,7 @@ def _fill_catalog(world: World) -> None:
         ("sepa_eur", "EUR", "4000"),
         ("bank_jpy", "JPY", "50000"),
     ):
-        world.catalog.SetPaymentMethod(
+        catalog.SetPaymentMethod(
             catalog_pb2.SetPaymentMethodRequest(
                 method=catalog_pb2.PaymentMethod(
                     method_code=code,
@@ -250,5 +281,5 @@ def _fill_catalog(world: World) -> None:
                 )
             )
         )
-    world.catalog.SetRate(catalog_pb2.SetRateRequest(currency_code="EUR", rate="0.92"))
-    world.catalog.SetRate(catalog_pb2.SetRateRequest(currency_code="JPY", rate="150"))
+    catalog.SetRate(catalog_pb2.SetRateRequest(currency_code="EUR", rate="0.92"))
+    catalog.SetRate(catalog_pb2.SetRateRequest(currency_code="JPY", rate="150"))

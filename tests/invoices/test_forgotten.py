@@ -30,6 +30,11 @@ from tests.support.serving import serving
 from tests.support.signing import SIGNER, signed
 
 
+@pytest.fixture(scope="module")
+def bus_url(nats_url: str) -> str:
+    return nats_url
+
+
 @pytest.fixture
 def connected(world: World) -> Iterator[World]:
     with closing(world.deps.bus):

@@ -22,6 +22,11 @@ from tests.support.consumers import open_pull
 
 
 @pytest.fixture(scope="module")
+def bus_url(nats_url: str) -> str:
+    return nats_url
+
+
+@pytest.fixture(scope="module")
 def running(module_world: World) -> Iterator[World]:
     deps, stop = module_world.deps, Stop()
     deps.bus.start()
