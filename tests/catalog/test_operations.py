@@ -269,13 +269,6 @@ def test_an_unknown_currency_is_told_before_a_missing_category(catalog: Catalog)
     assert reason(refused) == "CURRENCY_NOT_FOUND"
 
 
-def test_commissions_of_all_the_money_are_the_limit(catalog: Catalog) -> None:
-    code = catalog.currency()
-    catalog.method(code, commission="0.4")
-    (offer,) = catalog.offers(merchant(code, category_commission="0.6", client_share="1"), code)
-    assert (offer.total_percent, offer.client_percent, offer.merchant_percent) == ("100.00", "100.00", "0.00")
-
-
 @pytest.mark.parametrize("share", ["", "1.1", "-0.1", "half", "0.1234567"])
 def test_a_client_share_that_is_no_fraction_is_refused(catalog: Catalog, share: str) -> None:
     with pytest.raises(Refused) as refused:
@@ -529,10 +522,6 @@ def test_a_rate_set_anyway_by_mistake_is_taken_back_as_any_other_is_set(catalog:
     with pytest.raises(Refused) as jumped:
         catalog.set_rate(code, "29.2")
     assert reason(jumped) == "RATE_JUMPS"
-
-
-def test_the_first_rate_of_a_currency_has_nothing_to_jump_from(catalog: Catalog) -> None:
-    assert catalog.set_rate(catalog.currency(), "1000").source_rate == "1000"
 
 
 def test_the_answer_says_until_when_a_set_rate_counts(catalog: Catalog) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import closing
 from datetime import timedelta
 from decimal import Decimal
@@ -18,7 +19,7 @@ from services.invoices.store import finding
 from services.invoices.store.deal_lists import DealFilter, deals
 from services.invoices.store.invoice_lists import InvoiceFilter, InvoiceList, Place, newest_invoices
 from tests.invoices.conftest import World
-from tests.support.databases import past_all_rules
+from tests.support.databases import Snapshot, past_all_rules
 
 ROWS: Final = 20_000
 MERCHANTS: Final = 20
@@ -51,13 +52,16 @@ ANALYZE invoices, deals, requisites;
 """
 
 
-@pytest.fixture
-def crowd(world: World) -> World:
+@pytest.fixture(scope="module")
+def crowd(module_world: World, beginning: Snapshot) -> Iterator[World]:
     """The world with many finished invoices and deals of several merchants."""
-    url = past_all_rules(world.deps.settings.database_url)
-    with closing(psycopg2.connect(url)) as connection, connection, connection.cursor() as cursor:
-        cursor.execute(FILL, {"now": world.clock.now()})
-    return world
+    beginning.restore()
+    url = past_all_rules(module_world.deps.settings.database_url)
+    with closing(psycopg2.connect(url)) as connection, connection.cursor() as cursor:
+        connection.autocommit = True
+        cursor.execute(FILL, {"now": module_world.clock.now()})
+        yield module_world
+        cursor.execute("TRUNCATE invoices, deals CASCADE")
 
 
 def test_all_pages_together_are_the_list(crowd: World) -> None:

@@ -43,11 +43,6 @@ def test_a_queued_event_is_delivered_once_signed_over_its_raw_body(house: House,
     assert (event.auto_attempts, event.next_retry_at, event.locked_at) == (1, None, None)
 
 
-def test_an_invoice_without_callback_has_no_event(house: House) -> None:
-    house.queue(None)
-    assert house.claim() == []
-
-
 def test_the_attempt_keeps_what_the_receiver_said(house: House, receiver: Receiver) -> None:
     receiver.answer(
         Answer(status=202, body="danke ü".encode(), headers={"X-Shop": "a", "Content-Type": "text/plain"})
@@ -105,18 +100,6 @@ def test_delays_are_kept_on_the_real_clock(make_house: Callable[..., House], rec
     first, second = (request.at_seconds for request in receiver.received())
     assert second - first >= 1
     assert event.auto_attempts == 2
-
-
-def test_a_success_after_failures_ends_the_retries(house: House, receiver: Receiver) -> None:
-    receiver.answer_next(Answer(status=500), Answer(status=404))
-    with house.engine():
-        invoice_id = house.queue(receiver.url())
-        for attempts in (1, 2):
-            house.wait_for_attempts(invoice_id, attempts)
-            house.advance(seconds=61)
-        house.wait_for_status(invoice_id, "success")
-    assert [attempt.http_status for attempt in house.attempts(invoice_id)] == [500, 404, 200]
-    assert house.attempts(invoice_id)[0].error_message == "HTTP status 500"
 
 
 # -- endpoints that misbehave
