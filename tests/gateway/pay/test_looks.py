@@ -15,8 +15,8 @@ from tests.gateway.pay.conftest import PHONE, Open, launched
 from tests.gateway.pay.pages import heading, seen, until_expiry
 from tests.support import axe
 
-WIDTHS: Final = (360, 390, 550, 768, 960, 1280, 1920)
-"""Besides that of the smallest phone: of devices, and where the stylesheet changes."""
+WIDTHS: Final = (369, 544, 960, 1280)
+"""Besides that of the smallest phone: the narrowest after each change in the stylesheet, and a desktop."""
 TOUCH_PIXELS = 44
 SMALL = """least => [...document.querySelectorAll("a, button, summary, input:not([type=hidden]), textarea")]
     .filter(each => each.checkVisibility())
