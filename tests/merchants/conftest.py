@@ -9,14 +9,13 @@ import pytest
 from cryptography.fernet import Fernet
 
 from fiatgate.merchants.v1.merchants_pb2_grpc import MerchantsServiceStub
-from kit.rpc.client import channel
-from kit.rpc.server import Options, RpcServer
 from services.merchants import rpc
 from services.merchants.config import MerchantsSettings
 from services.merchants.operations import api_keys, merchants
 from services.merchants.operations.api_keys import NewApiKey
 from services.merchants.operations.merchants import MerchantOptions
 from services.merchants.wiring import Deps, wire
+from tests.support import serving as support
 from tests.support.clock import ManualClock
 from tests.support.signing import SEAL_KEY
 
@@ -87,13 +86,11 @@ def shop(deps: Deps) -> Shop:
 @contextmanager
 def serving(deps: Deps) -> Iterator[MerchantsServiceStub]:
     """The service behind a real socket, as other services see it."""
-    server = RpcServer(Options(service="merchants", slots=rpc.SLOTS))
-    rpc.add_to(server, deps)
-    port = server.add_insecure_port("127.0.0.1:0")
-    server.start()
-    with channel(f"127.0.0.1:{port}", name="merchants") as connected:
-        yield MerchantsServiceStub(connected)
-    server.stop(1).wait()
+    with (
+        support.serving(rpc.add_to, deps, service="merchants", slots=rpc.SLOTS) as address,
+        support.connected(address) as channel,
+    ):
+        yield MerchantsServiceStub(channel)
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,6 @@ import pytest
 
 from deploy.local.ports import free_ports
 from tests.support.clock import ManualClock
-from tests.support.receiver import Receiver
 from tests.support.signing import PUBLIC_KEYS, SEAL_KEY
 from tests.webhooks.house import House, MerchantsHouse, empty
 from tests.webhooks.worker_process import SHORT_LEASE, WorkerProcess
@@ -53,12 +52,6 @@ def house(make_house: Callable[..., House]) -> House:
 def live_house(make_house: Callable[..., House]) -> House:
     """The service on the machine's clock, with a timeout that no test waits for."""
     return make_house(webhook_timeout_seconds=25)
-
-
-@pytest.fixture
-def receiver() -> Iterator[Receiver]:
-    with Receiver() as receiver:
-        yield receiver
 
 
 @pytest.fixture
