@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -79,6 +81,14 @@ class House:
             person.email,
         )
 
+    def end_step_up(self, email: str) -> None:
+        """Makes the proof of the person's sessions older than the five minutes for which it counts."""
+        self.database(
+            "UPDATE sessions SET stepped_up_at = now() - interval '6 minutes' WHERE person_id = "
+            "(SELECT id FROM people WHERE email = %s)",
+            email,
+        )
+
     def log(self) -> str:
         """All that the processes have logged."""
         programs = self.stack.programs()
@@ -125,6 +135,12 @@ class Person:
             **options,
         )
 
+    def rows(self, path: str, **params: str) -> list[dict[str, str]]:
+        """The lines of a file, by the names of its columns."""
+        answer = self.get(path, params=params)
+        assert answer.status_code == 200, answer.text
+        return list(csv.DictReader(io.StringIO(answer.content.decode())))
+
     def accept(self, link: str) -> requests.Response:
         return self.post("/invitation", {"token": link.partition("token=")[2]})
 
@@ -165,3 +181,22 @@ def signed_out(answer: requests.Response) -> bool:
 def title_of(answer: requests.Response) -> str:
     found = re.search(r"<h1>(.*?)</h1>", answer.text, re.DOTALL)
     return unescape(re.sub("<[^>]+>", "", found[1])) if found else ""
+
+
+def text_of(answer: requests.Response) -> str:
+    """The page without tags, its blanks as one."""
+    return " ".join(unescape(re.sub("<[^>]+>", " ", answer.text)).split())
+
+
+def titles(page: str) -> list[str]:
+    """The titles of a timeline, in order."""
+    return [
+        unescape(re.sub("<[^>]+>", "", each)) for each in re.findall(r"<div><strong>(.*?)</strong>", page)
+    ]
+
+
+def hidden(page: str, action: str) -> dict[str, str]:
+    """The hidden fields of the form that posts there."""
+    form = page[page.index(f'action="{action}"') :].partition("</form>")[0]
+    found = re.findall(r'type="hidden" name="([^"]+)" value="([^"]*)"', form)
+    return {name: unescape(value) for name, value in found}

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import re
 from datetime import timedelta
-from html import unescape
-from typing import Any, Final
+from typing import Final
 from uuid import uuid4
 
 import grpc
@@ -15,7 +11,7 @@ import grpc
 from fiatgate.withdrawals.v1 import withdrawals_pb2 as pb
 from fiatgate.withdrawals.v1.withdrawals_pb2_grpc import WithdrawalsServiceStub
 from kit.base.clock import SystemClock
-from tests.console.house import OPERATOR, House, Person
+from tests.console.house import OPERATOR, House, Person, text_of
 from tests.e2e.market import Customer, Operator, Shop, settled
 from tests.support.stack import Stack
 
@@ -59,16 +55,11 @@ class Payouts:
         return self._stub.GetBalance(pb.GetBalanceRequest(merchant_id=self.merchant))
 
 
-def text_of(answer: Any) -> str:
-    """The page without tags, its blanks as one."""
-    return " ".join(unescape(re.sub("<[^>]+>", " ", answer.text)).split())
-
-
 def added(house: House, person: Person, name: str, *, usable: bool, address: str = TRON_ADDRESS) -> str:
     """The id of a new address in the book; `usable`: as if its waiting time were over."""
     page = person.post("/addresses", {"method": "1", "address": address, "name": name})
     assert "The address is added." in text_of(page), text_of(page)
-    lines = list(csv.DictReader(io.StringIO(person.get("/addresses.csv").text)))
+    lines = person.rows("/addresses.csv")
     id = next(line["address_id"] for line in lines if line["name"] == name)
     if usable:
         wait_is_over(house.stack, id)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 import re
-from io import StringIO
 
 import pytest
 from playwright.sync_api import expect
@@ -12,7 +10,7 @@ from playwright.sync_api import expect
 from deploy.local.waiting import wait_until
 from kit.base.ids import new_id
 from tests.console.conftest import Open
-from tests.console.house import House, Person, new_email, signed_out, title_of
+from tests.console.house import House, Person, new_email, title_of
 
 
 @pytest.fixture(scope="module")
@@ -34,10 +32,6 @@ def acts_of(page: str) -> list[str]:
     return re.findall(r'<p class="lead"><strong>([a-z_.]+)</strong>', page)
 
 
-def rows_of(text: str) -> list[dict[str, str]]:
-    return list(csv.DictReader(StringIO(text)))
-
-
 def test_an_act_is_shown_with_its_author_object_and_change(admin: Person) -> None:
     email = new_email()
     admin.post("/people/invite", {"email": email, "name": "Grace Hopper", "role:desk": "on"})
@@ -50,7 +44,7 @@ def test_an_act_is_shown_with_its_author_object_and_change(admin: Person) -> Non
 
 def test_acts_of_all_services_are_one_list_by_time(house: House, admin: Person, merchant: str) -> None:
     house.person("owner", merchant=merchant)
-    rows = rows_of(admin.get("/audit.csv", params={"merchant": merchant}).text)
+    rows = admin.rows("/audit.csv", merchant=merchant)
     assert {"accounts", "merchants"} <= {row["service"] for row in rows}
     times = [row["at"] for row in rows]
     assert times == sorted(times, reverse=True)
@@ -58,28 +52,13 @@ def test_acts_of_all_services_are_one_list_by_time(house: House, admin: Person, 
 
 
 def test_each_filter_leaves_only_what_it_names(admin: Person, merchant: str) -> None:
-    by_act = rows_of(admin.get("/audit.csv", params={"act": "merchant"}).text)
+    by_act = admin.rows("/audit.csv", act="merchant")
     assert by_act and {row["act"].partition(".")[0] for row in by_act} == {"merchant"}
-    by_object = rows_of(admin.get("/audit.csv", params={"object": f"merchant:{merchant}"}).text)
+    by_object = admin.rows("/audit.csv", object=f"merchant:{merchant}")
     assert by_object and {row["object"] for row in by_object} == {f"merchant:{merchant}"}
-    assert rows_of(admin.get("/audit.csv", params={"until": "2020-01-01"}).text) == []
-    assert rows_of(admin.get("/audit.csv", params={"since": "2999-01-01"}).text) == []
-    assert rows_of(admin.get("/audit.csv", params={"since": "2020-01-01", "merchant": merchant}).text)
-
-
-def test_pages_follow_each_other_without_gap(admin: Person) -> None:
-    for number in range(55):
-        fields = {"email": new_email(), "name": f"Person {number}", "role:viewer": "on"}
-        admin.post("/people/invite", fields)
-    expected = [row["id"] for row in rows_of(admin.get("/audit.csv", params={"author": admin.email}).text)]
-    page = admin.get("/audit", params={"author": admin.email}).text
-    seen = len(acts_of(page))
-    assert seen == 50
-    while older := re.search(r'<a class="button" rel="next" href="([^"]+)">Older acts</a>', page):
-        page = admin.get(older[1].replace("&amp;", "&")).text
-        seen += len(acts_of(page))
-    assert seen == len(expected) == len(set(expected))
-    assert 'href="/audit?author=' in page, "the way back keeps the filter"
+    assert admin.rows("/audit.csv", until="2020-01-01") == []
+    assert admin.rows("/audit.csv", since="2999-01-01") == []
+    assert admin.rows("/audit.csv", since="2020-01-01", merchant=merchant)
 
 
 @pytest.mark.parametrize(
@@ -92,18 +71,10 @@ def test_a_filter_with_a_fault_is_named(admin: Person, query: str) -> None:
     assert admin.get(f"/audit.csv?{query}").status_code == 400
 
 
-def test_a_page_that_does_not_exist_is_refused(admin: Person) -> None:
-    assert admin.get("/audit?after=x").status_code == 422
-
-
 def test_a_cell_that_a_spreadsheet_would_compute_is_text(admin: Person) -> None:
     admin.post("/people/invite", {"email": new_email(), "name": "=1+1", "role:viewer": "on"})
     assert "\r\n=" not in admin.get("/audit.csv", params={"author": admin.email}).text
-    cells = [
-        cell
-        for row in rows_of(admin.get("/audit.csv", params={"author": admin.email}).text)
-        for cell in row.values()
-    ]
+    cells = [cell for row in admin.rows("/audit.csv", author=admin.email) for cell in row.values()]
     assert not [cell for cell in cells if cell.startswith(("=", "+", "-", "@"))]
 
 
@@ -117,41 +88,18 @@ def test_a_service_that_is_away_is_named_and_its_acts_are_not_left_out_of_a_file
         assert admin.get("/audit.csv").status_code == 503
 
 
-def test_an_owner_sees_the_acts_of_the_own_merchant_only(house: House, merchant: str) -> None:
-    owner = house.person("owner", merchant=merchant)
-    rows = rows_of(owner.get("/audit.csv").text)
-    assert rows and {row["merchant_id"] for row in rows} == {merchant}
-    other = house.stack.demo["merchant_id"]
-    asked = rows_of(owner.get("/audit.csv", params={"merchant": other}).text)
-    assert {row["merchant_id"] for row in asked} == {merchant}
-
-
-def test_members_see_the_name_of_their_merchant(house: House, merchant: str) -> None:
-    owner = house.person("owner", merchant=merchant)
-    assert "Lamp shop" in owner.get("/").text
-    assert "Lamp shop" in owner.get("/merchant").text
-
-
 def test_an_owner_learns_no_operator_of_an_act(house: House, merchant: str) -> None:
     house.stack.cli("merchants", "unban", merchant)
     owner = house.person("owner", merchant=merchant)
-    rows = rows_of(owner.get("/audit.csv").text)
+    rows = owner.rows("/audit.csv")
     (unban,) = [row for row in rows if row["act"] == "merchant.unban"]
     hidden = ("author_kind", "author", "on_behalf_of", "surface", "note", "session_id", "request_id")
     assert [unban[each] for each in hidden] == ["operator", "the operator", "", "", "", "", ""]
     page = owner.get("/audit").text
     assert "the operator" in page
     assert "eve@laptop" not in page + owner.get("/audit.csv").text
-    assert rows_of(owner.get("/audit.csv", params={"author": "eve@laptop"}).text) == []
+    assert owner.rows("/audit.csv", author="eve@laptop") == []
     assert owner.email in {row["author"] for row in rows}  # members see each other
-
-
-@pytest.mark.parametrize("role", ["viewer", "desk", "treasury", "prices"])
-def test_other_roles_have_no_audit(house: House, role: str) -> None:
-    person = house.person(role)
-    assert 'href="/audit"' not in person.get("/").text
-    for path in ("/audit", "/audit.csv"):
-        assert (person.get(path).status_code, title_of(person.get(path))) == (403, "Not permitted")
 
 
 def test_a_refused_attempt_is_an_act(house: House, admin: Person) -> None:
@@ -164,13 +112,6 @@ def test_a_refused_attempt_is_an_act(house: House, admin: Person) -> None:
         return "refused: NOT_PERMITTED" in page
 
     wait_until(recorded, "the act", timeout_seconds=10)
-
-
-def test_the_file_ends_with_the_session(house: House) -> None:
-    auditor = house.person("auditor")
-    assert auditor.get("/audit.csv").status_code == 200
-    auditor.post("/sign-out")
-    assert signed_out(auditor.get("/audit.csv"))
 
 
 def test_in_the_browser_a_filter_becomes_an_address(house: House, open_page: Open) -> None:

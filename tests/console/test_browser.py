@@ -21,47 +21,36 @@ START: Final = re.compile("|".join(START_PAGES))
 
 
 @pytest.mark.parametrize("surface", ["desk", "dashboard"])
-def test_an_invited_person_makes_a_passkey_and_signs_in_with_it(
+def test_an_invited_person_makes_a_passkey_and_comes_back_with_it_to_the_page_that_was_asked_for(
     house: House, open_page: Open, surface: str
 ) -> None:
     page = open_page()
     merchant = new_merchant() if surface == "dashboard" else ""
-    with_passkey(page, house.invited("owner" if merchant else "desk", merchant=merchant))
+    with_passkey(page, house.invited("owner" if merchant else "admin", merchant=merchant))
     heading(page, "Ways to sign in")
     press(page, "Sign out")
+    wanted = f"{house.dashboard if merchant else house.desk}/people?after=a"
+    page.goto(wanted)
     heading(page, "Sign in")
     press(page, "Sign in with a passkey")
+    heading(page, "Members" if merchant else "People")
+    assert page.url == wanted
+    page.get_by_role("link", name="Fiatgate").first.click()
     heading(page, START)
     expect(page.get_by_text("began by passkey")).to_be_attached()
 
 
-def test_after_the_sign_in_the_browser_is_where_it_wanted_to_be(house: House, open_page: Open) -> None:
-    page = open_page()
-    with_passkey(page, house.invited("admin"))
-    press(page, "Sign out")
-    page.goto(f"{house.desk}/people?after=a")
-    heading(page, "Sign in")
-    press(page, "Sign in with a passkey")
-    heading(page, "People")
-    assert page.url == f"{house.desk}/people?after=a"
-
-
-def test_a_passkey_without_a_proof_of_the_person_is_refused(house: House, open_page: Open) -> None:
+def test_a_passkey_whose_counter_went_back_is_refused(house: House, open_page: Open) -> None:
+    """It was copied: two authenticators count apart. One without a proof of the person is refused, too."""
     page = open_page()
     key = with_passkey(page, house.invited("desk"))
+    copied = key.credentials()[0]
     press(page, "Sign out")
     key.verifies(verified=False)
     press(page, "Sign in with a passkey")
     expect(page.get_by_text("The browser did not use a passkey.")).to_be_visible()
     heading(page, "Sign in")
-
-
-def test_a_passkey_whose_counter_went_back_is_refused(house: House, open_page: Open) -> None:
-    """It was copied: two authenticators count apart."""
-    page = open_page()
-    key = with_passkey(page, house.invited("desk"))
-    copied = key.credentials()[0]
-    press(page, "Sign out")
+    key.verifies(verified=True)
     press(page, "Sign in with a passkey")
     heading(page, START)
     press(page, "Sign out")
@@ -71,17 +60,18 @@ def test_a_passkey_whose_counter_went_back_is_refused(house: House, open_page: O
     expect(page.get_by_role("alert").filter(visible=True)).to_contain_text("That did not work.")
 
 
-def test_a_form_goes_on_after_the_passkey_of_the_step_up(house: House, open_page: Open) -> None:
+def test_a_form_and_a_new_passkey_need_the_step_up_and_the_form_goes_on(
+    house: House, open_page: Open
+) -> None:
     page = open_page()
-    email, invited = new_email(), new_email()
+    email = new_email()
     with_passkey(page, house.invited("admin", email=email))
-    house.database(
-        "UPDATE sessions SET stepped_up_at = now() - interval '6 minutes' WHERE person_id = "
-        "(SELECT id FROM people WHERE email = %s)",
-        email,
-    )
+    house.end_step_up(email)
+    page.reload()
+    press(page, "Add a passkey")
+    heading(page, "Confirm that it is you")
     page.goto(f"{house.desk}/people/invite")
-    page.get_by_label("E-mail address").fill(invited)
+    page.get_by_label("E-mail address").fill(new_email())
     page.get_by_label("Name").fill("Grace Hopper")
     page.get_by_label("desk deals, cases, requisites").check()
     press(page, "Make the invitation")
@@ -89,20 +79,6 @@ def test_a_form_goes_on_after_the_passkey_of_the_step_up(house: House, open_page
     press(page, "Use a passkey")
     heading(page, "The link for Grace Hopper")
     assert page.get_by_label("Link").input_value().startswith(f"{house.desk}/invitation?token=")
-
-
-def test_adding_a_passkey_asks_for_the_step_up_first(house: House, open_page: Open) -> None:
-    page = open_page()
-    email = new_email()
-    with_passkey(page, house.invited("desk", email=email))
-    house.database(
-        "UPDATE sessions SET stepped_up_at = now() - interval '6 minutes' WHERE person_id = "
-        "(SELECT id FROM people WHERE email = %s)",
-        email,
-    )
-    page.reload()
-    press(page, "Add a passkey")
-    heading(page, "Confirm that it is you")
 
 
 # -- without scripts

@@ -9,6 +9,7 @@ import pytest
 
 from console.calls import each_of, or_none
 from kit.rpc.errors import Refused, database_unavailable, denied, not_found, unauthenticated
+from tests.console.routes import apart
 
 MISSING = not_found("DEAL_NOT_FOUND", "There is no such deal")
 FORBIDDEN = denied("NOT_PERMITTED", "Your roles do not allow this")
@@ -27,7 +28,7 @@ def refusing(refusals: Mapping[str, Refused], tried: Tried) -> Callable[[str], A
 
 
 def outcomes(refusals: Mapping[str, Refused], tried: Tried, *, at_once: int = 4) -> list[tuple[str, str]]:
-    found = asyncio.run(
+    found = apart(
         each_of(list("abcdefgh"), refusing(refusals, tried), beside={"DEAL_NOT_FOUND"}, at_once=at_once)
     )
     return [(each.answer or "", each.refused.reason if each.refused else "") for each in found]
@@ -60,7 +61,7 @@ def test_a_page_does_without_a_service_that_is_away_and_not_without_one_that_ref
         raise unauthenticated("ACTOR_INVALID", "The token of the person does not count", problem=problem)
 
     if problem == "key":
-        assert asyncio.run(or_none(call())) is None
+        assert apart(or_none(call())) is None
     else:
         with pytest.raises(Refused):
-            asyncio.run(or_none(call()))
+            apart(or_none(call()))

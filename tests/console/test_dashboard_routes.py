@@ -7,7 +7,6 @@ route, a field or a role that is missing in one of them fails here.
 
 from __future__ import annotations
 
-import inspect
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import closing
@@ -32,7 +31,7 @@ from gateway.pay import brand
 from kit.base.ids import new_id
 from tests.console.house import House, Person
 from tests.console.payouts import TRON_ADDRESS, added
-from tests.console.test_requests import WITHOUT_SESSION, places_of
+from tests.console.routes import WITHOUT_SESSION, fields_read, places_of
 from tests.gateway.desk import Desk, settled, unique
 from tests.support.pictures import PNG
 from tests.support.receiver import Receiver
@@ -112,8 +111,6 @@ _AGE: Final = re.compile(r"\b\d+ (?:s|min|h|d)\b")
 _ROWS: Final = re.compile("(?s)<tbody.*?</tbody>")
 """The list below a form: attempts of webhooks go on meanwhile. No id of another merchant stands in it either."""
 _ID: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f-]{27}|[0-9a-f]{16,}|\b[0-9]{9,}|\blink-\w{8}\b")
-_READ: Final = re.compile(r'(?:get_param|\.text|\.all|\.line|\.prose)\("(\w+)"')
-_READ_IN_TURN: Final = re.compile(r"\.line\(name\b.*for name in (\w+)")
 
 
 @dataclass(frozen=True)
@@ -155,16 +152,8 @@ def routes() -> list[Route]:
 
 def fields_of(route: Route) -> list[tuple[str, str]]:
     """The fields of query and form that the code of the page reads and that name things, each with a kind."""
-    modules = {inspect.getmodule(each) for each in type(route.resource).mro() if issubclass(each, Page)}
-    names: set[str] = set()
-    for module in modules:
-        text = inspect.getsource(module) if module else ""
-        names |= {*_READ.findall(text)}
-        names |= {name for each in _READ_IN_TURN.findall(text) for name in getattr(module, each)}
+    names = fields_read(route.resource, route.method) - {"after"}
     is_list = isinstance(route.resource, ListPage)
-    if is_list:
-        names |= {each.name for each in route.resource.filters}
-    names.discard("after")
     unknown = names - KINDS.keys() - PLAIN - SHOWN_TO_CUSTOMERS
     assert not unknown, f"{route} reads {unknown}: name the kinds of these fields, or that they name nothing"
     if route.method == "POST" and route.resource.needs_merchant:

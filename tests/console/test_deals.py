@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 from collections.abc import Iterator
 from datetime import timedelta
-from html import unescape
 
 import pytest
 from playwright.sync_api import expect
@@ -16,7 +13,7 @@ from fiatgate.invoices.v1 import invoices_pb2 as pb
 from kit.base.clock import SystemClock
 from kit.base.codes import in_groups
 from tests.console.conftest import Open, Staff
-from tests.console.house import title_of
+from tests.console.house import hidden, title_of
 from tests.console.till import Till
 from tests.support.pictures import PNG
 
@@ -26,13 +23,6 @@ def _nothing_waits(till: Till) -> Iterator[None]:
     """Each test ends without deals in the shop's queues."""
     yield
     till.clear()
-
-
-def fields_of(html: str, action: str) -> dict[str, str]:
-    """The hidden fields of the form that posts there."""
-    form = html[html.index(f'action="{action}"') :].partition("</form>")[0]
-    found = re.findall(r'type="hidden" name="([^"]+)" value="([^"]*)"', form)
-    return {name: unescape(value) for name, value in found}
 
 
 # -- by keyboard
@@ -94,7 +84,7 @@ def test_a_decision_leads_to_the_next_deal_and_the_second_one_is_refused_with_it
     page = first.get(till.list())
     assert all(f'data-deal="{deal.deal_id}"' in page.text for deal in deals)
     action = f"/deals/{deals[0].deal_id}/confirm"
-    fields = fields_of(page.text, action)
+    fields = hidden(page.text, action)
     after = first.post(action, fields)
     credit = till.desk.deals.GetDeal(pb.GetDealRequest(deal_id=deals[0].deal_id))
     assert re.search(
@@ -112,17 +102,6 @@ def test_a_decision_leads_to_the_next_deal_and_the_second_one_is_refused_with_it
     assert f'data-evidence="{deals[0].deal_id}"' in twice.text
     assert re.search(rf"Payment confirmed</strong> by <bdi>{re.escape(first.email)}</bdi>", twice.text)
     assert 'class="decide"' not in twice.text
-
-
-def test_people_who_may_only_read_see_the_queue_and_no_decision(till: Till, staff: Staff) -> None:
-    deal = till.marked()
-    viewer = staff("viewer")
-    page = viewer.get(till.list())
-    assert f'data-evidence="{deal.deal_id}"' in page.text
-    assert 'class="decide"' not in page.text
-    assert 'type="checkbox" form="several"' not in page.text
-    assert viewer.post(f"/deals/{deal.deal_id}/confirm").status_code == 403
-    assert till.state(deal) == "awaiting_confirmation"
 
 
 def test_a_picture_has_an_address_of_its_own_where_it_can_do_nothing(till: Till, staff: Staff) -> None:
@@ -174,7 +153,7 @@ def test_deals_are_found_and_their_file_has_what_the_screen_shows(till: Till, st
     page = desk.get(till.list(sender="muster"))
     assert wanted.deal_id in page.text
     assert f'data-deal="{other.deal_id}"' not in page.text
-    lines = list(csv.DictReader(io.StringIO(desk.get(till.list(sender="muster").replace("?", ".csv?")).text)))
+    lines = desk.rows(till.list(sender="muster").replace("?", ".csv?"))
     assert [(line["deal_id"], line["reference"], line["state"]) for line in lines] == [
         (wanted.deal_id, reference, "marked paid")
     ]
@@ -193,8 +172,8 @@ def test_cases_have_a_file_and_an_answer_has_words(till: Till, staff: Staff) -> 
     desk, list = staff("desk"), f"/cases?merchant={till.shop.merchant_id}"
     assert desk.post(f"/cases/{first}/answer", {"back": list, "outcome": " "}).status_code == 422
     desk.post(f"/cases/{first}/answer", {"back": list, "outcome": "It was sent back."})
-    rows = csv.DictReader(io.StringIO(desk.get(list.replace("?", ".csv?")).text))
+    rows = desk.rows(list.replace("?", ".csv?"))
     assert [row["customers_text"] for row in rows if row["number"] in (str(first), str(second))] == ["Me too"]
-    everything = csv.DictReader(io.StringIO(desk.get(list.replace("?", ".csv?state=all&")).text))
+    everything = desk.rows(list.replace("?", ".csv?state=all&"))
     assert {each["number"]: each["answer"] for each in everything}[str(first)] == "It was sent back."
     assert desk.get("/cases/0").status_code == 404

@@ -17,6 +17,7 @@ from console.ui.file_turns import CALLS_AT_A_TIME, FILES_OF_ONE, FileTurns
 from kit.rpc.errors import Refused
 from tests.console.conftest import Staff
 from tests.console.house import House, Person, new_email, title_of
+from tests.console.routes import apart
 from tests.e2e.market import Shop
 
 CALLS = 2500
@@ -42,7 +43,7 @@ def lines_of(page: ListPage) -> list[str]:
     async def read() -> list[str]:
         return [cell async for lines in page.lines(cast("Request", None)) for (cell,) in lines]
 
-    return asyncio.run(read())
+    return apart(read())
 
 
 def numbers(kind: type[Numbers] = Numbers) -> Numbers:
@@ -72,7 +73,7 @@ def test_a_person_has_two_files_at_once_and_colleagues_have_theirs() -> None:
         await opened.pop().aclose()
         assert await anext(of_person(page, "ada")) == [["0"]]
 
-    asyncio.run(sent())
+    apart(sent())
 
 
 class Counted(Numbers):
@@ -101,7 +102,7 @@ def test_the_calls_of_all_files_take_turns() -> None:
     async def sent() -> None:
         await asyncio.gather(*(read(person) for person in ("ada", "ada", "ben")))
 
-    asyncio.run(sent())
+    apart(sent())
     assert parts[:3].count("ben") == parts[3:6].count("ben") == 1
 
 

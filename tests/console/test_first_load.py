@@ -12,7 +12,7 @@ import pytest
 from console.page import Page
 from tests.console.conftest import Staff
 from tests.console.house import HTTP_SECONDS, House, Person, new_email
-from tests.console.test_requests import SETTINGS, WITHOUT_SESSION, routes_of
+from tests.console.routes import SETTINGS, WITHOUT_SESSION, routes_of
 
 MOST_BYTES: Final = 80_000
 LOADED: Final = re.compile(r'(?:src|href)="(/static/[^"]+)"').findall

@@ -11,8 +11,8 @@ from playwright.sync_api import Page
 from console.page import Page as Resource
 from tests.console.conftest import Open, with_cookies
 from tests.console.house import House, Person, new_email, new_merchant
-from tests.console.looks import COLOURS, looks_right
-from tests.console.test_requests import SETTINGS, routes_of
+from tests.console.looks import looks_right
+from tests.console.routes import SETTINGS, routes_of
 from tests.support import axe
 
 
@@ -59,17 +59,17 @@ DESK_PAGES: Final = {
     "password": "/account/password",
     "totp-start": "/account/totp",
     "step-up": "/step-up?to=/account",
-    "people": "/people",
+    "people": "/people?limit=10",
     "person": "/people/{person_id}",
     "invite": "/people/invite",
-    "audit": "/audit",
+    "audit": "/audit?limit=10",
     "reports": "/reports",
     "health": "/health",
     "not-found": "/nowhere",
     "notice": "/account?notice=password-set",
     "problem": "/account?problem=last_factor",
 }
-DASHBOARD_PAGES: Final = {"home": "/", "account": "/account", "merchant": "/merchant", "people": "/people"}
+DASHBOARD_PAGES: Final = {"home": "/", "merchant": "/merchant"}
 ANSWERS: Final = frozenset(
     {
         "/account/totp/confirm",
@@ -84,71 +84,28 @@ ANSWERS: Final = frozenset(
     }
 )
 """Answers to forms, which lead elsewhere as addresses, to scripts, pictures, and the payment page in a frame."""
-IN_ROOMS: Final[dict[str, str]] = (
-    dict.fromkeys(
-        (
-            "/merchants",
-            "/merchants/new",
-            "/merchants/logos/{logo}",
-            "/merchants/{merchant_id}",
-            "/merchants/{merchant_id}/keys",
-            "/merchants/{merchant_id}/logo",
-            "/merchants/{merchant_id}/people",
-            "/merchants/{merchant_id}/people/invite",
-            "/merchants/{merchant_id}/people/{person_id}",
-            "/merchants/{merchant_id}/view",
-            "/owners/{owner_id}",
-            "/categories",
-        ),
-        "test_merchants.py",
-    )
-    | dict.fromkeys(("/deals", "/deals/{deal_id}", "/cases", "/cases/{number}"), "test_working_day.py")
-    | dict.fromkeys(
-        ("/rates", "/rates/{currency_code}", "/rates/{currency_code}/accepted"), "test_working_day.py"
-    )
-    | dict.fromkeys(
-        ("/invoices", "/invoices/{invoice_id}", "/find", "/deals-system"),
-        "test_invoices.py",
-    )
-    | dict.fromkeys(
-        (
-            "/withdrawals",
-            "/withdrawals/new",
-            "/withdrawals/{withdraw_uuid}",
-            "/withdrawal-methods",
-            "/withdrawal-methods/new",
-            "/withdrawal-methods/{code}",
-            "/merchants/{merchant_id}/statement",
-            "/merchants/{merchant_id}/statement/print",
-            "/approvals",
-            "/approvals/{service}/{approval_id}",
-        ),
-        "test_withdrawals.py",
-    )
-    | dict.fromkeys(("/webhooks", "/webhooks/{event_id}", "/parked"), "test_webhooks.py")
-    | dict.fromkeys(("/links", "/links/{invoice_id}"), "test_links.py")
-    | dict.fromkeys(("/webhooks/test", "/balance", "/balance/print", "/keys"), "test_dashboard.py")
-    | {"/addresses": "test_own_withdrawals.py"}
-    | dict.fromkeys(("/settings", "/settings/logo"), "test_settings.py")
-    | dict.fromkeys(
-        (
-            "/currencies",
-            "/currencies/{currency_code}",
-            "/new-currency",
-            "/methods",
-            "/methods/{method_code}",
-            "/methods/{method_code}/logo",
-            "/method-logos/{logo}",
-            "/new-method",
-        ),
-        "test_prices.py",
-    )
-    | dict.fromkeys(
-        ("/requisites", "/requisites/{requisite_id}", "/new-requisite", "/new-requisites"),
-        "test_requisites.py",
-    )
-)
-"""Pages that the test of their room looks at, with things on them (`looks_right`), by their address: the file."""
+IN_ROOMS: Final = {
+    "test_merchants.py": "/merchants /merchants/new /merchants/logos/{logo} /merchants/{merchant_id} "
+    "/merchants/{merchant_id}/keys /merchants/{merchant_id}/logo /merchants/{merchant_id}/people "
+    "/merchants/{merchant_id}/people/invite /merchants/{merchant_id}/people/{person_id} "
+    "/merchants/{merchant_id}/view /owners/{owner_id} /categories",
+    "test_working_day.py": "/deals /deals/{deal_id} /cases /cases/{number} /rates /rates/{currency_code} "
+    "/rates/{currency_code}/accepted",
+    "test_invoices.py": "/invoices /invoices/{invoice_id} /find /deals-system",
+    "test_withdrawals.py": "/withdrawals /withdrawals/new /withdrawals/{withdraw_uuid} /withdrawal-methods "
+    "/withdrawal-methods/new /withdrawal-methods/{code} /merchants/{merchant_id}/statement "
+    "/merchants/{merchant_id}/statement/print /approvals /approvals/{service}/{approval_id}",
+    "test_webhooks.py": "/webhooks /webhooks/{event_id} /parked",
+    "test_links.py": "/links /links/{invoice_id}",
+    "test_dashboard.py": "/webhooks/test /balance /keys",
+    "test_statements.py": "/balance/print",
+    "test_own_withdrawals.py": "/addresses",
+    "test_settings.py": "/settings /settings/logo",
+    "test_prices.py": "/currencies /currencies/{currency_code} /new-currency /methods /methods/{method_code} "
+    "/methods/{method_code}/logo /method-logos/{logo} /new-method",
+    "test_requisites.py": "/requisites /requisites/{requisite_id} /new-requisite /new-requisites",
+}
+"""By the test of their room: pages that it looks at with things on them (`looks_right`)."""
 HERE: Final = Path(__file__).parent
 
 
@@ -162,7 +119,12 @@ def test_every_page_is_looked_at(surface: str) -> None:
         if method == "GET" and isinstance(resource, Resource)
     }
     pages = {path for path in pages if not path.endswith(".csv")}
-    looked_at = {path for path, file in IN_ROOMS.items() if "looks_right(" in (HERE / file).read_text()}
+    looked_at = {
+        path
+        for file, paths in IN_ROOMS.items()
+        if "looks_right(" in (HERE / file).read_text()
+        for path in paths.split()
+    }
     assert pages - ANSWERS - looked_at - {address.partition("?")[0] for address in named} == set()
 
 
@@ -196,11 +158,7 @@ def test_every_answer_to_a_form_looks_right(house: House, open_page: Open) -> No
     page.goto(f"{house.desk}/account/totp")
     page.get_by_role("button", name="Show the QR code").click()
     looks_right(page, "desk-totp")
-    page.get_by_label("Code that the app shows").fill("000000")
-    page.get_by_role("button", name="Finish").click()
-    looks_right(page, "desk-totp-again")
     page.goto(f"{house.desk}/account")
-    looks_right(page, "desk-first-factors")
     page.get_by_role("button", name="Make ten codes").click()
     looks_right(page, "desk-recovery-codes")
     page.goto(f"{house.desk}/people/invite")
@@ -224,7 +182,7 @@ def test_faults_are_found(open_page: Open) -> None:
     page = open_page()
     page.set_content("<img><p style='color: #aaa; background: #bbb'>Grey on grey</p>")
     assert {"image-alt", "color-contrast"} <= {each["id"] for each in axe.violations(page)}
-    assert {each["id"] for each in axe.violations(page, COLOURS)} == {"color-contrast"}
+    assert {each["id"] for each in axe.violations(page, axe.CONTRAST)} == {"color-contrast"}
 
 
 def test_the_focus_is_seen_and_goes_to_the_content_first(

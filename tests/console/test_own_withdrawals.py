@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -19,9 +17,9 @@ from console.withdrawing.addresses import notice_of_added
 from fiatgate.withdrawals.v1 import withdrawals_pb2 as pb
 from kit.base.ids import new_id
 from tests.console.conftest import Open, Staff, with_cookies
-from tests.console.house import House, Person, new_merchant
+from tests.console.house import House, Person, hidden, new_merchant, text_of
 from tests.console.looks import looks_right
-from tests.console.payouts import TRON_ADDRESS, Payouts, added, text_of
+from tests.console.payouts import TRON_ADDRESS, Payouts, added
 
 HASH: Final = "7c" * 32
 OTHER_ADDRESS: Final = "TA4Y62o6YC2Zsck9rZVGTvqW1AQ7X9zTnj"
@@ -70,7 +68,7 @@ def test_members_read_list_and_history_and_the_statement_leads_there(
         listed = finance.get(f"/withdrawals{filters}").text
         assert f'href="/withdrawals/{made}"' in listed, filters
         assert "/merchants/" not in listed and "/approvals" not in listed
-    lines = list(csv.DictReader(io.StringIO(finance.get("/withdrawals.csv").text)))
+    lines = finance.rows("/withdrawals.csv")
     assert {line["merchant_id"] for line in lines} == {treasury.payouts.merchant}
     assert {line["withdraw_uuid"]: line["external_tx_id"] for line in lines}[made] == HASH
     assert f'href="/withdrawals/{made}"' in finance.get("/balance").text
@@ -87,15 +85,9 @@ def test_members_read_list_and_history_and_the_statement_leads_there(
         assert each in words, each
     assert operator.email not in words and "cli:" not in words, "the operators have no names"
     assert re.search(r'href="/balance\?month=\d{4}-\d\d"', page.text)
-    for role in READERS:
-        assert treasury.members[role].get(f"/withdrawals/{made}").status_code == 200
-    assert treasury.members["viewer"].get("/withdrawals.csv").status_code == 403
-    for address in ("/withdrawals", f"/withdrawals/{made}"):
-        assert treasury.members["developer"].get(address).status_code == 403, address
     browser = with_cookies(open_page(), finance)
-    for name, address in (("withdrawals", "/withdrawals"), ("withdrawal", f"/withdrawals/{made}")):
-        browser.goto(house.dashboard + address)
-        looks_right(browser, f"dashboard-{name}")
+    browser.goto(f"{house.dashboard}/withdrawals/{made}")
+    looks_right(browser, "dashboard-withdrawal")
 
 
 def test_the_search_finds_withdrawals_for_the_roles_that_read_them(treasury: Treasury, staff: Staff) -> None:
@@ -125,10 +117,6 @@ def test_a_member_cancels_what_is_not_being_sent_and_nothing_else(treasury: Trea
     assert refused.status_code == 422
     assert payouts.now(begun).status == pb.WITHDRAWAL_STATUS_PENDING
     assert "/cancel" not in treasury.members["viewer"].get(f"/withdrawals/{waiting}").text
-    assert (
-        treasury.members["viewer"].post(f"/withdrawals/{waiting}/cancel", {"stage": "requested"}).status_code
-        == 403
-    )
     canceled = finance.post(f"/withdrawals/{waiting}/cancel", {"stage": "requested"})
     assert "It is canceled. The amount is available again." in text_of(canceled)
     assert f"Canceled by {finance.email}" in text_of(canceled)
@@ -136,12 +124,6 @@ def test_a_member_cancels_what_is_not_being_sent_and_nothing_else(treasury: Trea
 
 
 # -- the address book and requests
-
-
-def fields_in(page: str) -> dict[str, str]:
-    """The hidden fields of the form of a request."""
-    (form,) = re.findall(r'<form[^>]* action="/withdrawals/new">(.*?)</form>', page, re.DOTALL)
-    return dict(re.findall(r'type="hidden" name="([^"]+)" value="([^"]*)"', form))
 
 
 def test_a_new_address_waits_is_announced_and_removed_from_the_start_page(
@@ -174,13 +156,8 @@ def test_a_new_address_waits_is_announced_and_removed_from_the_start_page(
     assert "exchange <1> can be used from" in waiting
     assert "Until then you have no address that can be used." in waiting and "Add one" not in waiting
     browser = with_cookies(open_page(), owner)
-    for name, address in (
-        ("addresses", "/addresses"),
-        ("new-address", "/"),
-        ("no-address", "/withdrawals/new"),
-    ):
-        browser.goto(house.dashboard + address)
-        looks_right(browser, f"dashboard-{name}")
+    browser.goto(f"{house.dashboard}/addresses")
+    looks_right(browser, "dashboard-addresses")
     removed = owner.post(f"/addresses/{id}/remove", {"from": "home"})
     assert removed.url.startswith(f"{owner.url}/?")
     assert "The address is removed" in text_of(removed) and "New address" not in text_of(removed)
@@ -213,11 +190,8 @@ def test_a_withdrawal_is_requested_with_a_fresh_proof_seen_before_and_made_once(
     page = browser.content()
     assert TRON_ADDRESS in page and "29.000000" in page
     before = payouts.balance()
-    fields = fields_in(page)
-    house.database(
-        "UPDATE sessions SET stepped_up_at = NULL WHERE person_id = (SELECT id FROM people WHERE email = %s)",
-        finance.email,
-    )
+    fields = hidden(page, "/withdrawals/new")
+    house.end_step_up(finance.email)
     asked = finance.post("/withdrawals/new", fields)
     assert "Confirm that it is you" in asked.text
     assert f'value="{fields["request_key"]}"' in asked.text, "the form goes on after the proof"
@@ -230,7 +204,7 @@ def test_a_withdrawal_is_requested_with_a_fresh_proof_seen_before_and_made_once(
     other = finance.post("/withdrawals/new", fields | {"amount": "31"})
     assert (other.status_code, "This form has made a withdrawal already" in text_of(other)) == (422, True)
     assert "equest_key" not in text_of(other)
-    fresh = fields_in(other.text)["request_key"]
+    fresh = hidden(other.text, "/withdrawals/new")["request_key"]
     assert fresh not in ("", fields["request_key"]), "the form can be sent again, for another withdrawal"
     broken = finance.post("/withdrawals/new", fields | {"request_key": "x"})
     assert (broken.status_code, "The form was not complete" in text_of(broken)) == (422, True)

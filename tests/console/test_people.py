@@ -182,23 +182,6 @@ def test_a_withdrawn_invitation_does_not_work(house: House, admin: Person) -> No
     assert title_of(Person(house.desk, email).accept(link)) == "This link does not work"
 
 
-def test_an_operator_without_the_role_reaches_no_page_of_people(house: House, admin: Person) -> None:
-    operator = house.person("desk", "treasury", "prices", "viewer")
-    other = id_of(admin, operator)
-    for path in ("/people", f"/people/{other}"):
-        assert operator.get(path).status_code == 403, path
-    for path in (f"/people/{other}/roles", f"/people/{other}/disable", f"/people/{other}/enable"):
-        assert operator.post(path, {"role:admin": "on"}).status_code == 403, path
-    fields = {"email": new_email(), "name": "X", "role:admin": "on"}
-    assert operator.post("/people/invite", fields).status_code == 403
-
-
-def test_a_person_who_is_not_there_is_not_found(admin: Person) -> None:
-    for name in ("00000000-0000-7000-8000-000000000000", "none", "%00", "a" * 300):
-        answer = admin.get(f"/people/{name}")
-        assert (answer.status_code, title_of(answer)) == (404, "Not found"), name
-
-
 # -- the dashboard
 
 
@@ -224,18 +207,6 @@ def test_the_last_owner_stays_owner(owner: Person) -> None:
     for path, fields in ((f"/people/{own}/remove", {}), (f"/people/{own}/roles", {"role:finance": "on"})):
         answer = owner.post(path, fields)
         assert (answer.status_code, "last owner" in answer.text) == (422, True), path
-
-
-def test_an_owner_reaches_no_member_of_another_merchant(house: House, owner: Person) -> None:
-    other_merchant = new_merchant()
-    other_owner = house.person("owner", merchant=other_merchant)
-    stranger = house.person("finance", merchant=other_merchant)
-    foreign = id_of(other_owner, stranger)
-    assert stranger.email not in owner.get("/people").text
-    assert owner.get(f"/people/{foreign}").status_code == 404
-    assert owner.post(f"/people/{foreign}/roles", {"role:viewer": "on"}).status_code == 404
-    assert owner.post(f"/people/{foreign}/remove").status_code == 404
-    assert "balance, withdrawals" in stranger.get("/").text
 
 
 def test_an_owner_cannot_invite_to_the_staff(house: House, owner: Person) -> None:

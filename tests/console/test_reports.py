@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterator
-from io import StringIO
 from types import SimpleNamespace
 from typing import Any
 
@@ -47,9 +45,7 @@ def reader(staff: Staff) -> Person:
 
 
 def file_of(reader: Person, shop: Shop, **given: str) -> list[dict[str, str]]:
-    answer = reader.get("/reports.csv", params={"merchant": shop.merchant_id, **given})
-    assert answer.status_code == 200, answer.text
-    return list(csv.DictReader(StringIO(answer.text)))
+    return reader.rows("/reports.csv", merchant=shop.merchant_id, **given)
 
 
 def test_page_file_and_command_have_the_same_numbers(house: House, reader: Person, shop: Shop) -> None:

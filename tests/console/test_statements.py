@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
@@ -121,8 +119,7 @@ def by_files(books: Books) -> Ledger:
     found: Sums = defaultdict(Decimal)
     for merchant, reader in books.readers.items():
         for since, _ in months():
-            file = reader.get("/balance.csv", params={"month": f"{since:%Y-%m}"})
-            for line in csv.DictReader(io.StringIO(file.text)):
+            for line in reader.rows("/balance.csv", month=f"{since:%Y-%m}"):
                 _added(found, merchant, line["kind"], Decimal(line["amount"]))
                 assert Decimal(line["available_after"]) == found["merchant_available", merchant]
                 assert Decimal(line["reserved_after"]) == found["merchant_reserved", merchant]
@@ -253,8 +250,7 @@ def test_a_statement_on_paper_adds_up_and_leads_to_each_invoice(
     assert "Lamps & Sons" in page and merchant in page
     assert f"{since:%Y-%m-%d} to {until - timedelta(days=1):%Y-%m-%d}" in page
     assert f"by <bdi>Ada Lovelace</bdi>, <bdi>{reader.email}</bdi>" in page
-    file = reader.get("/balance.csv", params={"month": f"{since:%Y-%m}"}).text
-    lines = list(csv.DictReader(io.StringIO(file)))
+    lines = reader.rows("/balance.csv", month=f"{since:%Y-%m}")
     assert len(lines) == 2
     assert re.findall(r'href="/invoices/([0-9a-f-]{36})"', page) == [each["invoice_id"] for each in lines]
     for each in lines:

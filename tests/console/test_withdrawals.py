@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import re
 from collections.abc import Iterator
 from decimal import Decimal
@@ -15,9 +14,9 @@ from playwright.sync_api import expect
 
 from fiatgate.withdrawals.v1 import withdrawals_pb2 as pb
 from tests.console.conftest import Open, Staff
-from tests.console.house import House, Person, new_email, title_of
+from tests.console.house import House, Person, new_email, text_of, title_of
 from tests.console.looks import looks_right
-from tests.console.payouts import TRON_ADDRESS, Payouts, text_of
+from tests.console.payouts import TRON_ADDRESS, Payouts
 
 HASH: Final = "9f" * 32
 LARGE: Final = "1000"
@@ -78,23 +77,14 @@ def test_a_withdrawal_goes_from_the_form_to_the_transaction(payouts: Payouts, tr
 
 def test_one_act_is_done_to_all_that_are_ticked(payouts: Payouts, treasury: Person) -> None:
     ids = [payouts.made() for _ in range(3)]
-    pairs = [("id", each) for each in ids]
     nothing = treasury.post("/withdrawals/several", {"act": "process"})
     assert "Nothing was ticked" in text_of(nothing)
-    done = treasury.http.post(
-        f"{treasury.url}/withdrawals/several",
-        data=[*pairs[:2], ("act", "process"), ("stage", "requested")],
-        headers={"Sec-Fetch-Site": "same-origin"},
-        timeout=15,
-    )
+    step = {"id": ids[:2], "act": "process", "stage": "requested"}
+    done = treasury.post("/withdrawals/several", step)
     assert "All that were ticked are done." in text_of(done)
     assert [payouts.now(each).substatus for each in ids] == ["processing", "processing", ""]
-    mixed = treasury.http.post(
-        f"{treasury.url}/withdrawals/several",
-        data=[*pairs, ("act", "cancel"), ("by_user", "on"), ("stage", "requested")],
-        headers={"Sec-Fetch-Site": "same-origin"},
-        timeout=15,
-    )
+    cancel = step | {"id": ids, "act": "cancel", "by_user": "on"}
+    mixed = treasury.post("/withdrawals/several", cancel)
     assert title_of(mixed) == "1 of 3 done"
     assert "The withdrawal is pending (processing)." in text_of(mixed)
     assert payouts.now(ids[2]).substatus == "cancelled_by_user"
@@ -165,9 +155,7 @@ def test_a_large_withdrawal_is_requested_by_one_and_approved_by_another(
     assert late.status_code == 422
     assert f"The request is approved already, by {other.email}" in text_of(late)
     assert path in other.get(f"/approvals?state=decided&object=withdrawal:{id}").text
-    lines = list(
-        csv.DictReader(other.get(f"/approvals.csv?state=decided&object=withdrawal:{id}").text.splitlines())
-    )
+    lines = other.rows(f"/approvals.csv?state=decided&object=withdrawal:{id}")
     assert [(each["state"], each["decision_note"]) for each in lines] == [("approved", "as agreed")]
     history = text_of(other.get(f"/withdrawals/{id}"))
     assert f"Second pair of eyes requested by {treasury.email}" in history
@@ -217,8 +205,7 @@ def test_the_statement_is_the_ledger_of_the_month_and_ends_with_the_balance(
     assert f"After {balance.available} {balance.reserved}" in page
     assert f"Paid in the month {balance.credited}" in page
     assert f"The report the same {balance.credited}" in page
-    answer = auditor.get(f"{path}.csv")
-    lines = list(csv.DictReader(answer.text.splitlines()))
+    lines = auditor.rows(f"{path}.csv")
     assert (lines[-1]["available_after"], lines[-1]["reserved_after"]) == (
         balance.available,
         balance.reserved,
@@ -243,7 +230,7 @@ def test_a_withdrawal_method_is_made_changed_and_switched_off(treasury: Person) 
     )
     assert "The withdrawal method is set." in text_of(made)
     treasury.post(f"/withdrawal-methods/{code}", fields | {"min_amount": "7"})
-    lines = list(csv.DictReader(treasury.get("/withdrawal-methods.csv").text.splitlines()))
+    lines = treasury.rows("/withdrawal-methods.csv")
     (changed,) = [each for each in lines if each["code"] == code]
     assert (changed["min_amount"], changed["enabled"]) == ("7.000000", "False")
 
@@ -276,9 +263,9 @@ def test_the_list_has_a_file_of_all_that_its_filters_leave(
     payouts: Payouts, treasury: Person, staff: Staff
 ) -> None:
     of = f"stage=all&merchant={payouts.merchant}"
-    lines = list(csv.DictReader(treasury.get(f"/withdrawals.csv?{of}").text.splitlines()))
+    lines = treasury.rows(f"/withdrawals.csv?{of}")
     assert {each["merchant"] for each in lines} == {"Lamp shop"}
-    large = list(csv.DictReader(treasury.get(f"/withdrawals.csv?{of}&least=1000").text.splitlines()))
+    large = treasury.rows(f"/withdrawals.csv?{of}&least=1000")
     assert [each["amount"] for each in large] == ["1000.000000"] * 2
     assert staff("viewer").get(f"/withdrawals.csv?{of}").status_code == 403
     assert 'name="id"' not in staff("viewer").get("/withdrawals").text
@@ -292,14 +279,14 @@ def test_pages_of_money_look_right(payouts: Payouts, staff: Staff, open_page: Op
     treasury.post(f"/withdrawals/{small}/process")
     page = staff.page(open_page, "treasury", "desk", viewport={"width": 1280, "height": 800})
     for name, path in {
-        "withdrawals": "/withdrawals",
+        "withdrawals": "/withdrawals?limit=10",
         "withdrawal": f"/withdrawals/{small}",
         "withdrawal-new": f"/withdrawals/new?merchant={payouts.merchant}",
         "withdrawal-methods": "/withdrawal-methods",
         "withdrawal-method": "/withdrawal-methods/USDT-TRC20",
         "statement": f"/merchants/{payouts.merchant}/statement",
         "statement-print": f"/merchants/{payouts.merchant}/statement/print",
-        "approvals": "/approvals",
+        "approvals": "/approvals?limit=10",
         "approval": approval,
     }.items():
         page.goto(f"{treasury.url}{path}")

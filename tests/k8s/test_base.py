@@ -29,7 +29,7 @@ from kit.web.live import PING_SECONDS, STREAMS_PER_NETWORK
 from kit.web.server import GRACEFUL_SECONDS
 from services.webhooks.config import CALL_MARGIN_SECONDS
 from services.webhooks.delivery.engine import END_SECONDS, RECORD_GATHER_SECONDS
-from tests.console.test_requests import places_of
+from tests.console.routes import places_of
 from tests.k8s.manifests import (
     BASE,
     CLASSES,
