@@ -253,7 +253,7 @@ def approve(
     actor = _person_in_charge()
     asked = get(tx, approval_id)
     if asked.state is not State.PENDING:
-        return Approved(_repeated(asked, actor, State.APPROVED))
+        return Approved(_repeated(tx, asked, actor, State.APPROVED))
     if not is_another(actor, asked):
         raise SameAuthor(asked.requested_as)
     link = change(asked)
@@ -274,7 +274,7 @@ def reject(tx: Session, approval_id: UUID, *, at: datetime, note: str) -> Approv
     actor = actors.current()
     asked = get(tx, approval_id)
     if asked.state is not State.PENDING:
-        return _repeated(asked, actor, State.REJECTED)
+        return _repeated(tx, asked, actor, State.REJECTED)
     return _decide(tx, approval_id, _decision(actor, State.REJECTED, at=at, note=note))
 
 
@@ -308,9 +308,12 @@ def _decision(actor: Actor, state: State, *, at: datetime, note: str) -> dict[st
     }
 
 
-def _repeated(decided: Approval, actor: Actor, state: State) -> Approval:
-    """Returns a decision that the same actor repeats, because the answer was lost for example."""
-    if decided.state is state and decided.decided_by == identity(actor):
+def _repeated(tx: Session, decided: Approval, actor: Actor, state: State) -> Approval:
+    """Returns a decision that the same actor repeats, because the answer was lost for example. One that SQL wrote has
+    no act, and was never done.
+    """
+    is_own = decided.state is state and decided.decided_by == identity(actor)
+    if is_own and decided_by_calls(tx, [decided]).get(decided.id) == (state, decision_sha256(decided)):
         return decided
     raise AlreadyDecided(decided)
 

@@ -121,9 +121,21 @@ def due(changes: Sequence[Change]) -> Due:
     return (last,)
 
 
-def is_as_decided(tx: Session, kind: Decided, id: object, found: Mapping[str, Any]) -> bool:
-    """Returns whether the last acts gave the thing these values. If not, logs and counts it."""
-    for until in (None, moments_ago()):
+def before_by_acts(tx: Session, kind: Decided, id: object, *names: str) -> dict[str, str]:
+    """Returns the values that earlier acts decided, of these fields or of all, for `before` of the next act. Those of
+    the row may have been written by SQL: an act that began with them would bless them, or not be written at all.
+    """
+    decided = kind.values(tx, [id]).get(str(id), {})
+    return {name: decided.get(name, NOTHING)[0] for name in names or kind.fields} if decided else {}
+
+
+def is_as_decided(
+    tx: Session, kind: Decided, id: object, found: Mapping[str, Any], *, locked: bool = False
+) -> bool:
+    """Returns whether the last acts gave the thing these values. If not, logs and counts it. `locked`: the row is, so
+    its values can't be those from just before the last act.
+    """
+    for until in (None,) if locked else (None, moments_ago()):
         wrong = next(kind.differences(kind.values(tx, [id], until=until).get(str(id)), found), None)
         if wrong is None:
             return True

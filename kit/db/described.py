@@ -30,7 +30,9 @@ WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p', 'v', 'm', 
 _DESCRIBED: Final = text(f"""
 WITH relations AS ({_RELATIONS})
 SELECT name, 'relation', concat_ws(' ', relkind, relpersistence, (
-  SELECT string_agg(inhparent::regclass::text, ' ') FROM pg_inherits WHERE inhrelid = oid))
+  SELECT string_agg(inhparent::regclass::text, ' ') FROM pg_inherits WHERE inhrelid = relations.oid), (
+  SELECT string_agg('above ' || child.oid::regclass, ' ') FROM pg_inherits JOIN pg_class child ON child.oid = inhrelid
+  WHERE inhparent = relations.oid AND NOT child.relispartition))
   FROM relations WHERE NOT relispartition OR relkind = 'f'
 UNION ALL SELECT name, 'rights', string_agg(concat(CASE WHEN grantee = 0 THEN 'PUBLIC ' END, privilege_type, on_column),
     ', ' ORDER BY grantee, privilege_type, on_column)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from contextlib import closing
 from datetime import timedelta
 from typing import Any
 
+import psycopg2
 import pytest
 
 from deploy.local.waiting import wait_until
@@ -24,6 +26,7 @@ from services.catalog.operations import rates
 from services.catalog.store.books import PARTS
 from services.catalog.workers import gauges, workers
 from tests.catalog.running import Catalog, RateServer, merchant, reason
+from tests.support.databases import past_all_rules
 from tests.support.servers import NatsServer
 
 WAIT_SECONDS = 60
@@ -542,3 +545,29 @@ def test_a_rate_without_a_right_seal_is_locked_by_no_deal_and_named(catalog: Cat
     assert [(each.field, each.found) for each in problems if code in each.field] == [
         (f"{code} rate", "9.00000000")
     ]
+
+
+def test_a_forged_rate_moves_no_guard(catalog: Catalog) -> None:
+    code = catalog.currency()
+    catalog.set_rate(code, "92")
+    catalog.execute(
+        "INSERT INTO rates (currency_code, source_rate, origin, taken_at, document, seal)"
+        " SELECT currency_code, 5000, 'sources', taken_at, document, sha256(seal) FROM rates WHERE currency_code = %s",
+        code,
+    )
+    with pytest.raises(Refused) as refused:
+        catalog.set_rate(code, "5000")
+    assert reason(refused) == "RATE_JUMPS"
+
+
+def test_a_replaced_rate_that_becomes_the_newest_again_is_named(catalog: Catalog) -> None:
+    code = catalog.currency()
+    for rate in ("92", "93"):
+        catalog.clock.advance(seconds=1)
+        catalog.set_rate(code, rate)
+    url = past_all_rules(catalog.deps.settings.database_url)
+    with closing(psycopg2.connect(url)) as owner, owner, owner.cursor() as cursor:
+        cursor.execute("UPDATE rates SET id = DEFAULT WHERE currency_code = %s AND source_rate = 92", (code,))
+    part = next(each for each in PARTS if each.name == "currencies")
+    problems = check_page(catalog.deps.db, part, after="", limit=1000).problems
+    assert [each.field for each in problems if each.subject == f"currency {code}"] == ["newest decided rate"]

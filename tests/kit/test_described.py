@@ -81,6 +81,10 @@ def test_each_file_is_what_the_migrations_make(service_url: tuple[str, str]) -> 
             "relation accounts relation: v",
         ),
         ("CREATE TABLE more () INHERITS (transfers)", "relation more relation: r p transfers"),
+        (
+            "CREATE SCHEMA aside; CREATE TABLE aside.more () INHERITS (transfers)",
+            "relation transfers relation: r p above aside.more",
+        ),
         ("ALTER TABLE withdrawals ALTER substatus SET DEFAULT 'processing'", "withdrawals column substatus"),
         ("ALTER TABLE withdrawals ALTER updated_at DROP NOT NULL", "withdrawals column updated_at"),
         (

@@ -12,12 +12,14 @@ from sqlalchemy import text
 
 from deploy.local.waiting import wait_until
 from kit.base.ids import new_id
+from kit.db.books import check_page
 from kit.rpc.errors import Refused
 from services.merchants.config import MerchantsSettings
 from services.merchants.domain import Merchant, MerchantStatus
 from services.merchants.operations import api_keys, categories, merchants, owners
 from services.merchants.operations.merchants import MerchantOptions
 from services.merchants.store import keys
+from services.merchants.store.books import parts
 from services.merchants.store.uses import NOTED_EVERY, KeyUses
 from services.merchants.wiring import Deps
 from tests.merchants.conftest import Shop
@@ -527,3 +529,34 @@ def test_a_commission_outside_zero_to_one_is_refused(deps: Deps, commission: str
     set_category = partial(categories.set_category, deps, code="bad", commission=commission)
     assert refused_field(set_category) == "commission"
     assert all(each.code != "bad" for each in categories.list_categories(deps))
+
+
+# -- SQL made the same change before
+
+
+def test_a_ban_a_block_and_a_deactivation_hold_though_sql_made_and_undid_them(deps: Deps, shop: Shop) -> None:
+    id, email, key = shop.merchant_id, shop.email, str(shop.key.key_id)
+    for table, column, where, call in (
+        ("merchants", "banned_at", {"id": id}, partial(merchants.ban_merchant, deps, merchant_id=id)),
+        ("owners", "blocked_at", {"email": email}, partial(owners.block_owner, deps, email=email)),
+        ("api_keys", "deactivated_at", {"id": key}, partial(api_keys.deactivate_api_key, deps, key_id=key)),
+    ):
+        ((name, value),) = where.items()
+
+        def write(moment: str, of: str = f"UPDATE {table} SET {column} = %s WHERE {name} = :value") -> None:
+            with deps.db.transaction() as tx:
+                tx.execute(text(of % moment), {"value": value})  # noqa: B023
+
+        write("now()")
+        call()
+        write("NULL")
+    found = {
+        (each.subject, each.field)
+        for part in parts(deps.vault)
+        for each in check_page(deps.db, part, after="", limit=1000).problems
+    }
+    assert found >= {
+        (f"merchant {id}", "banned_at"),
+        (f"owner {email}", "blocked_at"),
+        (f"key {key}", "deactivated_at"),
+    }

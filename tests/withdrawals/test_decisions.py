@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ import pytest
 from fiatgate.withdrawals.v1 import withdrawals_pb2 as pb
 from kit.rpc.errors import Refused
 from services.withdrawals.operations import creating, stepping
-from tests.support.acting import ANN, acting, requested
+from tests.support.acting import ANN, BEN, acting, requested
 from tests.withdrawals.conftest import TRC20, TRON_ADDRESS, House
 from tests.withdrawals.test_four_eyes import large, process
 
@@ -28,6 +29,17 @@ def test_a_large_one_that_sql_marks_as_processed_is_not_completed(house: House) 
     assert reason(lambda: house.complete(made)) == "NOT_DECIDED"
     assert house.cancel(made).status == pb.WITHDRAWAL_STATUS_CANCELLED  # the money goes back to the merchant
     assert house.balance(made.merchant_id)[0] == "5000.000000"
+
+
+def test_one_that_is_being_sent_is_sent_by_nobody_else_and_not_canceled_when_sql_takes_it_back(
+    house: House,
+) -> None:
+    made = house.withdraw(house.credit("100"), "20")
+    acting(ANN, lambda: stepping.process_withdrawal(house.deps, withdraw_uuid=made.withdraw_uuid))
+    house.execute("UPDATE withdrawals SET substatus = NULL WHERE id = %s", made.withdraw_uuid)
+    again = partial(stepping.process_withdrawal, house.deps, withdraw_uuid=made.withdraw_uuid)
+    assert reason(lambda: acting(BEN, again)) == "NOT_DECIDED"
+    assert reason(lambda: house.cancel(made)) == "NOT_DECIDED"
 
 
 def test_one_that_sql_adds_is_neither_processed_nor_completed(house: House) -> None:

@@ -26,6 +26,7 @@ from services.accounts.operations.people import close_pointless
 from services.accounts.operations.reach import inviter_of
 from services.accounts.operations.signing_in import SIGN_INS
 from services.accounts.store import people
+from services.accounts.store.decisions import roles_by_acts
 from services.accounts.wiring import Deps
 
 
@@ -61,7 +62,8 @@ def accept_invitation(deps: Deps, *, token: str, surface: Surface, client: Clien
         before = people.person(tx, person_id)
         if before is None or before.disabled_at is not None:
             raise errors.invitation_invalid()
-        _add_roles(deps, tx, before, invitation)
+        had = roles_by_acts(tx, person_id, invitation.merchant_id)
+        _add_roles(deps, tx, person_id, had, invitation)
         person = people.person(tx, person_id)
         assert person is not None
         with actors.acting(sessions.actor_of(person, surface)):
@@ -70,7 +72,7 @@ def accept_invitation(deps: Deps, *, token: str, surface: Surface, client: Clien
                 ACCEPT,
                 f"person:{person_id}",
                 merchant_id=invitation.merchant_id,
-                before={"roles": _roles_at(before, invitation.merchant_id)},
+                before={"roles": had},
                 after={"email": person.email, "roles": _roles_at(person, invitation.merchant_id)},
                 note=f"invitation:{invitation.id}",
             )
@@ -92,17 +94,15 @@ def _starts_a_session(token: str, invitation: Invitation, person: Person) -> boo
     return tokens.is_for_recovery(token) or not person.has_complete_factors
 
 
-def _add_roles(deps: Deps, tx: Tx, person: Person, invitation: Invitation) -> None:
-    """Adds the roles to those that the person has now."""
+def _add_roles(deps: Deps, tx: Tx, person_id: UUID, had: Sequence[str], invitation: Invitation) -> None:
+    """Adds the roles to those that the person had."""
     if invitation.merchant_id is None:
-        people.set_staff_roles(tx, person.id, fields.staff_roles([*person.roles, *invitation.roles]))
+        people.set_staff_roles(tx, person_id, fields.staff_roles([*had, *invitation.roles]))
         if ADMIN in invitation.roles:
-            people.withdraw_all_of(tx, person.email, at=deps.clock.now())
+            people.withdraw_all_of(tx, invitation.email, at=deps.clock.now())
         return
-    roles = fields.member_roles(
-        "member_roles", [*person.roles_at(invitation.merchant_id), *invitation.member_roles]
-    )
-    people.set_member_roles(tx, person.id, invitation.merchant_id, roles, at=deps.clock.now())
+    roles = fields.member_roles("member_roles", [*had, *invitation.member_roles])
+    people.set_member_roles(tx, person_id, invitation.merchant_id, roles, at=deps.clock.now())
 
 
 def _roles_at(person: Person, merchant_id: UUID | None) -> Sequence[str]:

@@ -33,6 +33,7 @@ from services.accounts.operations import fields
 from services.accounts.operations.people import INVITE, RECOVER, has_point, needs_two, require_requester
 from services.accounts.operations.reach import inviter_of, merchant_reached, own_merchant
 from services.accounts.store import mails, people
+from services.accounts.store.decisions import roles_by_acts
 from services.accounts.wiring import Deps
 
 INVITATIONS_LISTED = 1000
@@ -148,17 +149,19 @@ def _require_mail(deps: Deps) -> None:
 def _made_or_requested(deps: Deps, tx: Tx, invitation: Invitation, act: str) -> Invited | Approval:
     people.lock_address(tx, invitation.email)
     known = people.person_by_email(tx, invitation.email)
-    if _leads_to_an_admin(known, invitation) and needs_two(deps, tx, invitation.email):
+    if _leads_to_an_admin(tx, known, invitation) and needs_two(deps, tx, invitation.email):
         return approvals.request(tx, _terms(known, invitation, act), deps)
     return _made(deps, tx, invitation, act)
 
 
-def _leads_to_an_admin(known: Person | None, invitation: Invitation) -> bool:
+def _leads_to_an_admin(tx: Tx, known: Person | None, invitation: Invitation) -> bool:
     """Returns whether the link makes an admin, or may open a session of one: factors that are complete today may not be
     so when it is used.
     """
-    opens = known is not None and ADMIN in known.roles and invitation.by_operator
-    return ADMIN in invitation.roles or opens
+    if ADMIN in invitation.roles:
+        return True
+    is_admin = known is not None and ADMIN in {*known.roles, *roles_by_acts(tx, known.id, None)}
+    return is_admin and invitation.by_operator
 
 
 def _terms(known: Person | None, invitation: Invitation, act: str) -> Terms:

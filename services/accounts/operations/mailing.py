@@ -16,6 +16,9 @@ from services.accounts.wiring import Deps
 LEASE: Final = timedelta(minutes=2)
 """Longer than one attempt takes: meanwhile no other process sends the mail."""
 
+ERROR_CHARACTERS: Final = 1000
+"""What is stored of a mail server's error."""
+
 SENT: Final = metrics.counter("mails_sent", "E-mails that the mail server took")
 FAILED: Final = metrics.counter(
     "mails_failed", "Attempts that the mail server did not take; they are made again"
@@ -49,7 +52,7 @@ def send_due_mail(deps: Deps, server: MailServer) -> bool:
         FAILED.inc()
         due_at = deps.clock.now() + mail_due_after(mail.attempts)
         with deps.db.transaction() as tx:
-            mails.put_off_mail(tx, invitation.id, due_at=due_at, error=str(error))
+            mails.put_off_mail(tx, invitation.id, due_at=due_at, error=str(error)[:ERROR_CHARACTERS])
         _log.warning("mail_failed", invitation_id=str(invitation.id), error=str(error))
         return True
     _remove(deps, mail)

@@ -7,7 +7,7 @@ from kit.observe.log import get_logger
 from kit.rpc import values
 from services.accounts.clients import MailFailed, MailServer
 from services.accounts.domain import mail_due_after
-from services.accounts.operations.mailing import FAILED, LEASE, SENT
+from services.accounts.operations.mailing import ERROR_CHARACTERS, FAILED, LEASE, SENT
 from services.accounts.store import notices
 from services.accounts.store.notices import DueNotice, NewAddress
 from services.accounts.wiring import Deps
@@ -68,7 +68,7 @@ def send_due_notice(deps: Deps, server: MailServer) -> bool:
         FAILED.inc()
         due_at = deps.clock.now() + mail_due_after(notice.attempts)
         with deps.db.transaction() as tx:
-            notices.put_off(tx, notice, due_at=due_at, error=str(error))
+            notices.put_off(tx, notice, due_at=due_at, error=str(error)[:ERROR_CHARACTERS])
         _log.warning("notice_failed", notice_id=str(notice.id), error=str(error))
         return True
     _remove(deps, notice)

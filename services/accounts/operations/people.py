@@ -20,7 +20,7 @@ from services.accounts.operations import fields
 from services.accounts.operations.reach import as_shown, merchant_reached, own_merchant
 from services.accounts.operations.sessions import end_all
 from services.accounts.store import people
-from services.accounts.store.decisions import decided_admins
+from services.accounts.store.decisions import decided_admins, is_disabled_by_acts, roles_by_acts
 from services.accounts.wiring import Deps
 
 PEOPLE_PER_PAGE = 200
@@ -94,12 +94,16 @@ def _roles_set_or_requested(
         present = person.roles if merchant_id is None else person.roles_at(merchant_id)
         if was is not None and set(was) != set(present):
             raise edit_conflict("roles", ", ".join(sorted(present)))
-        becomes_admin = merchant_id is None and ADMIN in roles and ADMIN not in person.roles
+        becomes_admin = merchant_id is None and ADMIN in roles and not _was_admin(tx, person)
         if becomes_admin and needs_two(deps, tx, person.email):
             return approvals.request(tx, _giving(person, roles), deps)
         changed = roles_set(deps, tx, person_id, roles, merchant_id)
         close_pointless(deps, tx, person_id)
         return changed
+
+
+def _was_admin(tx: Tx, person: Person) -> bool:
+    return ADMIN in roles_by_acts(tx, person.id, None)
 
 
 def needs_two(deps: Deps, tx: Tx, email: str) -> bool:
@@ -191,7 +195,7 @@ def roles_set(deps: Deps, tx: Tx, person_id: UUID, roles: Sequence[str], merchan
         ROLES,
         f"person:{person_id}",
         merchant_id=merchant_id,
-        before={"roles": person.roles if merchant_id is None else person.roles_at(merchant_id)},
+        before={"roles": roles_by_acts(tx, person_id, merchant_id)},
         after={"roles": roles},
     )
     return _shown(tx, person_id)
@@ -207,7 +211,7 @@ def disable_person(deps: Deps, *, person_id: str) -> Person:
     now = deps.clock.now()
     with deps.db.transaction() as tx:
         person = _to_change(tx, wanted)
-        if person.disabled_at is None:
+        if person.disabled_at is None or not is_disabled_by_acts(tx, wanted):
             people.lock_admins(tx)
             people.set_disabled(tx, wanted, now)
             if ADMIN in person.roles and not people.active_admins(tx):
@@ -233,7 +237,8 @@ def _enabled_or_requested(deps: Deps, person_id: UUID) -> Person | Approval:
     with deps.db.transaction() as tx:
         person = _to_change(tx, person_id)
         if person.disabled_at is not None:
-            if ADMIN in person.roles and needs_two(deps, tx, person.email):
+            is_admin = ADMIN in person.roles or _was_admin(tx, person)
+            if is_admin and needs_two(deps, tx, person.email):
                 return approvals.request(tx, _enabling(person), deps)
             _enable(deps, tx, person)
             close_pointless(deps, tx, person_id)

@@ -64,6 +64,13 @@ WHERE act = 'factor.add' AND refused = '' AND object > 'passkey:' || :first AND 
   AND NOT EXISTS (SELECT FROM acts WHERE acts.object = added.object AND act = 'factor.remove' AND refused = '')
 """
 
+_CLONED_PASSKEYS_STAY_SO = """
+SELECT id, 'cloned_at', 'nothing', 'a time: it has an act passkey.cloned'
+FROM passkeys
+WHERE id > CAST(:first AS uuid) AND id <= CAST(:last AS uuid) AND cloned_at IS NULL
+  AND EXISTS (SELECT FROM acts WHERE object = 'passkey:' || passkeys.id AND act = 'passkey.cloned' AND refused = '')
+"""
+
 _SESSIONS_WERE_STARTED = """
 SELECT id, 'session', 'of person ' || person_id, 'started by that person: an act session.start'
 FROM sessions
@@ -165,6 +172,7 @@ PARTS: Final = (
         follows=(
             _PASSKEYS_WERE_ADDED,
             _PASSKEYS_ARE_THERE_UNTIL_AN_ACT_REMOVES_THEM,
+            _CLONED_PASSKEYS_STAY_SO,
             _sealed(PASSKEY, _PASSKEYS),
         ),
     ),

@@ -49,6 +49,17 @@ def roles_decided(
     return {id: {place: due(of) for place, of in places.items()} for id, places in changes.items()}
 
 
+def roles_by_acts(tx: Tx, person_id: UUID, merchant_id: UUID | None) -> list[str]:
+    """Returns the roles that the last act gave the person, of the staff or at the merchant, whatever the row says."""
+    due = roles_decided(tx, [person_id])[person_id].get(merchant_id, NOTHING)[0]
+    return due.split(", ") if due else []
+
+
+def is_disabled_by_acts(tx: Tx, person_id: UUID) -> bool:
+    done = acts_on(tx, [f"person:{person_id}"], (DISABLE, ENABLE))
+    return bool(done) and done[-1]["act"] == DISABLE
+
+
 _OF_STAFF: Final = text("""
 SELECT DISTINCT object FROM acts
 WHERE act = ANY(:acts) AND merchant_id IS NULL AND refused = '' AND object LIKE 'person:%'

@@ -174,7 +174,7 @@ def passkey(tx: Tx, credential_id: bytes, *, rp_id: str) -> StoredPasskey | None
     row = tx.scalars(select(Passkey).where(*of_host)).one_or_none()
     if row is None or not is_sealed(seals_of(tx), row.seal, PASSKEY, *_of_passkey(row)):
         return None
-    if acts_on(tx, [f"passkey:{row.id}"], ("factor.remove",)):
+    if acts_on(tx, [f"passkey:{row.id}"], ("factor.remove", "passkey.cloned")):
         return None
     return StoredPasskey(row.id, row.person_id, bytes(row.credential), row.sign_count)
 

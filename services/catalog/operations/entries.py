@@ -9,6 +9,7 @@ from typing import TypeVar
 from sqlalchemy.orm import Session
 
 from kit.audit import acts
+from kit.audit.decisions import before_by_acts
 from kit.base.money import FIAT_PLACES, has_decimals, parse_fraction
 from kit.db.database import refusing
 from kit.rpc import values
@@ -19,6 +20,7 @@ from services.catalog.events import CATALOG_CHANGED
 from services.catalog.operations import fields
 from services.catalog.operations.logos import kept_logo
 from services.catalog.store import entries
+from services.catalog.store.decisions import CURRENCY, METHOD
 from services.catalog.wiring import Deps
 
 NAME_MAX_CHARACTERS = 128
@@ -177,4 +179,10 @@ def _record(
     tx: Session, kind: str, code: str, before: Currency | Method | None, after: Currency | Method
 ) -> None:
     known = {} if before is None else asdict(before)
-    acts.record(tx, f"{kind}.set", f"{kind}:{code}", before=known, after=asdict(after))
+    acts.record(
+        tx,
+        f"{kind}.set",
+        f"{kind}:{code}",
+        before=known | before_by_acts(tx, CURRENCY if kind == "currency" else METHOD, code),
+        after=asdict(after),
+    )

@@ -36,6 +36,33 @@ WHERE act IN ('rate.set', 'rate.accept') AND refused = ''
   )
 """
 
+# "Newest" goes by the number of a row, which no seal covers.
+_NEWEST_IS_OF_THE_LAST_ACT: Final = """
+SELECT code, 'newest decided rate', newest.taken_at, decided.taken_at || ', by the last act about it'
+FROM currencies
+CROSS JOIN LATERAL (
+  SELECT to_char(taken_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"+00:00"') AS taken_at FROM rates
+  WHERE currency_code = code AND origin <> 'sources' ORDER BY id DESC LIMIT 1
+) AS newest
+CROSS JOIN LATERAL (
+  SELECT change ->> 2 AS taken_at FROM acts, jsonb_array_elements(changes) AS change
+  WHERE object = 'currency:' || code AND act IN ('rate.set', 'rate.accept') AND refused = ''
+    AND change ->> 0 = 'taken_at'
+  ORDER BY id DESC LIMIT 1
+) AS decided
+WHERE code COLLATE "C" > :first AND code COLLATE "C" <= :last AND newest.taken_at <> decided.taken_at
+"""
+_POLLED_RATES_ARE_IN_ORDER: Final = """
+SELECT rates.id, 'taken_at', rates.taken_at, 'not before ' || earlier.taken_at || ', that of the rate before'
+FROM rates CROSS JOIN LATERAL (
+  SELECT taken_at FROM rates AS other
+  WHERE other.currency_code = rates.currency_code AND other.id < rates.id AND origin = 'sources'
+  ORDER BY id DESC LIMIT 1
+) AS earlier
+WHERE rates.id > CAST(:first AS bigint) AND rates.id <= CAST(:last AS bigint) AND origin = 'sources'
+  AND earlier.taken_at > rates.taken_at + interval '5 seconds'
+"""
+
 PARTS: Final = (
     schema_part("catalog"),
     Part(
@@ -47,6 +74,7 @@ PARTS: Final = (
         follows=(
             follow_acts(CURRENCY, table="currencies", id="code", key_type="text", made_by=CURRENCY.acts),
             _RATES_OF_OPERATORS_STAY,
+            _NEWEST_IS_OF_THE_LAST_ACT,
         ),
     ),
     Part(
@@ -59,6 +87,12 @@ PARTS: Final = (
             follow_acts(METHOD, table="payment_methods", id="code", key_type="text", made_by=METHOD.acts),
         ),
     ),
-    Part(name="rates", one="rate", table="rates", key_type="bigint", follows=(_rates_are_sealed,)),
+    Part(
+        name="rates",
+        one="rate",
+        table="rates",
+        key_type="bigint",
+        follows=(_rates_are_sealed, _POLLED_RATES_ARE_IN_ORDER),
+    ),
     approval_books.PART,
 )

@@ -97,8 +97,13 @@ def newest_rate_of_sources(tx: Session, code: str) -> Rate | None:
 
 def _newest_rate(tx: Session, code: str, *conditions: ColumnElement[bool]) -> Rate | None:
     query = select(_rates).where(_rates.c.currency_code == code, *conditions)
-    row = tx.execute(query.order_by(_rates.c.id.desc()).limit(1)).first()
-    return None if row is None else _rate(row._mapping, _rates)
+    for row in tx.execute(query.order_by(_rates.c.id.desc()).execution_options(yield_per=10)):
+        rate = _rate(row._mapping, _rates)
+        if rate is not None and is_rate_sealed(
+            seals_of(tx), code, rate
+        ):  # a guard compares with no other one
+            return rate
+    return None
 
 
 def add_rate(tx: Session, code: str, rate: Rate) -> None:

@@ -12,6 +12,7 @@ from sqlalchemy.orm import Session
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 from kit.audit import acts
 from kit.audit.approvals import Approval, Terms, close
+from kit.audit.decisions import before_by_acts
 from kit.base import actors
 from kit.base.money import fiat_text, has_decimals, usdt_text
 from kit.base.proto import most_of
@@ -25,6 +26,7 @@ from services.invoices.models import Deal, Invoice
 from services.invoices.operations import checkout, fields, lifecycle
 from services.invoices.store import cases, deal_lists, deals
 from services.invoices.store.deal_lists import DealList, ListedDeal, StateOfDeal
+from services.invoices.store.decisions import SWITCH
 from services.invoices.store.views import (
     DealView,
     InvoiceView,
@@ -383,9 +385,7 @@ def get_deals_system(deps: Deps) -> SwitchView:
 def set_deals_system(deps: Deps, *, enabled: bool) -> bool:
     """Switches new invoices and deals on or off. While they are off, open deals go on."""
     with deps.db.transaction() as tx:
-        before = deals.deals_enabled(tx)
-        acts.record(
-            tx, "deals-system.set", "switch:deals", before={"enabled": before}, after={"enabled": enabled}
-        )
+        before = before_by_acts(tx, SWITCH, "deals")
+        acts.record(tx, "deals-system.set", "switch:deals", before=before, after={"enabled": enabled})
         deals.set_deals_enabled(tx, enabled=enabled, actor=str(actors.current()), at=deps.clock.now())
     return enabled

@@ -12,6 +12,7 @@ from sqlalchemy.orm import Session
 
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 from kit.audit import acts
+from kit.audit.decisions import before_by_acts
 from kit.audit.listing import Act, Filter, list_acts
 from kit.base.ids import new_id
 from kit.base.proto import most_of
@@ -25,6 +26,7 @@ from services.invoices.models import Requisite
 from services.invoices.operations import fields
 from services.invoices.store import deal_lists, deals
 from services.invoices.store import requisites as store
+from services.invoices.store.decisions import REQUISITE
 from services.invoices.store.requisites import (
     DayOfUse,
     DealsOfRequisite,
@@ -336,13 +338,13 @@ def _set_enabled(deps: Deps, requisite_id: str, *, enabled: bool) -> RequisiteVi
     with deps.db.transaction() as tx:
         if enabled:
             _require_alone(tx, _found(deals.requisite(tx, id)), kinds)
-        before = _found(deals.requisite_to_change(tx, id))
+        _found(deals.requisite_to_change(tx, id))
         after = _found(deals.set_requisite_enabled(tx, id, enabled=enabled))
         acts.record(
             tx,
             "requisite.enable" if enabled else "requisite.disable",
             f"requisite:{id}",
-            before={"enabled": before.enabled},
+            before=before_by_acts(tx, REQUISITE, id, "enabled"),
             after={"enabled": after.enabled},
         )
     return after

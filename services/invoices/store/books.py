@@ -106,6 +106,16 @@ def _terms_are_sealed(tx: Session, first: str, last: str) -> Iterator[Difference
             yield deal.id, "terms", "not those that were locked when it was opened", "sealed by invoices"
 
 
+_APPEALS_END_BY_AN_ACT: Final = """
+SELECT deals.id, 'status' AS field, status AS found, 'appeal: no act ended it' AS due
+FROM deals WHERE id > CAST(:first AS uuid) AND id <= CAST(:last AS uuid) AND status <> 'appeal'
+  AND NOT EXISTS (
+    SELECT FROM acts WHERE object = 'invoice:' || deals.invoice_id AND act IN ('invoice.restore', 'invoice.accept')
+      AND refused = '')
+  AND 'deal.appeal' = (
+    SELECT act FROM acts WHERE object = 'deal:' || deals.id AND refused = ''
+      AND act IN ('deal.confirm', 'deal.reject', 'deal.appeal', 'deal.resolve', 'deal.adjust') ORDER BY id DESC LIMIT 1)
+"""
 # A deal that was restored from its fact, or accepted by two operators, has an act on its invoice. Its fact proves it.
 _DECIDED: Final = """
 status IN ('completed', 'failed') AND NOT EXISTS (
@@ -144,6 +154,7 @@ PARTS: Final = (
             _AMOUNTS_FOLLOW_THE_TERMS,
             _ACCOUNT_IS_OF_ITS_METHOD,
             _terms_are_sealed,
+            _APPEALS_END_BY_AN_ACT,
             follow_acts(DEAL, table="deals", where=_DECIDED, made_by=DEAL.acts),
         ),
     ),

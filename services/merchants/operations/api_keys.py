@@ -9,6 +9,7 @@ from uuid import UUID
 from sqlalchemy.orm import Session
 
 from kit.audit import acts
+from kit.audit.decisions import before_by_acts
 from kit.base import actors
 from kit.base.ids import new_id, parse_id
 from kit.rpc import values
@@ -19,6 +20,7 @@ from services.merchants.operations import fields
 from services.merchants.operations.leases import ends_leases
 from services.merchants.operations.lookup import id_of_merchant, merchant_or_refuse
 from services.merchants.store import keys, merchants
+from services.merchants.store.decisions import KEY
 from services.merchants.store.keys import KeyHolder
 from services.merchants.store.versions import Versioned, version_of
 from services.merchants.wiring import Deps
@@ -153,17 +155,15 @@ def deactivate_api_key(deps: Deps, *, key_id: str) -> Versioned[domain.ApiKey]:
         if before is None:
             raise errors.api_key_not_found()
         require_merchant(before.merchant_id, errors.api_key_not_found)
-        if before.deactivated_at is not None:
-            return Versioned(answer=before, version=version_of(tx, models.ApiKey.id, parsed))
-        after = keys.api_key_deactivated(tx, parsed, at=deps.clock.now())
-        changed = ("deactivated_at",)
+        is_done = before.deactivated_at is not None
+        after = before if is_done else keys.api_key_deactivated(tx, parsed, at=deps.clock.now())
         acts.record(
             tx,
             "key.deactivate",
             f"key:{parsed}",
             merchant_id=after.merchant_id,
-            before=acts.values_of(before, changed),
-            after=acts.values_of(after, changed),
+            before=before_by_acts(tx, KEY, parsed, "deactivated_at"),
+            after={"deactivated_at": after.deactivated_at},
             note=after.name,
         )
         return Versioned(answer=after, version=version_of(tx, models.ApiKey.id, parsed))

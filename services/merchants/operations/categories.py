@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from kit.audit import acts
+from kit.audit.decisions import before_by_acts
 from kit.base.money import parse_fraction
 from kit.rpc import values
 from kit.rpc.errors import edit_conflict
@@ -11,6 +12,7 @@ from services.merchants import domain, models
 from services.merchants.operations import fields
 from services.merchants.operations.leases import ends_leases
 from services.merchants.store import merchants
+from services.merchants.store.decisions import CATEGORY
 from services.merchants.store.versions import Versioned, version_of
 from services.merchants.wiring import Deps
 
@@ -37,7 +39,7 @@ def set_category(
             tx,
             "category.set",
             f"category:{category.code}",
-            before=acts.values_of(before, changed),
+            before=acts.values_of(before, changed) | before_by_acts(tx, CATEGORY, category.code),
             after=acts.values_of(category, changed),
         )
         return Versioned(answer=category, version=version_of(tx, models.Category.code, category.code))

@@ -10,6 +10,7 @@ from uuid import UUID
 from sqlalchemy.orm import Session
 
 from kit.audit import acts
+from kit.audit.decisions import before_by_acts
 from kit.base.ids import new_id
 from kit.base.money import parse_fraction
 from kit.egress.address import check_url
@@ -22,6 +23,7 @@ from services.merchants.operations.leases import ends_leases
 from services.merchants.operations.logos import kept_logo
 from services.merchants.operations.lookup import id_of_merchant, merchant_or_refuse
 from services.merchants.store import merchants
+from services.merchants.store.decisions import MERCHANT
 from services.merchants.store.versions import Versioned, version_of
 from services.merchants.wiring import Deps
 
@@ -232,7 +234,7 @@ def _record(tx: Session, act: str, before: Merchant | None, after: Merchant) -> 
         act,
         f"merchant:{after.merchant_id}",
         merchant_id=after.merchant_id,
-        before=acts.values_of(before, _IN_ACTS),
+        before=acts.values_of(before, _IN_ACTS) | before_by_acts(tx, MERCHANT, after.merchant_id),
         after=acts.values_of(after, _IN_ACTS),
     )
 

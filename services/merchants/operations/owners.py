@@ -4,6 +4,7 @@ from datetime import datetime
 from typing import Final
 
 from kit.audit import acts
+from kit.audit.decisions import before_by_acts
 from kit.base.ids import parse_id
 from kit.rpc import values
 from services.merchants import errors, models
@@ -11,6 +12,7 @@ from services.merchants.domain import Owner, OwnerFacts
 from services.merchants.operations import fields
 from services.merchants.operations.leases import ends_leases
 from services.merchants.store import merchants
+from services.merchants.store.decisions import OWNER
 from services.merchants.store.versions import Versioned, version_of
 from services.merchants.wiring import Deps
 
@@ -44,16 +46,8 @@ def _set_block(deps: Deps, act: str, email: str, blocked_at: datetime | None) ->
         before = merchants.owner_to_change(tx, address)
         if before is None:
             raise errors.owner_not_found()
-        if (before.blocked_at is None) == (blocked_at is None):
-            # An earlier block keeps its time.
-            return Versioned(answer=before, version=version_of(tx, models.Owner.email, address))
-        after = merchants.owner_with_block(tx, address, blocked_at)
-        changed = ("blocked_at",)
-        acts.record(
-            tx,
-            act,
-            f"owner:{address}",
-            before=acts.values_of(before, changed),
-            after=acts.values_of(after, changed),
-        )
+        is_same = (before.blocked_at is None) == (blocked_at is None)  # an earlier block keeps its time
+        after = before if is_same else merchants.owner_with_block(tx, address, blocked_at)
+        by_acts = before_by_acts(tx, OWNER, address) or {"blocked_at": ""}
+        acts.record(tx, act, f"owner:{address}", before=by_acts, after={"blocked_at": after.blocked_at})
         return Versioned(answer=after, version=version_of(tx, models.Owner.email, address))

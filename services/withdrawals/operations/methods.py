@@ -6,12 +6,14 @@ from decimal import Decimal
 from typing import Final
 
 from kit.audit import acts
+from kit.audit.decisions import before_by_acts
 from kit.base.money import usdt_text
 from kit.rpc import values
 from kit.rpc.errors import edit_conflict
 from services.withdrawals.domain import MAX_AMOUNT, METHOD_NAME_MAX_CHARACTERS
 from services.withdrawals.operations import fields
 from services.withdrawals.store import withdrawals
+from services.withdrawals.store.decisions import METHOD
 from services.withdrawals.store.views import MethodView
 from services.withdrawals.wiring import Deps
 
@@ -73,7 +75,7 @@ def set_withdrawal_method(
             tx,
             "withdrawal-method.set",
             f"withdrawal-method:{stored.code}",
-            before={} if before is None else asdict(before),
+            before=({} if before is None else asdict(before)) | before_by_acts(tx, METHOD, stored.code),
             after=asdict(stored),
         )
     return stored

@@ -15,7 +15,7 @@ from sqlalchemy.orm import Session
 
 from kit.audit import acts
 from kit.audit.approvals import Approval, Terms, close
-from kit.audit.decisions import is_as_decided
+from kit.audit.decisions import before_by_acts, is_as_decided
 from kit.base import actors
 from kit.base.money import usdt_text
 from kit.db.database import refusing, retry_conflicts
@@ -184,11 +184,10 @@ def _step(
     deps: Deps, tx: Session, withdrawal: WithdrawalView, target: State, transaction: str | None = None
 ) -> WithdrawalView:
     now, values_now = deps.clock.now(), acts.values_of(withdrawal, WITHDRAWAL.fields)
-    pays = target in {
-        PROCESSING,
-        SUCCESS,
-    }  # one that was made by SQL can still be ended, which returns the amount
-    if pays and not is_as_decided(tx, WITHDRAWAL, withdrawal.id, values_now):
+    # One that SQL made, or marked as being sent, can still be ended, which returns the amount; one that is sent can't.
+    by_acts = before_by_acts(tx, WITHDRAWAL, withdrawal.id, "status", "substatus")
+    counts = target in {PROCESSING, SUCCESS} or list(by_acts.values()) not in ([], ["pending", ""])
+    if counts and not is_as_decided(tx, WITHDRAWAL, withdrawal.id, values_now, locked=True):
         raise not_decided("withdrawal")
     if target.status is not withdrawal.status:
         movements = withdrawal_movements(
