@@ -264,3 +264,10 @@ def test_a_json_that_no_reader_could_read_is_refused(
     with closing(Copies(database_url(service))) as copies:
         assert [each for each in right if not copies.takes(table, column, f"'{each}'")] == []
         assert [each for each in wrong if copies.takes(table, column, f"'{each}'")] == []
+
+
+def test_no_list_has_lists_or_nothing_in_it(copies: Copies) -> None:
+    wrong = ("ARRAY[ARRAY['a'], ARRAY['b']]", "ARRAY['a', NULL]", "ARRAY['']", "ARRAY['a, b']")
+    assert [
+        (*each, value) for each in copies.columns("_text") for value in wrong if copies.takes(*each, value)
+    ] == []

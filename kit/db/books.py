@@ -107,7 +107,10 @@ def check_page(db: Database, part: Part, *, after: str, limit: int) -> Page:
             )
         ]
     named = [f"{part.one} {each}" for each in dict.fromkeys(unreadable)]
-    return Page(len(keys), list(dict.fromkeys(problems))[:MAX_PROBLEMS], named[:MAX_PROBLEMS], last, more)
+    problems = list(dict.fromkeys(problems))
+    if (left := len(problems) - MAX_PROBLEMS) > 0:
+        problems[MAX_PROBLEMS:] = [Problem(part.name, "list of problems", f"cut: {left} more", "whole")]
+    return Page(len(keys), problems, named[:MAX_PROBLEMS], last, more)
 
 
 def _keys(tx: Session, part: Part, first: str, limit: int) -> list[str]:

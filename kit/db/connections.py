@@ -38,6 +38,7 @@ _AGAINST_THE_ROLE = {
     "datestyle": "ISO",
     "intervalstyle": "postgres",
     "local_preload_libraries": "",
+    "quote_all_identifiers": "off",
     "row_security": "off",  # a policy that hides rows is an error
 }
 _IDLE_SINCE = "idle since"

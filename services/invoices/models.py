@@ -23,7 +23,7 @@ from kit.base.money import FIAT_PLACES
 from kit.base.proto import most_of
 from kit.events.outbox import BusStateColumns, OutboxColumns
 from services.invoices.domain.late import PictureKind
-from services.invoices.domain.states import OPEN_DEAL_STATUSES, DealStatus, InvoiceStatus
+from services.invoices.domain.states import OPEN_DEAL_STATUSES, SUB_STATUSES, DealStatus, InvoiceStatus
 
 FIAT = Numeric(20, 2)
 USDT = Numeric(38, 6)
@@ -39,6 +39,10 @@ ACCOUNT_KEY = "upper(regexp_replace(account, '[^[:alnum:]]', '', 'g'))"
 """An account as a search compares it: without spaces and hyphens, in capitals."""
 
 DEAL_IS_OPEN = f"status IN ({', '.join(repr(str(status)) for status in OPEN_DEAL_STATUSES)})"
+
+
+_DEAL_STATES = ", ".join(f"('{status}', '{sub}')" for sub, status in SUB_STATUSES.items())
+"""Every state of a deal, SQL."""
 
 
 class Base(DeclarativeBase):
@@ -191,7 +195,7 @@ class Deal(Base):
         Index(
             "ix_deals_marked", "confirm_before", postgresql_where=text("sub_status = 'awaiting_confirmation'")
         ),
-        CheckConstraint(_one_of("status", DealStatus), name="status"),
+        CheckConstraint(f"(status, sub_status) IN ({_DEAL_STATES})", name="status"),
         CheckConstraint(f"({DEAL_IS_OPEN}) = (finished_at IS NULL)", name="finished_at"),
         CheckConstraint("(status = 'completed') = (merchant_usdt IS NOT NULL)", name="merchant_usdt"),
         CheckConstraint("(mark_paid_at IS NULL) = (confirm_before IS NULL)", name="confirm_before"),

@@ -295,3 +295,25 @@ def test_a_copied_passkey_that_sql_unmarks_stays_out(deps: Deps, ada: Someone) -
     )
     assert reason(lambda: sign_in(deps, device)) == "SIGN_IN_REFUSED"
     assert any("cloned_at" in each for each in problems(deps))
+
+
+def test_a_link_that_was_replaced_or_whose_inviter_is_disabled_opens_nothing_again(
+    deps: Deps, eve: Someone, ada: Someone, new_email: Callable[[], str]
+) -> None:
+    replaced = invite_staff(deps, ada.email, "treasury")
+    invite_staff(deps, ada.email, "viewer")
+    ann = operator(deps, new_email(), "admin")
+    with ann.acting():
+        hers = invitations.invite_person(
+            deps, email=new_email(), name="Eve", roles=["treasury"], merchant_id="", member_roles=[]
+        )
+    people.disable_person(deps, person_id=str(ann.person_id))
+    for each in (replaced, hers):
+        execute(deps, "UPDATE invitations SET withdrawn_at = NULL WHERE id = :id", id=each.invitation.id)
+        assert reason(lambda made=each: accept(deps, made)) == "INVITATION_INVALID"  # type: ignore[misc]
+
+
+def test_a_link_starts_no_session_of_a_person_whose_factors_sql_took_away(deps: Deps, ada: Someone) -> None:
+    made = invite_staff(deps, ada.email, "treasury")
+    execute(deps, "DELETE FROM totps WHERE person_id = :id", id=ada.person_id)
+    assert accept(deps, made) == ""

@@ -11,7 +11,7 @@ import pytest
 from kit.base.ids import new_id
 from kit.rpc.errors import Refused
 from services.invoices.operations import checkout, desk, requisites
-from tests.invoices.conftest import World, make_merchant
+from tests.invoices.conftest import ACCOUNTS, World, make_merchant
 from tests.support.databases import past_all_rules
 
 
@@ -60,6 +60,22 @@ def test_an_invoice_that_was_changed_is_neither_paid_nor_credited(world: World, 
         desk.confirm_deal(world.deps, deal_id=str(opened.id))
     assert refused.value.reason == "NOT_DECIDED"
     assert desk.reject_deal(world.deps, deal_id=str(opened.id), note="").status == "failed"
+
+
+def test_an_account_that_sql_adds_keeps_no_customer_from_the_others(world: World) -> None:
+    forged = new_id()
+    execute(
+        world,
+        "INSERT INTO requisites (id, method_code, holder, account, max_deals, open_deals, enabled, created_at)"
+        " VALUES (%(id)s, 'sepa_eur', 'Eve', 'GB33BUKB20201555555555', 500, 0, true, now())",
+        id=forged,
+    )
+    for _ in range(ACCOUNTS + 1):
+        shown = checkout.select_payment_method(
+            world.deps, invoice_id=str(world.create().id), method_code="sepa_eur"
+        )
+        assert shown[1].id != forged
+    assert not requisites.get_requisite(world.deps, requisite_id=str(forged), days=1).requisite.enabled
 
 
 def test_an_account_that_sql_adds_or_enables_is_shown_to_no_customer(world: World) -> None:

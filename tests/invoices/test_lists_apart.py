@@ -134,7 +134,9 @@ def test_of_many_lists_of_one_merchant_one_is_in_work_some_wait_and_the_rest_is_
             cursor.execute("LOCK TABLE invoices")
             asked = [threads.submit(page, stub, world.merchant, 1) for _ in range(2 * LISTS)]
             wait_until(
-                lambda: sum(each.done() for each in asked) >= LISTS, "lists to be refused", timeout_seconds=15
+                lambda: sum(each.done() for each in asked) >= LISTS and waiting_for_a_lock(world) > 0,
+                "a list to work and others to be refused",
+                timeout_seconds=15,
             )
             assert waiting_for_a_lock(world) == 1
         answers = Counter(each.result() for each in asked)

@@ -26,7 +26,7 @@ from services.accounts.operations.people import close_pointless
 from services.accounts.operations.reach import inviter_of
 from services.accounts.operations.signing_in import SIGN_INS
 from services.accounts.store import people
-from services.accounts.store.decisions import roles_by_acts
+from services.accounts.store.decisions import has_factors_by_acts, roles_by_acts
 from services.accounts.wiring import Deps
 
 
@@ -77,21 +77,23 @@ def accept_invitation(deps: Deps, *, token: str, surface: Surface, client: Clien
                 note=f"invitation:{invitation.id}",
             )
         close_pointless(deps, tx, person_id)
-        if not _starts_a_session(token, invitation, before):
+        if not _starts_a_session(tx, token, invitation, before):
             return ""
         token = sessions.start(deps, tx, person, surface=surface, way=Way.INVITATION, client=client)
     SIGN_INS.labels(Way.INVITATION.value, "started").inc()
     return token
 
 
-def _starts_a_session(token: str, invitation: Invitation, person: Person) -> bool:
+def _starts_a_session(tx: Tx, token: str, invitation: Invitation, person: Person) -> bool:
     if (
         not invitation.by_operator
         and invitation.merchant_id
         and not person.is_only_of(invitation.merchant_id)
     ):
         return False
-    return tokens.is_for_recovery(token) or not person.has_complete_factors
+    return tokens.is_for_recovery(token) or not (
+        person.has_complete_factors or has_factors_by_acts(tx, person.id)
+    )
 
 
 def _add_roles(deps: Deps, tx: Tx, person_id: UUID, had: Sequence[str], invitation: Invitation) -> None:

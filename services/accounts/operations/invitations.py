@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 from uuid import UUID
 
+from sqlalchemy import RowMapping
 from sqlalchemy.orm import Session as Tx
 
 from kit.audit import acts
@@ -33,7 +34,7 @@ from services.accounts.operations import fields
 from services.accounts.operations.people import INVITE, RECOVER, has_point, needs_two, require_requester
 from services.accounts.operations.reach import inviter_of, merchant_reached, own_merchant
 from services.accounts.store import mails, people
-from services.accounts.store.decisions import roles_by_acts
+from services.accounts.store.decisions import roles_by_acts, was_replaced
 from services.accounts.wiring import Deps
 
 INVITATIONS_LISTED = 1000
@@ -261,15 +262,26 @@ def was_made_by_call(tx: Tx, invitation: Invitation, token: str) -> bool:
         approval = values.pop(APPROVAL, "")
         if values == decided and made["merchant_id"] == invitation.merchant_id:
             approved = not approval or is_approved(tx, UUID(approval), act=act)
-            return approved and not _was_ended(tx, invitation, made["at"])
+            return approved and not _was_ended(tx, invitation, made)
     return False
 
 
-def _was_ended(tx: Tx, invitation: Invitation, made_at: datetime) -> bool:
-    """Returns whether an act used or withdrew the link, or decided about the person's roles after it was made."""
-    of_link = f"invitation:{invitation.id}"
+def _was_ended(tx: Tx, invitation: Invitation, made: RowMapping) -> bool:
+    """Returns whether an act used, withdrew or replaced the link, or decided about the roles of the person or the right
+    of the inviter after it was made.
+    """
+    of_link, made_at = f"invitation:{invitation.id}", made["at"]
     if acts_on(tx, [of_link], (WITHDRAW,)):
         return True
+    if was_replaced(tx, invitation.email, invitation.merchant_id, made_at=made_at):
+        return True
+    right = OWNER if invitation.merchant_id and not invitation.by_operator else ADMIN
+    for each in acts_on(tx, [f"person:{made['person_id']}"], (ROLES_SET, DISABLE)):
+        roles = [after for name, _, after in each["changes"] if name == "roles"]
+        if each["at"] > made_at and (
+            each["act"] == DISABLE or any(right not in now.split(", ") for now in roles)
+        ):
+            return True
     person = people.person_by_email(tx, invitation.email)
     of_person = [] if person is None else acts_on(tx, [f"person:{person.id}"], (ACCEPT, ROLES_SET, DISABLE))
     return any(

@@ -3,11 +3,13 @@
 from datetime import timedelta
 from typing import Final
 
+from kit.base.vault import MasterKeyMissing
 from kit.observe import metrics
 from kit.observe.log import get_logger
 from services.accounts.clients import MailFailed, MailServer
 from services.accounts.credentials import tokens
 from services.accounts.domain import Invitation, Surface, mail_due_after
+from services.accounts.operations.invitations import was_made_by_call
 from services.accounts.operations.reach import inviter_of
 from services.accounts.store import mails
 from services.accounts.store.mails import DueMail
@@ -41,7 +43,11 @@ def send_due_mail(deps: Deps, server: MailServer) -> bool:
         _remove(deps, mail)
         _log.warning("mail_expired", invitation_id=str(invitation.id), attempts=mail.attempts - 1)
         return True
-    link = _link(deps, mail)
+    try:
+        link = _link(deps, mail)
+    except MasterKeyMissing:
+        _put_off(deps, mail, "no master key opens its link")
+        return True
     if link is None:
         _remove(deps, mail)
         _log.error("mail_discarded", invitation_id=str(invitation.id))
@@ -49,16 +55,20 @@ def send_due_mail(deps: Deps, server: MailServer) -> bool:
     try:
         server.send(to=invitation.email, subject="Your invitation to Fiatgate", text=_text(invitation, link))
     except MailFailed as error:
-        FAILED.inc()
-        due_at = deps.clock.now() + mail_due_after(mail.attempts)
-        with deps.db.transaction() as tx:
-            mails.put_off_mail(tx, invitation.id, due_at=due_at, error=str(error)[:ERROR_CHARACTERS])
-        _log.warning("mail_failed", invitation_id=str(invitation.id), error=str(error))
+        _put_off(deps, mail, str(error)[:ERROR_CHARACTERS])
         return True
     _remove(deps, mail)
     SENT.inc()
     _log.info("mail_sent", invitation_id=str(invitation.id), attempts=mail.attempts)
     return True
+
+
+def _put_off(deps: Deps, mail: DueMail, error: str) -> None:
+    FAILED.inc()
+    due_at = deps.clock.now() + mail_due_after(mail.attempts)
+    with deps.db.transaction() as tx:
+        mails.put_off_mail(tx, mail.invitation.id, due_at=due_at, error=error)
+    _log.warning("mail_failed", invitation_id=str(mail.invitation.id), error=error)
 
 
 def _remove(deps: Deps, mail: DueMail) -> None:
@@ -68,9 +78,14 @@ def _remove(deps: Deps, mail: DueMail) -> None:
 
 
 def _link(deps: Deps, mail: DueMail) -> str | None:
-    """Returns the link of the mail's invitation; None when it is that of another one, or no link: SQL put it there."""
+    """Returns the link of the mail's invitation; None when SQL put it there: it is that of another one, or no call made
+    it for this address. Raises MasterKeyMissing.
+    """
     of, _, link = deps.vault.open(mail.sealed_link).decode().partition(" ")
-    return link if of == f"link:{mail.invitation.id}" else None
+    if of != f"link:{mail.invitation.id}":
+        return None
+    with deps.db.transaction() as tx:
+        return link if was_made_by_call(tx, mail.invitation, link.rpartition("=")[2]) else None
 
 
 def _text(invitation: Invitation, link: str) -> str:

@@ -1,5 +1,6 @@
 """The values of this service that acts decide (kit.audit.decisions)."""
 
+import json
 from collections import defaultdict
 from collections.abc import Collection, Mapping
 from datetime import datetime
@@ -9,7 +10,7 @@ from uuid import UUID
 from sqlalchemy import text
 from sqlalchemy.orm import Session as Tx
 
-from kit.audit.acts import text_of
+from kit.audit.acts import COLUMNS, is_sealed, text_of
 from kit.audit.decisions import (
     NOTHING,
     UNDECIDED,
@@ -22,7 +23,7 @@ from kit.audit.decisions import (
     moments_ago,
 )
 from kit.base.ids import parse_id
-from kit.db.database import Database
+from kit.db.database import Database, seals_of
 from kit.observe.log import get_logger
 from services.accounts.domain import ADMIN, Person
 
@@ -58,6 +59,35 @@ def roles_by_acts(tx: Tx, person_id: UUID, merchant_id: UUID | None) -> list[str
 def is_disabled_by_acts(tx: Tx, person_id: UUID) -> bool:
     done = acts_on(tx, [f"person:{person_id}"], (DISABLE, ENABLE))
     return bool(done) and done[-1]["act"] == DISABLE
+
+
+_FACTORS: Final = text(f"""
+SELECT {", ".join(COLUMNS)}, seal FROM acts
+WHERE person_id = :person AND act IN ('factor.add', 'factor.remove') AND refused = '' ORDER BY id
+""")  # noqa: S608  made of constants
+
+
+def has_factors_by_acts(tx: Tx, person_id: UUID) -> bool:
+    """Returns whether the person has added all that a sign-in needs, and removed none of it."""
+    last: dict[str, str] = {}
+    for act in tx.execute(_FACTORS, {"person": person_id}).mappings():
+        if is_sealed(seals_of(tx), act):
+            is_passkey = act["object"].startswith("passkey:")
+            last["passkey " + act["object"] if is_passkey else act["note"]] = act["act"]
+    kept = {factor.partition(" ")[0] for factor, act in last.items() if act == "factor.add"}
+    return "passkey" in kept or {"password", "TOTP"} <= kept
+
+
+_REPLACED: Final = text("""
+SELECT EXISTS (SELECT FROM acts WHERE act = ANY(:acts) AND refused = '' AND at > :made_at
+  AND merchant_id IS NOT DISTINCT FROM CAST(:merchant_id AS uuid) AND changes @> CAST(:email AS jsonb))
+""")
+
+
+def was_replaced(tx: Tx, email: str, merchant_id: UUID | None, *, made_at: datetime) -> bool:
+    """Returns whether a later link to the same address and place was made, which ends the one before."""
+    values = {"email": json.dumps([["email", "", email]]), "merchant_id": merchant_id, "made_at": made_at}
+    return bool(tx.scalar(_REPLACED, values | {"acts": list(INVITING)}))
 
 
 _OF_STAFF: Final = text("""

@@ -33,6 +33,9 @@ from services.invoices.store.cases import case_of_invoice
 from services.invoices.store.views import CaseView, InvoiceView, RequisiteView
 from services.invoices.wiring import Deps
 
+UNDECIDED_MOST = 10
+"""Accounts that no act decided, which one choice passes over."""
+
 
 @dataclass(frozen=True)
 class Offer:
@@ -119,7 +122,13 @@ def select_payment_method(
     if quote.currency_code != view.currency_code or not quote.minimum <= view.amount <= quote.maximum:
         raise errors.method_not_for_invoice(method_code)
     try:
-        return _open_deal(deps, id, quote, now)
+        for _ in range(UNDECIDED_MOST):
+            try:
+                return _open_deal(deps, id, quote, now)
+            except _Undecided as undecided:
+                with deps.db.transaction() as tx:
+                    deals.set_requisite_enabled(tx, undecided.requisite_id, enabled=False)
+        raise errors.no_available_requisites()
     except Refused as refused:
         if refused.reason != "NO_AVAILABLE_REQUISITES":
             raise
@@ -231,6 +240,14 @@ def _customer_step(
     return view
 
 
+class _Undecided(Exception):
+    """No act decided the account that the statement chose. It goes out of use, so that the others are found."""
+
+    def __init__(self, requisite_id: UUID) -> None:
+        super().__init__(requisite_id)
+        self.requisite_id = requisite_id
+
+
 @retry_conflicts
 def _open_deal(
     deps: Deps, invoice_id: UUID, quote: Quote, now: datetime
@@ -259,7 +276,7 @@ def _open_deal(
                 raise errors.no_available_requisites() if enabled else errors.deals_system_disabled()
             _, requisite = opened
             if not deps.decided_requisites.are(requisite.id, requisite, tx):
-                raise errors.no_available_requisites()
+                raise _Undecided(requisite.id)
             lifecycle.send_hint(tx, deps, invoice.id)
             return opened
     raise errors.invoice_finished(InvoiceStatus.EXPIRED)

@@ -17,6 +17,7 @@ from services.withdrawals.store.views import Backlog
 from services.withdrawals.wiring import Deps
 
 MAX_PROBLEMS: Final = 100
+MOST_OF_A_KIND: Final = 20
 
 
 class CreditDiffers(Exception):
@@ -76,21 +77,32 @@ class Report:
 
 
 def check_ledger(deps: Deps) -> Report:
-    """Checks the whole ledger and all withdrawals at one moment. Each problem is a sentence; at most 100 are listed."""
+    """Checks the whole ledger and all withdrawals at one moment. Each problem is a sentence; 20 of each kind are
+    listed.
+    """
     with deps.db.transaction() as tx:
         checks.begin_snapshot(tx)
         checks.allow_long_statements(tx)
         totals = checks.totals(tx)
-        problems = [
-            *_sum_problems(totals.sum),
-            *_balance_problems(tx),
-            *_day_problems(tx),
-            *_overdrawn_problems(tx),
-            *_credit_problems(tx),
-            *_transfer_problems(tx),
-            *_withdrawal_problems(tx),
-        ]
-    return Report(totals.transfers, totals.accounts, totals.sum, problems[:MAX_PROBLEMS])
+        kinds = (
+            _sum_problems(totals.sum),
+            _balance_problems(tx),
+            _overdrawn_problems(tx),
+            _credit_problems(tx),
+            _transfer_problems(tx),
+            _withdrawal_problems(tx),
+            _day_problems(tx),
+        )
+    problems = [each for kind in kinds for each in _some(kind)]
+    return Report(totals.transfers, totals.accounts, totals.sum, problems)
+
+
+def _some(problems: Sequence[str]) -> Sequence[str]:
+    """Returns those of a kind that are listed, so that many of one kind hide no other."""
+    left = len(problems) - MOST_OF_A_KIND
+    return (
+        problems if left <= 0 else [*problems[:MOST_OF_A_KIND], f"{left} or more like the last are left out."]
+    )
 
 
 def _sum_problems(total: Decimal) -> list[str]:

@@ -101,7 +101,15 @@ CREATE TABLE deals (
   CONSTRAINT ck_deals_merchant_usdt CHECK ((status = 'completed') = (merchant_usdt IS NOT NULL)),
   CONSTRAINT ck_deals_finished_at CHECK ((status IN ('pending', 'appeal')) = (finished_at IS NULL)),
   CONSTRAINT ck_deals_adjustment CHECK ((sub_status = 'completed_with_adjustment') = (adjusted_amount IS NOT NULL)),
-  CONSTRAINT ck_deals_status CHECK (status IN ('pending', 'completed', 'canceled', 'failed', 'appeal', 'expired')),
+  CONSTRAINT ck_deals_status CHECK ((status, sub_status) IN (
+    ('appeal', 'confirmation_overdue'), ('appeal', 'opened_by_customer'),
+    ('appeal', 'opened_by_operator'), ('canceled', 'canceled_by_customer'),
+    ('canceled', 'canceled_by_operator'), ('canceled', 'replaced'),
+    ('completed', 'completed_with_adjustment'), ('completed', 'successfully_paid'),
+    ('expired', 'payment_window_expired'), ('failed', 'appeal_rejected'),
+    ('failed', 'rejected_by_operator'), ('pending', 'awaiting_confirmation'),
+    ('pending', 'awaiting_payment')
+  )),
   CONSTRAINT ck_deals_confirm_before CHECK ((mark_paid_at IS NULL) = (confirm_before IS NULL)),
   CONSTRAINT ck_deals_adjusted_amount CHECK (adjusted_amount > 0 AND adjusted_amount < invoice_amount),
   CONSTRAINT ck_deals_amount_fiat CHECK (amount_fiat > 0),
