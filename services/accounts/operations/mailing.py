@@ -19,7 +19,7 @@ LEASE: Final = timedelta(minutes=2)
 """Longer than one attempt takes: meanwhile no other process sends the mail."""
 
 ERROR_CHARACTERS: Final = 1000
-"""What is stored of a mail server's error."""
+"""The most of a mail server's error that a row holds."""
 
 SENT: Final = metrics.counter("mails_sent", "E-mails that the mail server took")
 FAILED: Final = metrics.counter(
