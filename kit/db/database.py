@@ -96,7 +96,10 @@ def table_of(entity: type[Any]) -> Table:
 @event.listens_for(Table, "after_parent_attach")
 def _bound_values(table: Table, _metadata: MetaData) -> None:
     """Names the constraint that `kit.db.migrations.guards.bound_values` gives the model's table."""
-    if any(isinstance(each.type, Numeric | DateTime | Date | Text | ARRAY) for each in table.columns):
+    if any(
+        isinstance(each.type, Numeric | DateTime | Date | Text | ARRAY | LargeBinary)
+        for each in table.columns
+    ):
         table.append_constraint(CheckConstraint("true", name="bounds"))
 
 

@@ -62,6 +62,22 @@ def test_an_invoice_that_was_changed_is_neither_paid_nor_credited(world: World, 
     assert desk.reject_deal(world.deps, deal_id=str(opened.id), note="").status == "failed"
 
 
+def test_the_page_shows_no_deal_of_another_invoice_and_no_account_that_sql_wrote(world: World) -> None:
+    mine, other = world.with_deal(), world.with_deal()
+    execute(
+        world, "UPDATE invoices SET deal_id = %(deal)s WHERE id = %(id)s", deal=other.id, id=mine.invoice_id
+    )
+    assert checkout.get_checkout(world.deps, invoice_id=str(mine.invoice_id)).invoice.deal is None
+    with pytest.raises(Refused) as refused:
+        checkout.mark_paid(world.deps, invoice_id=str(mine.invoice_id), deal_id=str(other.id))
+    assert refused.value.reason == "DEAL_STATE_CONFLICT"
+    execute(
+        world, "UPDATE invoices SET deal_id = %(deal)s WHERE id = %(id)s", deal=mine.id, id=mine.invoice_id
+    )
+    execute(world, "UPDATE requisites SET max_deals = 77 WHERE id = %(id)s", id=mine.requisite_id)
+    assert checkout.get_checkout(world.deps, invoice_id=str(mine.invoice_id)).requisite is None
+
+
 def test_an_account_that_sql_adds_keeps_no_customer_from_the_others(world: World) -> None:
     forged = new_id()
     execute(

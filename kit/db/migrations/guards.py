@@ -27,12 +27,14 @@ BEGIN
         WHEN 'numeric' THEN '%1$I > ''-Infinity'' AND %1$I < ''Infinity'''
         WHEN '_text' THEN 'coalesce(array_ndims(%1$I), 1) = 1 AND array_position(%1$I, NULL) IS NULL'
           || ' AND array_position(%1$I, '''') IS NULL AND array_to_string(%1$I, '''') NOT LIKE ''%%,%%'''
+        WHEN 'bytea' THEN 'octet_length(%1$I) <= '
+          || CASE WHEN relname IN ('events', 'outbox', 'facts') THEN '65536' ELSE '8388608' END
         WHEN 'text' THEN 'octet_length(%1$I) <= 65536'
         ELSE '%1$I >= ''1970-01-01 00:00+00'' AND %1$I < ''3000-01-01 00:00+00''' END, attname), ' AND ' ORDER BY attnum
       ) AS condition
     FROM pg_class
     JOIN pg_attribute ON attrelid = pg_class.oid AND attnum > 0 AND NOT attisdropped
-    JOIN pg_type ON pg_type.oid = atttypid AND typname IN ('numeric', 'timestamptz', 'date', 'text', '_text')
+    JOIN pg_type ON pg_type.oid = atttypid AND typname IN ('numeric', 'timestamptz', 'date', 'text', '_text', 'bytea')
     WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition
       AND NOT EXISTS (
         SELECT FROM pg_constraint WHERE conrelid = pg_class.oid AND conname = 'ck_' || relname || '_bounds')
@@ -51,8 +53,8 @@ def make_refusal() -> None:
 
 
 def bound_values() -> None:
-    """Refuses NaN, the infinities, times that Python can't read, texts above 64 KiB, and lists with lists, nothing or
-    a comma in them, in each table that has no such constraint yet.
+    """Refuses NaN, the infinities, times that Python can't read, texts and facts above 64 KiB, other bytes above 8 MiB,
+    and lists with lists, nothing or a comma in them, in each table that has no such constraint yet.
     """
     op.execute(_BOUND_VALUES)
 

@@ -90,7 +90,8 @@ def get_checkout(deps: Deps, *, invoice_id: str, choosing: bool = False) -> Chec
             refused = refusal.reason
     requisite = None
     if view.deal is not None and view.deal.status in states.OPEN_DEAL_STATUSES:
-        requisite = deals.requisite_to_show(deps.db, view.deal.requisite_id)
+        found = deals.requisite_to_show(deps.db, view.deal.requisite_id)
+        requisite = found if found is not None and deps.decided_requisites.are(found.id, found) else None
     return Checkout(view, storefront.merchant, offers, refused, requisite, _case(deps, view), now)
 
 
@@ -112,7 +113,10 @@ def select_payment_method(
     if view.status != InvoiceStatus.PENDING:
         raise errors.invoice_finished(view.status)
     if view.deal is not None and view.deal.method_code == method_code:
-        return _to_pay(invoices.view_to_pay(deps.db, id))
+        shown = _to_pay(invoices.view_to_pay(deps.db, id))
+        if not deps.decided_requisites.are(shown[1].id, shown[1]):
+            raise errors.requisite_not_found()
+        return shown
     if "\0" in method_code or len(method_code) > 64:
         raise errors.method_not_for_invoice(method_code[:64].replace("\0", ""))
     # Before the transaction: no call to another service is made while rows are locked.

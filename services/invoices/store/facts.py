@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 from uuid import UUID
 
-from sqlalchemy import select, text
+from sqlalchemy import and_, select, text
 from sqlalchemy.orm import Session
 
 from services.invoices.models import Deal, Invoice
@@ -41,6 +41,8 @@ def invoices_with_deals(
 ) -> Mapping[UUID, tuple[Invoice, Deal | None]]:
     """Returns those of these invoices that exist, each with its newest deal."""
     found = tx.execute(
-        select(Invoice, Deal).outerjoin(Deal, Deal.id == Invoice.deal_id).where(Invoice.id.in_(invoice_ids))
+        select(Invoice, Deal)
+        .outerjoin(Deal, and_(Deal.id == Invoice.deal_id, Deal.invoice_id == Invoice.id))
+        .where(Invoice.id.in_(invoice_ids))
     )
     return {invoice.id: (invoice, deal) for invoice, deal in found}

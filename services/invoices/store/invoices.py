@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ARRAY, ColumnElement, Connection, Uuid, all_, bindparam, func, select
+from sqlalchemy import ARRAY, ColumnElement, Connection, Uuid, all_, and_, bindparam, func, select
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
@@ -23,8 +23,10 @@ from services.invoices.store.shares import accounts_of, may_have_place
 from services.invoices.store.views import InvoiceView, RequisiteView
 
 _INVOICES = Rows(InvoiceView, table_of(Invoice), without=("deal",))
-VIEW = select(*_INVOICES.columns, *DEALS.columns).outerjoin_from(Invoice, Deal, Deal.id == Invoice.deal_id)
-"""Invoices with their newest deal, for `view`."""
+VIEW = select(*_INVOICES.columns, *DEALS.columns).outerjoin_from(
+    Invoice, Deal, and_(Deal.id == Invoice.deal_id, Deal.invoice_id == Invoice.id)
+)
+"""Invoices with their newest deal, for `view`; not with a deal of another invoice, which SQL may have written there."""
 _DEAL_BEGINS = len(_INVOICES.columns)
 
 
@@ -242,7 +244,7 @@ def invoice_view_by_ref(db: Database, merchant_id: UUID, ref: str, ref_id: UUID 
 
 _FINISHED = (
     select(Invoice, Deal)
-    .outerjoin(Deal, Deal.id == Invoice.deal_id)
+    .outerjoin(Deal, and_(Deal.id == Invoice.deal_id, Deal.invoice_id == Invoice.id))
     .where(Invoice.status != InvoiceStatus.PENDING)
 )
 
@@ -273,7 +275,8 @@ def _with_deal(*columns: Any) -> tuple[Invoice, Deal | None]:
 
 _WITH_DEAL = Prepared(
     "invoice_with_newest_deal",
-    f"SELECT {_COLUMNS}, {deals.COLUMNS} FROM invoices LEFT JOIN deals ON deals.id = invoices.deal_id"  # noqa: S608  made of constants
+    f"SELECT {_COLUMNS}, {deals.COLUMNS} FROM invoices"  # noqa: S608  made of constants
+    " LEFT JOIN deals ON deals.id = invoices.deal_id AND deals.invoice_id = invoices.id"
     " WHERE invoices.id = :id",
     {"id": "uuid"},
     _with_deal,
