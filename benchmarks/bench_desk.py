@@ -169,9 +169,7 @@ async def _cores_of_desks(stack: Stack, people: Sequence[Person]) -> float:
             async with asyncio.timeout(OPEN_SECONDS):
                 while not (await answer.content.readline()).startswith(b"data:"):
                     pass
-        before = sum(processor_seconds(stack).values())
-        await asyncio.sleep(REST_SECONDS)
-        return (sum(processor_seconds(stack).values()) - before) / REST_SECONDS
+        return await _cores_at_rest(stack)
 
 
 async def _cores_at_rest(stack: Stack) -> float:

@@ -31,7 +31,6 @@ from benchmarks.bench_api import running_stack
 from benchmarks.processor import processor_seconds
 from benchmarks.report import Row, below, options, show
 from deploy.local.ports import free_ports
-from deploy.local.waiting import wait_until
 from fiatgate.invoices.v1 import invoices_pb2
 from fiatgate.invoices.v1.invoices_pb2_grpc import CheckoutServiceStub, DealDeskServiceStub
 from kit.base.clock import SystemClock, monotonic_seconds
@@ -169,16 +168,7 @@ def _let_commits_be_timed(stack: Stack) -> None:
         connection.autocommit = True
         connection.cursor().execute("ALTER SYSTEM SET track_commit_timestamp = on")
     stack.restart("postgres")
-    wait_until(lambda: _answers(admin_url), "PostgreSQL to be back", timeout_seconds=30)
     stack.wait_until_ready()
-
-
-def _answers(url: str) -> bool:
-    try:
-        psycopg2.connect(url).close()
-    except psycopg2.OperationalError:
-        return False
-    return True
 
 
 def _commit_times(stack: Stack) -> dict[str, datetime]:

@@ -286,10 +286,11 @@ def stuck_events(tx: Session, *, overdue_since: datetime, limit: int) -> list[Ev
 def reschedule_stuck_events(tx: Session, *, overdue_since: datetime, now: datetime, limit: int) -> list[int]:
     """Makes the longest overdue ones due now and removes leases that ran out; returns their ids."""
     stuck = select(Event.id).where(_is_stuck(overdue_since)).order_by(*_LONGEST_OVERDUE_FIRST)
-    some = stuck.limit(limit).with_for_update(skip_locked=True)
+    # Read once: PostgreSQL may read a subquery that locks again, and then change more than the limit.
+    some = stuck.limit(limit).with_for_update(skip_locked=True).cte("stuck")
     result = tx.scalars(
         update(Event)
-        .where(Event.id.in_(some))
+        .where(Event.id.in_(select(some.c.id)))
         .values(next_retry_at=now, updated_at=now, **_FREE)
         .returning(Event.id)
     )
