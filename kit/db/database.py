@@ -18,10 +18,7 @@ from typing import Any, ParamSpec, TypeVar, TypeVarTuple, cast
 
 import psycopg2
 from sqlalchemy import (
-    ARRAY,
-    CheckConstraint,
     Connection,
-    Date,
     DateTime,
     LargeBinary,
     MetaData,
@@ -30,7 +27,6 @@ from sqlalchemy import (
     Text,
     Uuid,
     create_engine,
-    event,
     exc,
     inspect,
     make_url,
@@ -91,16 +87,6 @@ def metadata() -> MetaData:
 def table_of(entity: type[Any]) -> Table:
     """Returns the table of a mapped class, for statements that need no ORM entities."""
     return cast(Table, inspect(entity).local_table)
-
-
-@event.listens_for(Table, "after_parent_attach")
-def _bound_values(table: Table, _metadata: MetaData) -> None:
-    """Names the constraint that `kit.db.migrations.guards.bound_values` gives the model's table."""
-    if any(
-        isinstance(each.type, Numeric | DateTime | Date | Text | ARRAY | LargeBinary)
-        for each in table.columns
-    ):
-        table.append_constraint(CheckConstraint("true", name="bounds"))
 
 
 def as_json(rows: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> str:

@@ -81,9 +81,9 @@ def _forgiven(house: House) -> None:
     house.database("DELETE FROM guesses WHERE kind = 'network'")
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """Chromium for all these files. Meanwhile Playwright has an event loop in this thread: `apart` runs another one."""
+    """Chromium for one file. Meanwhile Playwright has an event loop in this thread: `apart` runs another one."""
     with sync_playwright() as playwright:
         opened = launched(playwright.chromium)
         yield opened

@@ -46,7 +46,7 @@ def _chromium() -> str:
     return found
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     """Chromium, headless. Not for the whole session: while Playwright is open an event loop runs in this thread, and
     tests of asyncio could not start another.
