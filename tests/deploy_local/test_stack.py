@@ -12,6 +12,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import psutil
 import psycopg2
@@ -93,9 +94,22 @@ def test_the_demo_people_have_links_to_both_surfaces(stack: Stack) -> None:
 
 def test_every_demo_currency_has_a_fresh_rate_and_methods(stack: Stack) -> None:
     demo = {"EUR", "USD", "RUB", "KZT", "TRY", "INR", "JPY"}
-    currencies = stack.request("GET", "/api/v1/currencies").json()["data"]
+
+    def listed(path: str) -> list[Any]:
+        """Other tests of this stack may have used up the key's requests of the minute."""
+        answers: list[Any] = []
+
+        def is_answered() -> bool:
+            answers.append(stack.request("GET", path).json())
+            return "data" in answers[-1]
+
+        wait_until(is_answered, f"{path}: {answers}", timeout_seconds=65, every_seconds=1)
+        data: list[Any] = answers[-1]["data"]
+        return data
+
+    currencies = listed("/api/v1/currencies")
     assert demo <= {currency["currency"] for currency in currencies}
-    methods = stack.request("GET", "/api/v1/payment-methods").json()["data"]
+    methods = listed("/api/v1/payment-methods")
     assert demo <= {method["currency"]["code"] for method in methods}
 
 

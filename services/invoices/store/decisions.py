@@ -28,7 +28,7 @@ CASE: Final = Decided("case", ("case.resolve",), ("outcome",))
 _TERMS: Final[Sequence[str]] = (
     *("id", "invoice_id", "merchant_id", "method_code", "method_name", "currency_code", "currency_decimals"),
     *("invoice_amount", "conversion_rate", "client_percent", "merchant_percent"),
-    *("created_at", "expires_at", "takes_reference"),
+    "takes_reference",
 )
 _SEALED: Final = "terms of a deal"
 _LATER: Final = frozenset({"status", "finished_at", "deal"})
