@@ -106,13 +106,6 @@ ATTACKS: Final = (
     ),
     found_of_owner(
         "invoices",
-        "the time of a deal's end",
-        "UPDATE deals SET expires_at = expires_at + interval '1 day' WHERE id = %(sold_deal)s",
-        "%(sold_deal)s",
-        "terms",
-    ),
-    found_of_owner(
-        "invoices",
         "an account deleted",
         "DELETE FROM requisites WHERE id = %(unused_account)s",
         "%(unused_account)s: row is deleted",
