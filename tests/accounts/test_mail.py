@@ -5,11 +5,13 @@ from __future__ import annotations
 import email
 import re
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
+import psycopg2
 import pytest
 from aiosmtpd.controller import Controller
 from sqlalchemy import text
@@ -26,6 +28,7 @@ from services.accounts.wiring import Deps
 from tests.accounts.conftest import DASHBOARD_URL, DESK_URL
 from tests.accounts.house import BROWSER, authorize, invite_staff, member
 from tests.support.clock import ManualClock
+from tests.support.databases import past_all_rules
 
 SENDER = "fiatgate@example.com"
 
@@ -97,6 +100,30 @@ def test_the_link_is_in_the_mail_only_and_leads_to_a_session(
     token = link[0].removeprefix(f"{DESK_URL}/invitation?token=")
     session = accepting.accept_invitation(posting, token=token, surface=Surface.DESK, client=BROWSER)
     assert authorize(posting, session).person.email == address
+
+
+def test_a_link_is_sent_to_no_address_that_sql_wrote(
+    posting: Deps, server: MailServer, inbox: Inbox, new_email: Callable[[], str]
+) -> None:
+    made, email = invite_staff(posting, new_email()), new_email()
+    url = past_all_rules(posting.settings.database_url)
+    with closing(psycopg2.connect(url)) as owner, owner, owner.cursor() as cursor:
+        cursor.execute("UPDATE invitations SET email = %s WHERE id = %s", (email, str(made.invitation.id)))
+    while mailing.send_due_mail(posting, server):
+        pass
+    assert inbox.mails == []
+
+
+def test_a_mail_that_no_key_opens_holds_up_no_other(
+    posting: Deps, server: MailServer, inbox: Inbox, new_email: Callable[[], str]
+) -> None:
+    broken, mine = invite_staff(posting, new_email()), invite_staff(posting, new_email())
+    with posting.db.transaction() as tx:
+        spoil = text("UPDATE mails SET sealed_link = 'x' WHERE invitation_id = :id")
+        tx.execute(spoil, {"id": broken.invitation.id})
+    while mailing.send_due_mail(posting, server):
+        pass
+    assert [to for to, _ in inbox.mails] == [[mine.invitation.email]]
 
 
 def test_the_link_of_another_invitation_is_not_sent(

@@ -9,6 +9,7 @@ from functools import partial
 import pytest
 from sqlalchemy import text
 
+from kit.base import actors
 from kit.base.ids import new_id
 from kit.rpc.errors import Refused
 from services.accounts.credentials import tokens
@@ -22,7 +23,11 @@ from tests.accounts.house import (
     Someone,
     accept,
     authorize,
+    invite_member,
     invite_staff,
+    mailed,
+    mailing_to_nobody,
+    member,
     operator,
     token_of,
 )
@@ -311,6 +316,19 @@ def test_a_link_that_was_replaced_or_whose_inviter_is_disabled_opens_nothing_aga
     for each in (replaced, hers):
         execute(deps, "UPDATE invitations SET withdrawn_at = NULL WHERE id = :id", id=each.invitation.id)
         assert reason(lambda made=each: accept(deps, made)) == "INVITATION_INVALID"  # type: ignore[misc]
+
+
+def test_a_link_stays_when_its_inviter_loses_a_role_elsewhere(
+    deps: Deps, ada: Someone, new_email: Callable[[], str]
+) -> None:
+    one, other = new_id(), new_id()
+    owner = member(deps, new_email(), one, "owner")
+    member(deps, new_email(), other, "owner")
+    accept(deps, invite_member(deps, owner.email, other, "owner"), Surface.DASHBOARD)
+    with actors.acting(replace(owner.actor, merchant_id=one)):
+        made = invite_member(mailing_to_nobody(deps), new_email(), one)
+    people.set_roles(deps, person_id=str(owner.person_id), roles=["viewer"], merchant_id=str(other))
+    assert accept(deps, mailed(deps, made), Surface.DASHBOARD)
 
 
 def test_a_link_starts_no_session_of_a_person_whose_factors_sql_took_away(deps: Deps, ada: Someone) -> None:

@@ -275,17 +275,24 @@ def _was_ended(tx: Tx, invitation: Invitation, made: RowMapping) -> bool:
         return True
     if was_replaced(tx, invitation.email, invitation.merchant_id, made_at=made_at):
         return True
-    right = OWNER if invitation.merchant_id and not invitation.by_operator else ADMIN
-    for each in acts_on(tx, [f"person:{made['person_id']}"], (ROLES_SET, DISABLE)):
-        roles = [after for name, _, after in each["changes"] if name == "roles"]
-        if each["at"] > made_at and (
-            each["act"] == DISABLE or any(right not in now.split(", ") for now in roles)
-        ):
-            return True
+    if _lost_the_right(tx, made["person_id"], invitation, made_at):
+        return True
     person = people.person_by_email(tx, invitation.email)
     of_person = [] if person is None else acts_on(tx, [f"person:{person.id}"], (ACCEPT, ROLES_SET, DISABLE))
     return any(
         each["note"] == of_link if each["act"] == ACCEPT else each["at"] > made_at for each in of_person
+    )
+
+
+def _lost_the_right(tx: Tx, inviter_id: UUID | None, invitation: Invitation, since: datetime) -> bool:
+    """Returns whether the inviter was disabled since, or lost the role by which the link was made."""
+    right, place = (ADMIN, None) if invitation.by_operator else (OWNER, invitation.merchant_id)
+    of_inviter = acts_on(tx, [f"person:{inviter_id}"], (ROLES_SET, DISABLE))
+    return any(
+        each["act"] == DISABLE or (each["merchant_id"] == place and right not in roles.split(", "))
+        for each in of_inviter
+        if each["at"] > since
+        for _, _, roles in each["changes"]
     )
 
 

@@ -57,18 +57,19 @@ def roles_by_acts(tx: Tx, person_id: UUID, merchant_id: UUID | None) -> list[str
 
 
 def is_disabled_by_acts(tx: Tx, person_id: UUID) -> bool:
+    """Returns whether the last act about it disabled the person, whatever the row says."""
     done = acts_on(tx, [f"person:{person_id}"], (DISABLE, ENABLE))
     return bool(done) and done[-1]["act"] == DISABLE
 
 
 _FACTORS: Final = text(f"""
 SELECT {", ".join(COLUMNS)}, seal FROM acts
-WHERE person_id = :person AND act IN ('factor.add', 'factor.remove') AND refused = '' ORDER BY id
+WHERE person_id = :person AND act IN ('factor.add', 'factor.remove', 'passkey.cloned') AND refused = '' ORDER BY id
 """)  # noqa: S608  made of constants
 
 
 def has_factors_by_acts(tx: Tx, person_id: UUID) -> bool:
-    """Returns whether the person has added all that a sign-in needs, and removed none of it."""
+    """Returns whether the person has added all that a sign-in needs, and it still counts."""
     last: dict[str, str] = {}
     for act in tx.execute(_FACTORS, {"person": person_id}).mappings():
         if is_sealed(seals_of(tx), act):
