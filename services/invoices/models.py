@@ -116,7 +116,7 @@ class Invoice(Base):
     deal_id: Mapped[UUID | None]
     # InvoiceFinished.event_id, made once when the invoice finishes, so that a repeated announcement is the same.
     event_id: Mapped[UUID | None]
-    # Of what create-invoice was asked for. A row without one was written past the service.
+    # A code over what create-invoice was asked for. SQL wrote a row without one.
     seal: Mapped[bytes | None]
 
 

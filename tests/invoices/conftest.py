@@ -111,7 +111,7 @@ class World:
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What all modules share: the databases, merchants and catalog."""
+    """The databases, merchants and catalog that all modules share."""
 
     merchants_address: str
     catalog_address: str

@@ -59,6 +59,18 @@ def test_a_row_that_is_gone_is_named_on_whichever_page_it_was(world: World) -> N
     ]
 
 
+def test_an_appeal_that_no_act_ended_is_named(world: World) -> None:
+    deal = world.with_deal()
+    desk.open_appeal(world.deps, deal_id=str(deal.id), note="less came")
+    url = past_all_rules(world.deps.settings.database_url)
+    with closing(psycopg2.connect(url)) as database, database, database.cursor() as cursor:
+        cursor.execute("UPDATE deals SET status = 'pending', sub_status = 'awaiting_payment'")
+    (page,) = checked(world.deps.db, "deals")
+    assert (f"deal {deal.id}", "status", "pending") in {
+        (each.subject, each.field, each.found) for each in page.problems
+    }
+
+
 def test_a_switch_that_was_deleted_is_named(world: World) -> None:
     desk.set_deals_system(world.deps, enabled=False)
     url = past_all_rules(world.deps.settings.database_url)

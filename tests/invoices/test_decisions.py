@@ -75,7 +75,14 @@ def test_the_page_shows_no_deal_of_another_invoice_and_no_account_that_sql_wrote
         world, "UPDATE invoices SET deal_id = %(deal)s WHERE id = %(id)s", deal=mine.id, id=mine.invoice_id
     )
     execute(world, "UPDATE requisites SET max_deals = 77 WHERE id = %(id)s", id=mine.requisite_id)
-    assert checkout.get_checkout(world.deps, invoice_id=str(mine.invoice_id)).requisite is None
+    page = checkout.get_checkout(world.deps, invoice_id=str(mine.invoice_id))
+    assert page.requisite is None
+    assert page.offers
+    again = checkout.select_payment_method(
+        world.deps, invoice_id=str(mine.invoice_id), method_code=mine.method_code
+    )
+    assert again[1].id != mine.requisite_id
+    assert checkout.get_checkout(world.deps, invoice_id=str(mine.invoice_id)).requisite == again[1]
 
 
 def test_an_account_that_sql_adds_keeps_no_customer_from_the_others(world: World) -> None:

@@ -15,7 +15,7 @@ from kit.audit import acts
 from kit.base.codes import new_code
 from kit.base.ids import new_id
 from kit.base.pictures import Picture
-from kit.db.database import refusing, retry_conflicts
+from kit.db.database import Database, refusing, retry_conflicts
 from kit.rpc.errors import Refused
 from kit.work.worker import Outage
 from services.invoices import errors
@@ -33,8 +33,7 @@ from services.invoices.store.cases import case_of_invoice
 from services.invoices.store.views import CaseView, InvoiceView, RequisiteView
 from services.invoices.wiring import Deps
 
-UNDECIDED_MOST = 10
-"""Accounts that no act decided, which one choice passes over."""
+UNDECIDED_MOST = 10  # accounts that no act decided, which one choice passes over
 
 
 @dataclass(frozen=True)
@@ -71,11 +70,13 @@ def get_checkout(deps: Deps, *, invoice_id: str, choosing: bool = False) -> Chec
     """
     now = deps.clock.now()
     view = _fresh_view(deps, fields.invoice_id(invoice_id), now)
-    if (
-        view.status == InvoiceStatus.PENDING and view.deal is None
-    ):  # a method is chosen on a page that was opened
+    if view.status == InvoiceStatus.PENDING and view.deal is None:  # the page will show the choice
         with suppress(Outage):  # the page matters more
             opening.note_opening(deps.db, view.id, now)
+    requisite = None
+    if view.deal is not None and view.deal.status in states.OPEN_DEAL_STATUSES:
+        found = deals.requisite_to_show(deps.db, view.deal.requisite_id)
+        requisite = found if found is not None and deps.decided_requisites.are(found.id, found) else None
     storefront = deps.storefronts.of(view.merchant_id)
     offers: Sequence[Offer] = ()
     refused = None
@@ -83,15 +84,11 @@ def get_checkout(deps: Deps, *, invoice_id: str, choosing: bool = False) -> Chec
         try:
             check_may_be_paid(storefront.merchant)
             offers = _offers(storefront, view)
-            if choosing or view.deal is None:
+            if choosing or requisite is None:
                 offers = _with_openings(deps, view, offers, now)
             refused = None if offers else "PAYMENT_METHOD_NOT_FOUND"
         except Refused as refusal:  # the page shows the reason, and everything else as usual
             refused = refusal.reason
-    requisite = None
-    if view.deal is not None and view.deal.status in states.OPEN_DEAL_STATUSES:
-        found = deals.requisite_to_show(deps.db, view.deal.requisite_id)
-        requisite = found if found is not None and deps.decided_requisites.are(found.id, found) else None
     return Checkout(view, storefront.merchant, offers, refused, requisite, _case(deps, view), now)
 
 
@@ -113,10 +110,8 @@ def select_payment_method(
     if view.status != InvoiceStatus.PENDING:
         raise errors.invoice_finished(view.status)
     if view.deal is not None and view.deal.method_code == method_code:
-        shown = _to_pay(invoices.view_to_pay(deps.db, id))
-        if not deps.decided_requisites.are(shown[1].id, shown[1]):
-            raise errors.requisite_not_found()
-        return shown
+        if shown := _to_pay(deps, deps.db, id):
+            return shown
     if "\0" in method_code or len(method_code) > 64:
         raise errors.method_not_for_invoice(method_code[:64].replace("\0", ""))
     # Before the transaction: no call to another service is made while rows are locked.
@@ -244,12 +239,11 @@ def _customer_step(
     return view
 
 
+@dataclass
 class _Undecided(Exception):
     """No act decided the account that the statement chose. It goes out of use, so that the others are found."""
 
-    def __init__(self, requisite_id: UUID) -> None:
-        super().__init__(requisite_id)
-        self.requisite_id = requisite_id
+    requisite_id: UUID
 
 
 @retry_conflicts
@@ -262,7 +256,8 @@ def _open_deal(
         if not overdue:
             lifecycle.require_open(invoice)
             if deal is not None and deal.method_code == quote.method_code:  # chosen meanwhile
-                return _to_pay(invoices.view_to_pay(tx, invoice_id))
+                if shown := _to_pay(deps, tx, invoice_id):
+                    return shown
             if deal is not None:
                 _require_replaceable(invoice, deal, now)
             if not lifecycle.may_credit(deps, invoice):
@@ -336,14 +331,14 @@ def _is_overdue(view: InvoiceView, now: datetime) -> bool:
 
 
 def _view(deps: Deps, invoice_id: UUID) -> InvoiceView:
-    view = invoices.invoice_view_by_id(deps.db, invoice_id)
-    if view is None:
-        raise errors.invoice_not_found()
-    return view
+    return _found(invoices.invoice_view_by_id(deps.db, invoice_id))
 
 
 def _flushed_view(tx: Session, invoice: Invoice) -> InvoiceView:
-    view = invoices.changed_view(tx, invoice.id)
+    return _found(invoices.changed_view(tx, invoice.id))
+
+
+def _found(view: InvoiceView | None) -> InvoiceView:
     if view is None:
         raise errors.invoice_not_found()
     return view
@@ -357,10 +352,15 @@ def _case(deps: Deps, view: InvoiceView) -> CaseView | None:
         return case_of_invoice(connection, view.id)
 
 
-def _to_pay(shown: tuple[InvoiceView, RequisiteView] | None) -> tuple[InvoiceView, RequisiteView]:
+def _to_pay(deps: Deps, of: Session | Database, invoice_id: UUID) -> tuple[InvoiceView, RequisiteView] | None:
+    """Returns the invoice and the account of its deal; None when that is not as acts decided it: the customer gets
+    another. Raises REQUISITE_NOT_FOUND.
+    """
+    shown = invoices.view_to_pay(of, invoice_id)
     if shown is None:
         raise errors.requisite_not_found()
-    return shown
+    tx = of if isinstance(of, Session) else None
+    return shown if deps.decided_requisites.are(shown[1].id, shown[1], tx) else None
 
 
 def _may_choose(view: InvoiceView, now: datetime) -> bool:
