@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Collection
 from typing import ClassVar, Final
 
@@ -19,7 +20,7 @@ from kit.rpc.errors import Refused, invalid
 _DIGEST: Final = re.compile(r"[0-9a-f]{64}").fullmatch
 
 
-class LogoPage(Page):
+class LogoPage(Page, ABC):
     """…/logo?kept=…: the present logo, and the one that was sent and may become it; and all pictures by their digest.
 
     Fields of the path name the thing whose logo it is.
@@ -31,21 +32,23 @@ class LogoPage(Page):
     mendable: ClassVar[Collection[str]]
     leads_to: ClassVar[str] = ""
 
+    @abstractmethod
     async def keep(self, req: Request, content: bytes) -> str:
         """Keeps a picture for a while, and returns its digest."""
-        raise NotImplementedError
 
+    @abstractmethod
     async def kept(self, digest: str) -> merchants_pb2.GetLogoResponse | catalog_pb2.GetLogoResponse:
-        raise NotImplementedError
+        """Returns the picture with this digest. Raises NOT_FOUND."""
 
+    @abstractmethod
     async def change(self, req: Request, content: bytes, was: str, **thing: str) -> None:
         """Sets the logo, or removes it, if it is still `was`."""
-        raise NotImplementedError
 
+    @abstractmethod
     async def show_logo(
         self, req: Request, resp: falcon.asgi.Response, kept: str, refused: Refused | None, **thing: str
     ) -> None:
-        raise NotImplementedError
+        """Answers with the page."""
 
     def add_logo_to(self, app: App, path: str, pictures: str) -> None:
         """Adds the addresses of the page, and that of a picture."""
