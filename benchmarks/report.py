@@ -1,4 +1,4 @@
-"""What every benchmark does the same way: its options, and rows with their limits."""
+"""The options of a benchmark, and its table of figures with their limits."""
 
 from __future__ import annotations
 

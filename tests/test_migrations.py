@@ -266,6 +266,12 @@ def test_a_json_that_no_reader_could_read_is_refused(
         assert [each for each in wrong if copies.takes(table, column, f"'{each}'")] == []
 
 
+def test_no_text_and_no_bytes_are_without_a_bound(copies: Copies) -> None:
+    long = {"text": "repeat('x', 65537)", "bytea": "convert_to(repeat('x', 8388609), 'UTF8')"}
+    for kind, value in long.items():
+        assert [each for each in copies.columns(kind) if copies.takes(*each, value)] == []
+
+
 def test_no_list_has_lists_or_nothing_in_it(copies: Copies) -> None:
     wrong = ("ARRAY[ARRAY['a'], ARRAY['b']]", "ARRAY['a', NULL]", "ARRAY['']", "ARRAY['a, b']")
     assert [

@@ -1,1 +1,1 @@
-"""What the harnesses share: `command` runs the rounds of one of them, prints what it came to and gives the verdict."""
+"""The shared part of the harnesses: `command` runs the rounds of one, prints their table and gives the verdict."""

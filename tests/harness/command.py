@@ -24,7 +24,7 @@ Tell = Callable[[str], None]
 
 
 class Figures(Protocol):
-    """What one round came to. `violations` is empty when every promise was kept."""
+    """The result of one round. `violations` is empty when every promise was kept."""
 
     @property
     def violations(self) -> Sequence[str]: ...

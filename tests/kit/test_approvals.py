@@ -468,3 +468,17 @@ def past_rules(database_url: Callable[[str], str], statement: str) -> None:
 def approval_problems(db: Database, asked: Approval) -> list[str]:
     problems = check_page(db, approval_books.PART, after="", limit=1000).problems
     return [each.field for each in problems if each.subject == f"request {asked.id}"]
+
+
+def test_an_approval_that_sql_wrote_is_not_told_as_done(db: Database) -> None:
+    asked = request(db, ANN)
+    with db.transaction() as tx:
+        tx.execute(
+            text(
+                "UPDATE approvals SET state = 'approved', decided_by = :by, decided_as = :by, decided_at = now()"
+                " WHERE id = :id"
+            ),
+            {"by": BEN.name, "id": asked.id},
+        )
+    with pytest.raises(AlreadyDecided):
+        approve(db, BEN, asked)

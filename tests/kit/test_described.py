@@ -1,4 +1,4 @@
-"""What a database has besides rows is what the migrations made: `fiatgate verify` names every difference."""
+"""`fiatgate verify` names every difference between a schema and what the migrations make."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ def file_of(service: str) -> Path:
 
 
 def text_of(url: str) -> str:
-    """What the file says of a database's schema."""
+    """Returns the content of schema.txt for a database."""
     engine = create_engine(make_url(url).set(drivername="postgresql+psycopg2"))
     try:
         with engine.connect() as connection:

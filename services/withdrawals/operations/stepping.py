@@ -184,10 +184,12 @@ def _step(
     deps: Deps, tx: Session, withdrawal: WithdrawalView, target: State, transaction: str | None = None
 ) -> WithdrawalView:
     now, values_now = deps.clock.now(), acts.values_of(withdrawal, WITHDRAWAL.fields)
-    # One that SQL made, or marked as being sent, can still be ended, which returns the amount; one that is sent can't.
+    # One that SQL made or marked can still be ended, which returns the amount; one that operators send can't.
     by_acts = before_by_acts(tx, WITHDRAWAL, withdrawal.id, "status", "substatus")
-    counts = target in {PROCESSING, SUCCESS} or list(by_acts.values()) not in ([], ["pending", ""])
-    if counts and not is_as_decided(tx, WITHDRAWAL, withdrawal.id, values_now, locked=True):
+    waits = by_acts in ({}, {"status": "pending", "substatus": ""})
+    if (target in {PROCESSING, SUCCESS} or not waits) and not is_as_decided(
+        tx, WITHDRAWAL, withdrawal.id, values_now, locked=True
+    ):
         raise not_decided("withdrawal")
     if target.status is not withdrawal.status:
         movements = withdrawal_movements(

@@ -34,7 +34,7 @@ def seen(page: Page, name: str) -> None:
 
 
 def text_of(html: str) -> str:
-    """What a customer reads on the page, in one line, without the marks of direction."""
+    """The page's text for a customer, in one line, without the marks of direction."""
     inline = r"</?(?:a|b|bdi|span|strong|time)\b[^>]*>"
     text = unescape(re.sub("<[^>]*>", " ", re.sub(inline, "", re.split("<body[^>]*>", html)[-1])))
     return " ".join(re.sub("[\u2066-\u2069]", "", text).split())

@@ -1,4 +1,4 @@
-"""What someone does who has the address of one service's database, and what comes of it.
+"""Attacks by someone who has the address of one service's database, and the outcome of each.
 
 Each attack is SQL under the service's own role, or by the owner of the database with triggers off. `%(name)s` is a
 thing of `tests/security/shop.py`. `python -m tests.security.attacks` writes the table of docs/security.md.
