@@ -214,6 +214,17 @@ def test_ticked_boxes_survive_a_step_up(house: House, staff: Staff, merchants: A
 # -- states
 
 
+def test_the_title_of_a_merchants_page_is_its_name_without_tags(admin: Person) -> None:
+    id = made(admin, active="on", name="<b>Tom</b> & Co")
+    for path in (f"/merchants/{id}", f"/merchants/{id}/logo"):
+        title = re.search("<title>(.*?)</title>", admin.get(path).text)
+        assert title is not None
+        assert (
+            unescape(title[1]).replace("\u2068", "").replace("\u2069", "")
+            == "<b>Tom</b> & Co · Fiatgate desk"
+        )
+
+
 def test_a_ban_says_what_happens_and_can_be_ended(admin: Person, merchants: Any) -> None:
     id = made(admin, active="on")
     page = admin.get(f"/merchants/{id}").text
