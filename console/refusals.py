@@ -13,6 +13,7 @@ from console.exchange import Request
 from console.page import OtherMerchant
 from console.signin.access import Access, ChooseMerchantFirst, SignInFirst
 from console.signin.step_up import StepUpPage
+from console.ui import words
 from console.wiring import Deps
 from kit.rpc.errors import Refused, is_away
 from kit.web import refusals
@@ -70,6 +71,7 @@ PROBLEMS: Final[Mapping[str, Problem]] = {
     ),
     "NOT_PERMITTED": Problem(403, "Not permitted", "Your roles do not allow this. The attempt was recorded."),
     "ACTOR_INVALID": Problem(403, "Not permitted", "This surface may not do that. The attempt was recorded."),
+    "NOT_DECIDED": Problem(409, "Nothing was done", words.PROBLEMS["NOT_DECIDED"]),
     "DB_UNAVAILABLE": _LATER,
 }
 

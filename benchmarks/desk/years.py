@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import psycopg2
+from psycopg2.extras import NamedTupleCursor, execute_values
 
+from services.invoices.store.decisions import seal_of_invoice, seal_of_terms
 from tests.support.stack import Stack
 
 MERCHANTS: Final = 1000
@@ -109,7 +111,7 @@ def filling(stack: Stack) -> Iterator[Any]:
     """A superuser's cursor for many invoices. Indexes are made after them, which takes a quarter of the time."""
     with closing(psycopg2.connect(stack.superuser_url("invoices"))) as connection:
         connection.autocommit = True
-        with connection.cursor() as cursor:
+        with connection.cursor(cursor_factory=NamedTupleCursor) as cursor:
             cursor.execute("SET session_replication_role = replica; SET synchronous_commit = off")
             cursor.execute("SET maintenance_work_mem = '256MB'")
             cursor.execute(_INDEXES)
@@ -133,3 +135,15 @@ def make(stack: Stack, years: Years) -> None:
     with filling(stack) as cursor:
         for statement in (_ACCOUNTS, _OLD_INVOICES, _OLD_DEALS, _OPEN, _STEPS, NOT_SUMMED):
             cursor.execute(statement, values)
+        _seal_open(stack, cursor)
+
+
+def _seal_open(stack: Stack, cursor: Any) -> None:
+    """Seals the open deals and their invoices as invoices does: a deal without its seal is not confirmed."""
+    seals = stack.seals_of("invoices")
+    for table, seal in (("invoices", seal_of_invoice), ("deals", seal_of_terms)):
+        cursor.execute(f"SELECT * FROM {table} WHERE finished_at IS NULL")
+        rows = [(str(row.id), seal(seals, row)) for row in cursor.fetchall()]
+        statement = f"UPDATE {table} SET seal = given.seal FROM (VALUES %s) AS given (id, seal)"
+        statement += f" WHERE {table}.id = CAST(given.id AS uuid)"
+        execute_values(cursor, statement, rows, template="(%s, %s::bytea)")

@@ -21,7 +21,9 @@ from kit.rpc.errors import Refused, invalid
 from kit.web.forms import Form
 
 NOTE_MAX_CHARACTERS: Final = most_of(pb.OpenCustomerAppealRequest, "note")
-MENDABLE: Final = frozenset({"DEAL_STATE_CONFLICT", "APPROVAL_REQUIRED", "APPROVAL_STATE_CONFLICT"})
+MENDABLE: Final = frozenset(
+    {"DEAL_STATE_CONFLICT", "NOT_DECIDED", "APPROVAL_REQUIRED", "APPROVAL_STATE_CONFLICT"}
+)
 """The page of the deal shows who decided it, and which request waits."""
 MISTYPED: Final = frozenset({"ADJUSTMENT_INVALID", "VALIDATION_ERROR"})
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import closing
 from datetime import timedelta
 
+import psycopg2
 import pytest
 from playwright.sync_api import expect
 
@@ -13,7 +15,7 @@ from fiatgate.invoices.v1 import invoices_pb2 as pb
 from kit.base.clock import SystemClock
 from kit.base.codes import in_groups
 from tests.console.conftest import Open, Staff
-from tests.console.house import hidden, title_of
+from tests.console.house import House, hidden, text_of, title_of
 from tests.console.till import Till
 from tests.support.pictures import PNG
 
@@ -102,6 +104,25 @@ def test_a_decision_leads_to_the_next_deal_and_the_second_one_is_refused_with_it
     assert f'data-evidence="{deals[0].deal_id}"' in twice.text
     assert re.search(rf"Payment confirmed</strong> by <bdi>{re.escape(first.email)}</bdi>", twice.text)
     assert 'class="decide"' not in twice.text
+
+
+def test_a_deal_that_sql_changed_is_not_confirmed_and_the_operator_reads_why(
+    till: Till, staff: Staff, house: House
+) -> None:
+    deal = till.marked()
+    operator = staff("desk")
+    page = operator.get(f"/deals/{deal.deal_id}").text
+    change = "UPDATE deals SET amount_fiat = amount_fiat + %s WHERE id = %s"
+    with closing(psycopg2.connect(house.stack.superuser_url("invoices"))) as database:
+        database.autocommit = True
+        cursor = database.cursor()
+        cursor.execute("SET session_replication_role = replica")
+        cursor.execute(change, (1, deal.deal_id))
+        action = f"/deals/{deal.deal_id}/confirm"
+        answer = operator.post(action, hidden(page, action))
+        cursor.execute(change, (-1, deal.deal_id))
+    assert "past the service: no act decided it. Nothing was done." in text_of(answer)
+    assert "Confirmed: " in operator.post(action, hidden(page, action)).text
 
 
 def test_a_picture_has_an_address_of_its_own_where_it_can_do_nothing(till: Till, staff: Staff) -> None:

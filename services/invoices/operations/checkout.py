@@ -109,9 +109,9 @@ def select_payment_method(
     view = _fresh_view(deps, id, now)
     if view.status != InvoiceStatus.PENDING:
         raise errors.invoice_finished(view.status)
-    if view.deal is not None and view.deal.method_code == method_code:
-        if shown := _to_pay(deps, deps.db, id):
-            return shown
+    is_same = view.deal is not None and view.deal.method_code == method_code
+    if is_same and (shown := _to_pay(deps, deps.db, id)):
+        return shown
     if "\0" in method_code or len(method_code) > 64:
         raise errors.method_not_for_invoice(method_code[:64].replace("\0", ""))
     # Before the transaction: no call to another service is made while rows are locked.
@@ -255,9 +255,9 @@ def _open_deal(
         overdue = lifecycle.expire_if_overdue(tx, deps, invoice, deal, now)
         if not overdue:
             lifecycle.require_open(invoice)
-            if deal is not None and deal.method_code == quote.method_code:  # chosen meanwhile
-                if shown := _to_pay(deps, tx, invoice_id):
-                    return shown
+            chosen_meanwhile = deal is not None and deal.method_code == quote.method_code
+            if chosen_meanwhile and (shown := _to_pay(deps, tx, invoice_id)):
+                return shown
             if deal is not None:
                 _require_replaceable(invoice, deal, now)
             if not lifecycle.may_credit(deps, invoice):
