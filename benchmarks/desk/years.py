@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 import psycopg2
@@ -111,27 +111,22 @@ def filling(stack: Stack) -> Iterator[Any]:
     """A superuser's cursor for many invoices. Indexes are made after them, which takes a quarter of the time."""
     with closing(psycopg2.connect(stack.superuser_url("invoices"))) as connection:
         connection.autocommit = True
-        with connection.cursor(cursor_factory=NamedTupleCursor) as cursor:
-            cursor.execute("SET session_replication_role = replica; SET synchronous_commit = off")
-            cursor.execute("SET maintenance_work_mem = '256MB'")
-            cursor.execute(_INDEXES)
-            indexes = cursor.fetchall()
-            for name, _ in indexes:
-                cursor.execute(f'DROP INDEX "{name}"')
-            yield cursor
-            for _, definition in indexes:
-                cursor.execute(definition)
-            cursor.execute("VACUUM ANALYZE")
+        cursor: Any = connection.cursor(cursor_factory=NamedTupleCursor)
+        cursor.execute("SET session_replication_role = replica; SET synchronous_commit = off")
+        cursor.execute("SET maintenance_work_mem = '256MB'")
+        cursor.execute(_INDEXES)
+        indexes = cursor.fetchall()
+        for name, _ in indexes:
+            cursor.execute(f'DROP INDEX "{name}"')
+        yield cursor
+        for _, definition in indexes:
+            cursor.execute(definition)
+        cursor.execute("VACUUM ANALYZE")
 
 
 def make(stack: Stack, years: Years) -> None:
     """Fills the database of invoices."""
-    values: dict[str, Any] = {
-        "invoices": years.invoices,
-        "deals": years.deals,
-        "open": years.open,
-        "merchant": stack.demo["merchant_id"],
-    }
+    values = asdict(years) | {"merchant": stack.demo["merchant_id"]}
     with filling(stack) as cursor:
         for statement in (_ACCOUNTS, _OLD_INVOICES, _OLD_DEALS, _OPEN, _STEPS, NOT_SUMMED):
             cursor.execute(statement, values)
@@ -143,7 +138,8 @@ def _seal_open(stack: Stack, cursor: Any) -> None:
     seals = stack.seals_of("invoices")
     for table, seal in (("invoices", seal_of_invoice), ("deals", seal_of_terms)):
         cursor.execute(f"SELECT * FROM {table} WHERE finished_at IS NULL")
-        rows = [(str(row.id), seal(seals, row)) for row in cursor.fetchall()]
-        statement = f"UPDATE {table} SET seal = given.seal FROM (VALUES %s) AS given (id, seal)"
-        statement += f" WHERE {table}.id = CAST(given.id AS uuid)"
-        execute_values(cursor, statement, rows, template="(%s, %s::bytea)")
+        rows = [(str(each.id), seal(seals, each)) for each in cursor.fetchall()]
+        sealed = (
+            f"UPDATE {table} old SET seal = new.seal FROM (VALUES %s) new (id, seal) WHERE old.id = new.id"
+        )
+        execute_values(cursor, sealed, rows, template="(%s::uuid, %s)")

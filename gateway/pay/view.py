@@ -221,9 +221,7 @@ def view_of(checkout: pb.GetCheckoutResponse, links: Links) -> View:
     page = links.page(invoice.invoice_id)
     deal = invoice.deal if invoice.HasField("deal") else None
     screen = screen_of(invoice)
-    if screen is Screen.PAY and not checkout.HasField(
-        "requisite"
-    ):  # its account is not the one that was decided
+    if screen is Screen.PAY and not checkout.HasField("requisite"):  # its account is not the decided one
         screen = Screen.CHOOSE
     now = datetime_from(checkout.now)
     outcome = OUTCOMES.get(invoice.status)

@@ -14,6 +14,7 @@ from cli import ids, output
 from cli.commands import find
 from tests.cli.command_line import Fiatgate, run
 from tests.cli.terminal import shown
+from tests.cli.test_approvals import wait_until_well
 from tests.cli.test_operating import UNKNOWN, create_invoice, shop  # noqa: F401  a fixture
 
 LONG_ORDER = "2026/11/22/the-shop-of-long-numbers/a-very-long-order-"
@@ -221,7 +222,7 @@ def test_after_a_service_fails_the_others_are_not_tried(
         ended = run("deals", "confirm", *marked, "--yes", "--json")
     assert ended.exit_code == 1
     assert [each["outcome"] for each in json.loads(ended.out)] == ["SERVICE_DOWN", "not tried"]
-    fiatgate.stack.wait_until_ready()
+    wait_until_well(fiatgate, "invoices")
     assert statuses(fiatgate, invoices)[1:] == ["pending"] * 2
 
 
@@ -307,7 +308,7 @@ def test_a_search_names_the_next_command_and_what_there_is_more_of(
         some = run("find", deal_id)
     assert (some.exit_code, deal_id in some.out) == (1, True)
     assert "webhooks did not answer" in some.err
-    fiatgate.stack.wait_until_ready()
+    wait_until_well(fiatgate, "webhooks")
 
 
 def test_what_a_search_shows_next_is_a_command_there_is() -> None:

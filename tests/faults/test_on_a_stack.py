@@ -124,12 +124,13 @@ def test_the_loss_of_all_that_nats_has_stored_loses_nothing_and_doubles_nothing(
     trade.sell(receiver.url("published"))
     wait_until(lambda: _unpublished(arena) == 0, "it to be published", timeout_seconds=20)
     arena.stack.stop_program("nats")
-    trade.sell(receiver.url("unpublished"))
-    assert _unpublished(arena) == 1
-
-    arena.lose_jetstream()
-    for program in ("nats", "withdrawals", "webhooks"):
-        arena.stack.start_program(program)
+    try:
+        trade.sell(receiver.url("unpublished"))
+        assert _unpublished(arena) >= 1, "invoices that expire meanwhile have facts too"
+        arena.lose_jetstream()
+    finally:
+        for program in ("nats", "withdrawals", "webhooks"):
+            arena.stack.start_program(program)
     _wait_until_settled(arena, trade.shop, seconds=60)
 
     arena.stack.wait_until_ready()

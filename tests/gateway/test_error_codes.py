@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -20,6 +21,7 @@ from tests.gateway.conformance import assert_documented
 from tests.gateway.desk import HTTP_SECONDS, Desk, Shop, code_of, settled, unique
 from tests.gateway.strangers import Watched
 from tests.support.receiver import Answer, Receiver
+from tests.support.stack import Stack
 
 CREATE = "/api/v1/create-invoice"
 SOMEBODYS = "0192f0c1-2345-7abc-8def-0123456789ab"
@@ -201,6 +203,13 @@ def _status_of_event(shop: Shop, path: str) -> str:
 # -- currencies and payment methods
 
 
+@pytest.fixture
+def own_desk(stack: Stack) -> Iterator[Desk]:
+    """Its currencies are disabled after the test: a wrong rate would refuse the currencies of all merchants."""
+    with Desk(stack) as opened:
+        yield opened
+
+
 @pytest.mark.parametrize(
     ("age_minutes", "code"),
     [
@@ -208,26 +217,26 @@ def _status_of_event(shop: Shop, path: str) -> str:
         (-5, "RATES_INVALID"),  # of a time that is to come
     ],
 )
-def test_a_rate_of_another_time(desk: Desk, age_minutes: int, code: str) -> None:
-    currency = desk.currency(rate=None)
+def test_a_rate_of_another_time(own_desk: Desk, age_minutes: int, code: str) -> None:
+    currency = own_desk.currency(rate=None)
     rate = Rate(Decimal(90), Origin.OPERATOR, SystemClock().now() - timedelta(minutes=age_minutes))
-    desk.catalog_database(
+    own_desk.catalog_database(
         "INSERT INTO rates (currency_code, source_rate, origin, taken_at, document, seal)"
         " VALUES (%s, %s, 'operator', %s, '{\"quotes\": []}', %s)",
         currency,
         rate.source_rate,
         rate.taken_at,
-        seal_of_rate(desk.stack.seals_of("catalog"), currency, rate),
+        seal_of_rate(own_desk.stack.seals_of("catalog"), currency, rate),
     )
-    response = desk.shop(currency).get("/api/v1/currencies")
+    response = own_desk.shop(currency).get("/api/v1/currencies")
     assert_refused(response, code)
     assert 5 <= int(response.headers["Retry-After"]) <= 10
 
 
-def test_rate_invalid(desk: Desk) -> None:
+def test_rate_invalid(own_desk: Desk) -> None:
     """Its rate after the markup is no number above zero."""
-    currency = desk.currency(markup="1")
-    error = assert_refused(desk.shop(currency).get("/api/v1/currencies"), "RATE_INVALID")
+    currency = own_desk.currency(markup="1")
+    error = assert_refused(own_desk.shop(currency).get("/api/v1/currencies"), "RATE_INVALID")
     assert error["details"] == {"currency": currency}
 
 

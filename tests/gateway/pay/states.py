@@ -11,9 +11,7 @@ from gateway.pay.rendering import render
 from gateway.pay.view import OUTCOMES, view_of
 from gateway.walls.uploads import PICTURE_MAX_BYTES
 from kit.base.proto import timestamp_from
-from tests.gateway.pay.test_view import LINKS, NOW, PAGE, PAID, a_checkout, a_deal
-
-REQUISITE = pb.Requisite(holder="7", account="4000002500003155", bank="8")
+from tests.gateway.pay.test_view import LINKS, NOW, PAGE, PAID, REQUISITE, a_checkout, a_deal
 
 
 def _method(**changes: object) -> pb.CheckoutMethod:
@@ -60,7 +58,6 @@ ALL_STATES: dict[str, tuple[pb.GetCheckoutResponse, str]] = {
         a_checkout(status=pb.INVOICE_STATUS_SUCCESS, deal=a_deal(**REFERENCE)),
         "outcome",
     ),
-    "pay, account gone": (a_checkout(deal=a_deal()), "pay"),
     "pay, time is up": (
         a_checkout(deal=a_deal(), requisite=REQUISITE, now=timestamp_from(NOW + timedelta(hours=1))),
         "pay",

@@ -15,6 +15,7 @@ from kit.base.proto import timestamp_from
 NOW = datetime(2026, 1, 15, 23, 50, 0, tzinfo=UTC)
 LINKS = Links("https://pay.example")
 PAGE = "/pay/an-id"
+REQUISITE = pb.Requisite(holder="7", account="4000002500003155", bank="8")
 
 
 def a_deal(**changes: object) -> pb.Deal:
@@ -47,6 +48,8 @@ def a_checkout(
         expires_at=timestamp_from(NOW + timedelta(seconds=61)),
         deal=deal,
     )
+    if deal is not None:
+        changes = {"requisite": REQUISITE} | changes
     values = {"invoice": invoice, "merchant_name": "Shop", "now": timestamp_from(NOW)} | changes
     return pb.GetCheckoutResponse(**values)  # type: ignore[arg-type]
 
@@ -59,6 +62,7 @@ PAID = timestamp_from(NOW - timedelta(minutes=1))
     [
         (a_checkout(), Screen.CHOOSE),
         (a_checkout(deal=a_deal()), Screen.PAY),
+        (a_checkout(deal=a_deal(), requisite=None), Screen.CHOOSE),
         (a_checkout(deal=a_deal(mark_paid_at=PAID)), Screen.WAITING),
         (a_checkout(deal=a_deal(status=pb.DEAL_STATUS_APPEAL, mark_paid_at=PAID)), Screen.REVIEW),
         (a_checkout(deal=a_deal(status=pb.DEAL_STATUS_CANCELED)), Screen.CHOOSE),
