@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from fiatgate.catalog.v1 import catalog_pb2 as pb
-from kit.rpc.errors import Refused
 from tests.catalog.running import Catalog, merchant
 
 
@@ -32,12 +29,3 @@ def test_a_method_takes_references_and_has_a_kind_of_accounts_until_others_are_g
     assert catalog.quote(merchant(code), as_it_is.method_code).offer.method == as_it_is
     assert catalog.offers(merchant(code))[0].method == as_it_is
     assert not _set(catalog, code, takes_reference=False).takes_reference
-
-
-def test_a_kind_of_accounts_from_a_newer_proto_is_refused(catalog: Catalog) -> None:
-    with pytest.raises(Refused) as refused:
-        catalog.method(catalog.currency(), account_kind=99)
-    assert (refused.value.reason, refused.value.metadata["field"]) == (
-        "VALIDATION_ERROR",
-        "method.account_kind",
-    )

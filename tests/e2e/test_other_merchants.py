@@ -99,7 +99,7 @@ class Services:
             for service, address in stack.addresses.items()
         }
 
-    def call(self, service: str, method: str, **fields: Any) -> Any:
+    def call(self, service: str, method: str, /, **fields: Any) -> Any:
         found = method_of(service, method)
         do = self._channels[service].unary_unary(
             f"/{found.containing_service.full_name}/{found.name}",

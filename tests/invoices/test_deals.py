@@ -451,7 +451,6 @@ def test_deals_are_found_by_state_merchant_method_and_age(world: World) -> None:
     assert set(ids(merchant_id=world.merchant.merchant_id)) == {old.id, young.id}
     assert ids(merchant_id=world.merchant.merchant_id, status=DealStatus.PENDING) == [young.id]
     assert ids(merchant_id=other_merchant.merchant_id, sub_status="confirmation_overdue") == []
-    assert refusal(desk.list_deals, world.deps, limit=0, merchant_id="nobody").reason == "VALIDATION_ERROR"
 
 
 def test_an_appeal_ends_as_paid_as_less_or_as_rejected(world: World) -> None:

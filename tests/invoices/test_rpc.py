@@ -173,10 +173,6 @@ def test_pages_have_exact_totals_and_may_lie_beyond_the_last(
         with pytest.raises(Refused) as refused:
             page(page=1, **nothing)
         assert refused.value.reason == "INVOICES_NOT_FOUND"
-    for wrong in ({"page": 0}, {"per_page": 501, "page": 1}, {"status": 99, "page": 1}):
-        with pytest.raises(Refused) as refused:
-            page(**wrong)
-        assert refused.value.reason == "VALIDATION_ERROR"
 
 
 def test_requisites_are_added_listed_switched_and_checked(desk: pb_grpc.DealDeskServiceStub) -> None:
@@ -189,19 +185,6 @@ def test_requisites_are_added_listed_switched_and_checked(desk: pb_grpc.DealDesk
     (listed,) = desk.ListRequisites(pb.ListRequisitesRequest(method_code="bank_jpy")).requisites
     assert listed == off
     assert desk.EnableRequisite(pb.EnableRequisiteRequest(requisite_id=added.requisite_id)).requisite.enabled
-    wrong: list[tuple[dict[str, Any], str]] = [
-        ({"method_code": "nope", "holder": "B", "account": "1"}, "VALIDATION_ERROR"),
-        ({"method_code": "bank_jpy", "holder": "", "account": "1"}, "VALIDATION_ERROR"),
-        ({"method_code": "bank_jpy", "holder": "B", "account": "1" * 65}, "VALIDATION_ERROR"),
-        ({"method_code": "bank_jpy", "holder": "B", "account": "1", "max_deals": -1}, "VALIDATION_ERROR"),
-    ]
-    for fields, reason in wrong:
-        with pytest.raises(Refused) as refused:
-            desk.AddRequisite(pb.AddRequisiteRequest(**fields))
-        assert refused.value.reason == reason
-    with pytest.raises(Refused) as refused:
-        desk.EnableRequisite(pb.EnableRequisiteRequest(requisite_id="nonsense"))
-    assert refused.value.reason == "REQUISITE_NOT_FOUND"
 
 
 def test_a_requisite_can_be_added_right_after_its_method(
@@ -231,9 +214,6 @@ def test_resolving_needs_an_outcome_and_a_deal(
     with pytest.raises(Refused) as refused:
         desk.ResolveAppeal(pb.ResolveAppealRequest(deal_id=str(deal.id)))
     assert refused.value.reason == "VALIDATION_ERROR"
-    with pytest.raises(Refused) as refused:
-        desk.ResolveAppeal(pb.ResolveAppealRequest(deal_id="nonsense", paid=True))
-    assert refused.value.reason == "DEAL_NOT_FOUND"
     with pytest.raises(Refused) as refused:
         desk.ResolveAppeal(pb.ResolveAppealRequest(deal_id=str(deal.id), adjusted_amount="50"))
     assert refused.value.reason == "APPROVAL_REQUIRED"

@@ -10,7 +10,6 @@ from sqlalchemy import text
 
 from fiatgate.webhooks.v1 import webhooks_pb2 as pb
 from kit.rpc import deadline
-from kit.rpc.errors import Refused
 from kit.work.worker import Loop
 from services.webhooks import workers
 from services.webhooks.domain import EventStatus
@@ -163,9 +162,3 @@ def test_a_call_ends_before_its_caller_gives_up(house: House) -> None:
         remaining_seconds = deadline.remaining_seconds()
     assert remaining_seconds is not None
     assert remaining_seconds > 0
-
-
-@pytest.mark.parametrize(("days", "after"), [(0, 0), (-1, 0), (36_501, 0), (1, -1)])
-def test_what_to_prune_is_said_in_bounds(house: House, days: int, after: int) -> None:
-    with pytest.raises(Refused, match="Expected"):
-        pruning.prune_attempts(house.deps, older_than_days=days, after=after)

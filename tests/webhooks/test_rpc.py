@@ -176,39 +176,6 @@ def test_a_resend_that_nothing_answers_has_no_status(house: House, stub: Webhook
     assert not resent.HasField("http_status")
 
 
-@pytest.mark.parametrize(
-    "call",
-    [
-        lambda stub: stub.ListInvoiceEvents(
-            pb.ListInvoiceEventsRequest(merchant_id="1", invoice_id=str(new_id()))
-        ),
-        lambda stub: stub.ListInvoiceEvents(
-            pb.ListInvoiceEventsRequest(merchant_id=str(new_id()), invoice_id="x\0")
-        ),
-        lambda stub: stub.ResendLatest(pb.ResendLatestRequest()),
-        lambda stub: stub.CheckInvoices(pb.CheckInvoicesRequest(invoice_ids=["nonsense"])),
-        lambda stub: stub.CheckInvoices(pb.CheckInvoicesRequest(invoice_ids=[str(new_id())] * 1001)),
-        lambda stub: stub.ListStuckEvents(pb.ListStuckEventsRequest(limit=1001)),
-        lambda stub: stub.ListStuckEvents(pb.ListStuckEventsRequest(limit=-1)),
-        lambda stub: stub.ListStuckEvents(pb.ListStuckEventsRequest(overdue_seconds=-1)),
-        lambda stub: stub.RescheduleStuckEvents(pb.RescheduleStuckEventsRequest(overdue_seconds=-1)),
-    ],
-)
-def test_values_that_are_not_of_the_documented_form_are_refused(
-    stub: WebhooksServiceStub, call: Callable[[WebhooksServiceStub], object]
-) -> None:
-    with pytest.raises(Refused) as refusal:
-        call(stub)
-    assert refusal.value.reason == "VALIDATION_ERROR"
-
-
-@pytest.mark.parametrize("event_id", [0, -1, 10**12, 2**63 - 1])
-def test_an_unknown_event_is_not_found(stub: WebhooksServiceStub, event_id: int) -> None:
-    with pytest.raises(Refused) as refusal:
-        stub.GetEvent(pb.GetEventRequest(event_id=event_id))
-    assert refusal.value.reason == "WEBHOOK_EVENT_NOT_FOUND"
-
-
 # -- proofs
 
 

@@ -97,20 +97,6 @@ def test_a_transaction_is_found_in_each_of_its_spellings(house: House) -> None:
     assert found(house, external_tx_id=digits, merchant_id=str(uuid.uuid4())) == []
 
 
-@pytest.mark.parametrize(
-    ("field", "value"),
-    [
-        ("stage", 9),
-        ("address", "T" * 129),
-        ("external_tx_id", "with a space"),
-        ("amount_from", "ten"),
-        ("amount_to", "1e3"),
-    ],
-)
-def test_a_filter_of_another_form_is_named(house: House, field: str, value: object) -> None:
-    assert refusal(found, house, **{field: value}) == ("VALIDATION_ERROR", {"field": field})
-
-
 def test_the_story_of_a_withdrawal_has_its_method_its_acts_and_its_transfers(house: House) -> None:
     made = house.withdraw(house.credit("100"))
     house.process(made)

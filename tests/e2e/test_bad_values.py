@@ -1,0 +1,332 @@
+"""Each field of each RPC of these services is refused beyond its bounds, with its documented reason and its name.
+
+A key is a field or `Method.field`, which goes first. The protos bound the length of texts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from typing import Any, Final
+
+import pytest
+from google.protobuf.descriptor import FieldDescriptor
+from google.protobuf.timestamp_pb2 import Timestamp
+
+from fiatgate.bounds.v1.bounds_pb2 import most as most_option
+from kit.base.ids import new_id
+from kit.rpc.errors import Refused
+from tests.e2e.test_other_merchants import Services
+from tests.support.contracts import rpcs_of
+from tests.support.stack import Stack
+from tests.test_permissions import method_of
+from tests.withdrawals.conftest import TON, TON_ADDRESS
+
+FREE_TYPES: Final = (FieldDescriptor.TYPE_BOOL, FieldDescriptor.TYPE_MESSAGE)
+INVALID: Final = "VALIDATION_ERROR"
+QUERY: Final = dict.fromkeys(
+    ("page", "per_page", "ListWithdrawals.status", "ListAllWithdrawals.status", "ListWithdrawals.order"),
+    "query",
+)
+"""What merchants give in the query of an address."""
+OF_EVENTS: Final = ("ListInvoiceEvents.invoice_id", "ResendLatest.invoice_id")
+IN: Final = ("invoices", "withdrawals", "webhooks", "catalog")
+ID: Final = str(new_id())
+NO_IDS: Final = ("x", "\0", f"{{{ID}}}")
+UNKNOWN: Final = ("", *NO_IDS, ID)
+AMOUNTS: Final = ("", "1e3", "NaN", "Infinity", "10,5", " 10", "١٠", "9" * 41)
+FORMS: Final = ("ten", *AMOUNTS[1:])
+NO_CODES: Final = ("", "EURO", "E1R", "ÄÖÜ", "EUR\n")
+CODES: Final = ("eur", "EU\0", *NO_CODES)
+LINKS: Final = (
+    "",
+    "ftp://cdn.example/a",
+    "javascript:alert(1)",
+    "https://",
+    "https://u:p@cdn.example/",
+    "//x",
+)
+MERCHANT: Final = {"merchant_id": ID, "client_share": "0", "status": 1, "category_commission": "0.1"} | {
+    f"{each}_url": "https://shop.example/" for each in ("success", "fail")
+}
+CURRENCY: Final = {
+    "code": "XTS",
+    "name": "Crown",
+    "symbol": "¤",
+    "decimals": 2,
+    "min_amount": "1",
+    "max_amount": "10000",
+    "markup": "0",
+}
+METHOD: Final = {
+    "method_code": "method",
+    "currency_code": "EUR",
+    "name": "Bank",
+    "min_sum": "10",
+    "max_sum": "500",
+    "payment_minutes": 15,
+    "commission": "0.02",
+}
+WITHDRAWAL_METHOD: Final = {
+    "code": "USDT_X",
+    "network": "TRC20",
+    "name": "USDT",
+    "network_fee": "1",
+    "min_amount": "5",
+}
+
+RIGHT: Final[dict[str, Any]] = {
+    "currency": CURRENCY,
+    "method": METHOD,
+    "SetWithdrawalMethod.method": WITHDRAWAL_METHOD,
+    "ListAllInvoices.amount": "",
+    "CompleteWithdrawal.external_tx_id": "x",
+    "outcome": "Sent back",
+    "GetRateHistory.since": None,
+    "ResolveAppeal.rejected": True,
+    "CheckAdjustment.received_amount": "1",
+    "since": Timestamp(seconds=1),
+    "SetRate.rate": "1",
+    "merchant_id": ID,
+    "invoice_id": ID,
+    "key_id": ID,
+    "request_key": ID,
+    "merchant": MERCHANT,
+    "amount": "10",
+    "network_fee": "1",
+    "kind": 1,
+    "event_id": 1,
+    "currency_code": "EUR",
+    "customer_id": "customer",
+    "external_id": "order",
+    "name": "exchange",
+    "address": TON_ADDRESS,
+    "withdrawal_method_id": TON,
+    "page": 1,
+    "per_page": 20,
+    "limit": 1,
+    "older_than_days": 1,
+    "first_day": "2026-11-01",
+    "last_day": "2026-11-02",
+    "by": 1,
+    "holder": "B",
+    "account": "1",
+}
+"""A right value of each field that a method needs."""
+
+BAD: Final[dict[str, tuple[Any, ...]]] = {
+    "merchant_id": NO_IDS,
+    "key_id": ("", *NO_IDS),
+    "request_key": ("", *NO_IDS),
+    "invoice_id": UNKNOWN,
+    **dict.fromkeys(OF_EVENTS, ("", *NO_IDS)),
+    "ListEvents.invoice_id": NO_IDS,
+    "ListTransfers.invoice_id": NO_IDS,
+    "ListTransfers.withdraw_uuid": NO_IDS,
+    "invoice_ids": (["x"], [ID] * 1001),
+    "FindMissingInvoices.invoice_ids": (["x"],),
+    "not_invoice_ids": (["x"], [ID] * 1001),
+    "deal_ids": (["x"], [ID] * 1001),
+    "deal_id": UNKNOWN,
+    "GetProof.deal_id": ("", *NO_IDS),
+    "requisite_id": UNKNOWN,
+    "withdraw_uuid": UNKNOWN,
+    "address_id": UNKNOWN,
+    "number": (0, -1, 10**15),
+    "GetEvent.event_id": (0, -1, 10**12, 2**63 - 1),
+    "after_invoice_id": NO_IDS,
+    "ListDeals.after_deal_id": NO_IDS,
+    "after_requisite_id": NO_IDS,
+    "after_withdraw_uuid": NO_IDS,
+    "after_transfer_id": NO_IDS,
+    "after_number": (-1,),
+    "after_attempt_id": (-1,),
+    "limit": (-1, 1001),
+    "ListCredits.limit": (0, 1001),
+    "ListEventInvoices.limit": (0, 1001),
+    "rows": (-1, 1001),
+    "page": (0, -(2**63)),
+    "per_page": (0, 501),
+    "status": (99,),
+    "withdrawal_method_id": (99, 0, -(2**31)),
+    "ListWithdrawals.order": (9,),
+    "stage": (9,),
+    "kind": (0, 9),
+    "by": (9,),
+    "amount": AMOUNTS,
+    "ListAllInvoices.amount": FORMS,
+    "amount_from": FORMS,
+    "amount_to": FORMS,
+    "network_fee": AMOUNTS,
+    "CreateWithdrawal.amount": (*AMOUNTS, "10.0000001"),
+    "RequestWithdrawal.amount": (*AMOUNTS, "10.0000001"),
+    "customer_id": ("a\0b",),
+    "external_id": ("a\0b",),
+    "purpose": ("", "a\0b"),
+    "callback_url": ("x" * 2049,),
+    "success_url": ("x" * 2049,),
+    "fail_url": ("x" * 2049,),
+    "sender_name": ("a\nb\0", "\x1b[31mred", "abc\u202egnp", "\u200b"),
+    "OpenCustomerAppeal.note": ("a\0b",),
+    "OpenCase.note": ("a\0b", "x" * 2001),
+    "picture": (b"<svg/>", b"MZ"),
+    "ListDeals.account": (" -", "x" * 65),
+    "sub_status": ("no such", "\0"),
+    "reference": ("7K3M", "\0"),
+    "ListAllInvoices.currency_code": ("EURO",),
+    "outcome": ("", " ", "a\0b"),
+    "payment_method_code": ("x" * 65,),
+    "event_type": ("x" * 65,),
+    "first_day": ("", "yesterday", "2026-11-31"),
+    "last_day": ("", "tomorrow", "2026-10-31", "2027-11-02"),
+    "AddRequisite.method_code": ("", "nope"),
+    "AddRequisites.method_code": ("", "nope"),
+    "CheckRequisites.method_code": ("", "nope"),
+    "holder": ("", "a\0b"),
+    "AddRequisite.account": ("", "a\0b"),
+    "max_deals": (-1, 10_001),
+    "AddRequisites.requisites": ([], [{"holder": "B", "account": "1"}] * 501),
+    "CheckRequisites.requisites": ([], [{"holder": "B", "account": "1"}] * 501),
+    "address": ("", "T" * 129, f"{TON_ADDRESS}\0"),
+    "ListAllWithdrawals.address": ("T" * 129, f"{TON_ADDRESS}\0"),
+    "address_memo": ("a\0b", "m" * 121),
+    "name": (" ", "n" * 65),
+    "external_tx_id": ("", "x" * 129, "a b", "a\0", "ж", "\n"),
+    "ListAllWithdrawals.external_tx_id": ("x" * 129, "a b"),
+    "substatus": ("processing", "cancelled_by_user", "FAILED", "\0"),
+    "expected_stage": ("no such",),
+    "SetWithdrawalMethod.method.code": ("", "USDT TRC20", "M" * 65, "USDT\n"),
+    "SetWithdrawalMethod.method.network": ("", "SOLANA", "trc20"),
+    "SetWithdrawalMethod.method.name": (" ", "N" * 129, "USDT\0"),
+    "SetWithdrawalMethod.method.network_fee": ("-0.000001", "0.0000001", *AMOUNTS),
+    # Nothing would be left of 0.5.
+    "SetWithdrawalMethod.method.min_amount": ("0.5", "0", "1.0000001", "1000000000000.000001", *AMOUNTS),
+    "overdue_seconds": (-1,),
+    "older_than_days": (0, -1, 36_501),
+    "merchant.client_share": ("", "1.1", "-0.1", "half", "0.1234567"),
+    "currency_code": CODES,
+    "CreateInvoice.currency_code": NO_CODES,
+    "CreateInvoiceByHand.currency_code": NO_CODES,
+    "ListMethodOffers.currency_code": NO_CODES,
+    "rate": ("0", "-1", "0.000000001", "1.123456789", "1000000000000", "1" * 5000, *AMOUNTS),
+    "expected_source_rate": FORMS,
+    "step_seconds": (-1, 59),
+    "logo": (b"<svg/>", b"MZ"),
+    "GetLogo.logo": ("", "0" * 64, "\0"),
+    "currency.code": CODES,
+    "currency.name": ("", "  ", "x" * 129, "a\0b", "a\nb", "\u202ename"),
+    "currency.symbol": ("", "x" * 9, "\0"),
+    "currency.decimals": (-1, 3, 2**31 - 1),
+    "currency.min_amount": ("0", "-1", "1.001", "1" * 19, "1" * 5000, *AMOUNTS),
+    "currency.max_amount": ("0", "0.5", "1000000000000000000", *AMOUNTS),
+    "currency.markup": ("", "-0.1", "1.000001", "0.1234567", "1%"),
+    "method.method_code": ("a b", "ä", "x" * 65, "a/b", "a\0", "a\n"),
+    "method.currency_code": CODES,
+    "method.name": ("", "x" * 129, "a\0b"),
+    "method.min_sum": ("0", "-1", "1.001", *AMOUNTS),
+    "method.max_sum": ("0", "9.99", "1" * 19, *AMOUNTS),
+    "method.payment_minutes": (-1, 0, 1441),
+    "method.commission": ("", "-0.1", "1.1", "0.1234567"),
+    "method.logo_url": (*LINKS, "https://cdn.example/" + "a" * 2048),
+    "method.account_kind": (99,),
+}
+ANY: Final = {
+    *("invoice_ref", "after_seq", "after_event_id", "method.method_id", "method.logo", "expected_sub_status"),
+    *(
+        "ListInvoices.currency_code",
+        "ListInvoices.order",
+        "ListDeals.currency_code",
+        "GetReport.currency_code",
+    ),
+    *("GetReport.after_key", "GetReport.after_currency_code", "ListAllWithdrawals.withdrawal_method_id"),
+    *(
+        "ListRequisites.method_code",
+        "GetReport.method_code",
+        "GetQuote.method_code",
+        "method.transaction_pattern",
+    ),
+    *("SelectPaymentMethod.method_code", "MarkPaid.deal_id", "RejectDeal.note", "OpenAppeal.note"),
+    *("ResolveAppeal.note", "received_amount", "adjusted_amount", "GetRequisite.days", "SendTest.event_id"),
+    *("ListRequisiteDeals.after_deal_id", "ListRequisiteDeals.limit"),
+}
+"""Fields that take any value, or that are read after the object was found."""
+
+REASONS: Final[dict[str, str]] = {
+    "invoice_id": "INVOICE_NOT_FOUND",
+    **dict.fromkeys(("ListTransfers.invoice_id", "ListTransfers.withdraw_uuid"), INVALID),
+    **dict.fromkeys((*OF_EVENTS, "ListEvents.invoice_id"), INVALID),
+    "FindMissingInvoices.invoice_ids": "INVOICE_NOT_FOUND",
+    "ListAllInvoices.after_invoice_id": "INVOICE_NOT_FOUND",
+    "deal_id": "DEAL_NOT_FOUND",
+    "after_deal_id": "DEAL_NOT_FOUND",
+    "requisite_id": "REQUISITE_NOT_FOUND",
+    "after_requisite_id": "REQUISITE_NOT_FOUND",
+    "withdrawal_method_id": "WITHDRAWAL_METHOD_NOT_FOUND",
+    "CreateInvoice.currency_code": "CURRENCY_INVALID",
+    "CreateInvoiceByHand.currency_code": "CURRENCY_INVALID",
+    "ListMethodOffers.currency_code": "CURRENCY_NOT_FOUND",
+    "number": "CASE_NOT_FOUND",
+    "withdraw_uuid": "WITHDRAWAL_NOT_FOUND",
+    "after_withdraw_uuid": "WITHDRAWAL_NOT_FOUND",
+    "address_id": "WITHDRAWAL_ADDRESS_NOT_FOUND",
+    "GetEvent.event_id": "WEBHOOK_EVENT_NOT_FOUND",
+    "GetLogo.logo": "NOT_FOUND",
+}
+
+
+def of(table: Mapping[str, Any], method: str, field: str) -> Any:
+    return table.get(f"{method}.{field}", table.get(field))
+
+
+def wrong_values(service: str, called: str) -> dict[str, tuple[Any, ...]]:
+    """Returns the wrong values of each field of the method, as `outer.inner` for those of what it sets."""
+    method, found = method_of(service, called), dict[str, tuple[Any, ...]]()
+    fields = {each.name: each for each in method.input_type.fields}
+    for outer in fields.keys() & {"method", "currency"}:
+        fields |= {f"{outer}.{each.name}": each for each in fields[outer].message_type.fields}
+    if service == "catalog" and "merchant" in fields:
+        fields["merchant.client_share"] = fields["merchant"].message_type.fields_by_name["client_share"]
+    for name, field in fields.items():
+        bad = of(BAD, method.name, name)
+        if most := field.GetOptions().Extensions[most_option]:
+            letter: Any = b"x" if field.type == FieldDescriptor.TYPE_BYTES else "x"
+            bad = (*(bad or ()), letter * (most + 1))
+        if not of(dict.fromkeys(ANY, True), method.name, name) and (bad or field.type not in FREE_TYPES):
+            assert bad, f"{method.name}.{name}: a row in BAD or ANY"
+            found[name] = bad
+    return found
+
+
+@pytest.fixture(scope="module")
+def services(stack: Stack) -> Iterator[Services]:
+    with ExitStack() as opened:
+        yield Services(stack, opened)
+
+
+@pytest.fixture(scope="module")
+def ours(stack: Stack) -> dict[str, Any]:
+    """A merchant and a requisite that are there."""
+    requisite = stack.cli("requisites", "list")[0]
+    return {"merchant_id": stack.demo["merchant_id"]} | {
+        name: requisite[name] for name in ("method_code", "account")
+    }
+
+
+@pytest.mark.parametrize(
+    ("service", "called"), [(each, called) for each in IN for called in rpcs_of(each).values()]
+)
+def test_a_wrong_value_is_refused_with_its_documented_reason_and_its_field(
+    services: Services, ours: dict[str, Any], service: str, called: str
+) -> None:
+    method = method_of(service, called)
+    right = {name: of(RIGHT | ours, method.name, name) for name in method.input_type.fields_by_name}
+    for field, bad in wrong_values(service, called).items():
+        outer, _, inner = field.partition(".")
+        reason = of(REASONS, method.name, field) or INVALID
+        for value in bad:
+            request = right | {outer: right[outer] | {inner: value} if inner else value}
+            with pytest.raises(Refused) as refused:
+                services.call(service, called, **request)
+            told = refused.value.reason, refused.value.metadata.get("field")
+            assert refused.value.metadata.get("shape") == of(QUERY, method.name, field), field
+            assert told == (reason, field if reason == INVALID else None), (field, str(value)[:70])
