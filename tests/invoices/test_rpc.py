@@ -97,19 +97,6 @@ def test_a_purchase_from_creation_to_the_announced_credit(
     assert fact.event_id == finished.event_id
 
 
-def test_another_merchants_invoice_looks_exactly_like_none(
-    world: World, invoices: pb_grpc.InvoicesServiceStub
-) -> None:
-    created = create(world, invoices)
-    stranger = "0197a000-0000-7000-8000-000000000002"
-    answers = []
-    for ref in (created.invoice_id, "0197a000-0000-7000-8000-00000000dead", "e"):
-        with pytest.raises(Refused) as refused:
-            invoices.GetInvoice(pb.GetInvoiceRequest(merchant_id=stranger, invoice_ref=ref))
-        answers.append((refused.value.reason, refused.value.message, dict(refused.value.metadata)))
-    assert answers == [("INVOICE_NOT_FOUND", "No such invoice", {})] * 3
-
-
 def test_an_invoices_own_id_goes_before_an_external_id_that_looks_like_it(
     world: World, invoices: pb_grpc.InvoicesServiceStub
 ) -> None:

@@ -34,14 +34,6 @@ def test_an_invoice_without_event_has_nothing_to_resend(house: House) -> None:
     assert _reason(refusal) == "WEBHOOK_NOT_FOUND"
 
 
-def test_another_merchants_event_is_as_unknown_as_none(house: House, receiver: Receiver) -> None:
-    invoice_id = house.queue(receiver.url(), merchant_id=house.merchants.merchant())
-    with pytest.raises(Refused) as refusal:
-        house.resend(invoice_id)
-    assert _reason(refusal) == "WEBHOOK_NOT_FOUND"
-    assert receiver.received() == []
-
-
 def test_a_successful_resend_ends_a_pending_event_for_good(house: House, receiver: Receiver) -> None:
     receiver.answer_next(Answer(status=500))
     with house.engine():

@@ -27,7 +27,6 @@ from services.withdrawals.clients import MerchantsClient
 from services.withdrawals.domain import ADDRESSES_MOST, ADDRESSES_PER_DAY_MOST
 from services.withdrawals.operations import addresses, creating, reading, stepping
 from services.withdrawals.rpc.as_seen import story_as_seen
-from services.withdrawals.rpc.converters import withdrawal_to_message
 from services.withdrawals.store import addresses as store
 from services.withdrawals.wiring import Deps
 from tests.support.acting import ANN, acting
@@ -352,26 +351,6 @@ def test_a_member_reads_no_operators_name_and_no_request_for_a_second_person(hou
     assert [(each.act, each.actor.name) for each in seen.acts] == [("withdrawal.create", "the operator")]
     story = partial(reading.get_withdrawal_story, house.deps, withdraw_uuid=made.withdraw_uuid)
     assert refusal(acting, member_of(str(new_id())), story) == ("WITHDRAWAL_NOT_FOUND", {})
-
-
-def test_a_page_does_not_begin_after_another_merchants_withdrawal(house: House) -> None:
-    theirs, own = house.withdraw(house.credit("100")), house.credit("100")
-
-    def page(after: str, actor: Actor) -> list[str]:
-        call = partial(
-            reading.list_all_withdrawals,
-            house.deps,
-            reading.Wanted(merchant_id=own),
-            limit=10,
-            after_withdraw_uuid=after,
-            oldest_first=False,
-        )
-        return [withdrawal_to_message(each).withdraw_uuid for each in acting(actor, call)]
-
-    made = house.withdraw(own)
-    assert page("", member_of(own)) == [made.withdraw_uuid]
-    assert refusal(page, theirs.withdraw_uuid, member_of(own)) == ("WITHDRAWAL_NOT_FOUND", {})
-    assert refusal(page, str(new_id()), member_of(own)) == ("WITHDRAWAL_NOT_FOUND", {})
 
 
 def test_the_wait_is_a_setting_and_counts_from_the_addition(house: House) -> None:

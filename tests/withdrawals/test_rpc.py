@@ -345,13 +345,6 @@ def test_nothing_is_withdrawn_from_a_balance_that_is_no_number(house: House, col
 # -- reading
 
 
-def test_anothers_withdrawal_answers_as_one_that_is_not_there(house: House) -> None:
-    made = house.withdraw(house.credit("100"))
-    made.merchant_id = house.credit("1")
-    assert refusal(house.get, made) == ("WITHDRAWAL_NOT_FOUND", {})
-    assert refusal(listed, house, made.merchant_id) == ("WITHDRAWALS_NOT_FOUND", {})
-
-
 def test_a_merchants_withdrawals_are_listed_page_by_page(house: House) -> None:
     merchant = house.credit("100")
     made = []
