@@ -3,8 +3,6 @@
 That a call leaves exactly its act is in tests/cli/test_audit.py, and for accounts in tests/accounts/test_acts.py.
 """
 
-from __future__ import annotations
-
 import ast
 from typing import Final
 

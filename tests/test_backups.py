@@ -1,7 +1,5 @@
 """docs/operations/backup-and-restore.md, "Backups": its commands dump every database, and a dump restores it."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """The documents say what the code does: generated parts, links, log lines, and the README's tour, which is run."""
 
-from __future__ import annotations
-
 import ast
 import json
 import re

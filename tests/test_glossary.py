@@ -1,7 +1,5 @@
 """docs/glossary.md: one entry per word, in order, and the same sentences as the page at /docs."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Final

@@ -6,8 +6,6 @@ A migration only adds. What takes away, or asks more of rows than the version be
 first nobody needs it any more, then it goes. What a version adds its own code does without.
 """
 
-from __future__ import annotations
-
 import ast
 import importlib
 import re

@@ -1,7 +1,5 @@
 """What is watched from outside: the running stack's metrics, and the dashboard, alerts and documents that name them."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections import defaultdict

@@ -3,8 +3,6 @@
 Their effect is in tests/kit/test_actors.py.
 """
 
-from __future__ import annotations
-
 import importlib
 import re
 from collections.abc import Collection

@@ -3,8 +3,6 @@
 It takes our rules, finds every process, and answers every query of the dashboard.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess

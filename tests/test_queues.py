@@ -1,7 +1,5 @@
 """The queues that wait for an operator, of each service: counted to a bound, by indexes, on its own schema."""
 
-from __future__ import annotations
-
 import importlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager

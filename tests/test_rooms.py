@@ -1,7 +1,5 @@
 """The rooms of kit, of the gateway and of the console (docs/ARCHITECTURE.md), and the order in which they import."""
 
-from __future__ import annotations
-
 import re
 from typing import Final
 

@@ -1,7 +1,5 @@
 """The figures of docs/scaling.md follow from each other: whoever measures one anew is told what else changes."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path

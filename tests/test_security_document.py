@@ -1,7 +1,5 @@
 """docs/security.md names a test for each promise, and each of those tests exists."""
 
-from __future__ import annotations
-
 import ast
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """House rules that no linter checks. Each message says what the rule prevents."""
 
-from __future__ import annotations
-
 import ast
 import re
 import tokenize

@@ -1,7 +1,5 @@
 """One trace from the HTTP request to the merchant's endpoint, over real processes and a real collector."""
 
-from __future__ import annotations
-
 import json
 import secrets
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """kit has no word of the business in its names (docs/ARCHITECTURE.md)."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator

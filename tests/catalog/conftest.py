@@ -1,7 +1,5 @@
 """The catalog in one process: real PostgreSQL, a real gRPC port, a clock that is moved by hand."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager

@@ -1,7 +1,5 @@
 """A catalog to talk to and a rate source to ask: what the tests of this folder share."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import threading

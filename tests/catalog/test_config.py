@@ -1,7 +1,5 @@
 """Rate sources come as one JSON setting; what is wrong with it is told at start, all at once."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Commissions, rates and the jump guard, as docs/api.md describes them."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 

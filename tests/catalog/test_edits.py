@@ -1,7 +1,5 @@
 """Two operators who edit one currency or method: each changes what it changed, and nothing of the other is undone."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Rates outside the jump guard: a second person approves them, and what was approved is put in force, nothing else."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from functools import partial

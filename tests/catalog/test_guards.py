@@ -1,7 +1,5 @@
 """The database guards what deals were priced with."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import psycopg2

@@ -1,7 +1,5 @@
 """The history of a rate, and the numbers that the desk shows beside the present one."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any

@@ -1,7 +1,5 @@
 """A method has two properties of its transfers: whether they carry a reference, and the kind of its accounts."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from fiatgate.catalog.v1 import catalog_pb2 as pb

@@ -1,7 +1,5 @@
 """Every method as one merchant's customers get it, with what keeps it from them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

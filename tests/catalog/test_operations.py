@@ -1,7 +1,5 @@
 """What merchants are offered, and what operators may set: every reason of endpoints 6 and 7, over gRPC."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any

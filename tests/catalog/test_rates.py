@@ -1,7 +1,5 @@
 """Rates polled from real HTTP sources: median, jump guard, staleness, and sources that misbehave."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 from contextlib import closing

@@ -1,7 +1,5 @@
 """Runs `fiatgate` inside the tests' process: what it prints, and its exit code."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import json

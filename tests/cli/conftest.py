@@ -1,7 +1,5 @@
 """The command, pointed at the session's stack."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.cli.command_line import Fiatgate

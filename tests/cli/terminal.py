@@ -1,7 +1,5 @@
 """`fiatgate` in a terminal of its own: what an operator sees at 80 columns, and the answers to its questions."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 import pty

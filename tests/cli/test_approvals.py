@@ -1,7 +1,5 @@
 """`fiatgate approvals`: two people at the command line, against the whole stack."""
 
-from __future__ import annotations
-
 import io
 import json
 import sys

@@ -1,7 +1,5 @@
 """The command itself: every promised command exists, has a help text, and writes JSON."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

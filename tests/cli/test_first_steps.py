@@ -1,7 +1,5 @@
 """`fiatgate demo` in an installation that is no local stack: the demo pod is its own process here, too."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

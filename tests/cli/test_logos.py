@@ -1,7 +1,5 @@
 """`--logo`: from a file or an address, once, when it is set."""
 
-from __future__ import annotations
-
 import hashlib
 import threading
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Times that an operator types."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 
 import pytest

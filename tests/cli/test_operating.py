@@ -1,7 +1,5 @@
 """An operator's work with the command, against the whole stack: set up, sell, settle, look, prove."""
 
-from __future__ import annotations
-
 import csv
 import hashlib
 import itertools

@@ -1,7 +1,5 @@
 """What people see at the width of their window, and what scripts read."""
 
-from __future__ import annotations
-
 import csv
 import json
 from collections.abc import Iterator

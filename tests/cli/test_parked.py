@@ -1,7 +1,5 @@
 """`fiatgate parked` and `fiatgate webhooks resend`, against the whole stack."""
 
-from __future__ import annotations
-
 import json
 from contextlib import closing
 

@@ -1,7 +1,5 @@
 """People from their invitation to their calls of services: `fiatgate people` and the processes of a whole stack."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextvars import copy_context
 from typing import Any

@@ -1,7 +1,5 @@
 """Payment references and kinds of accounts at the command line, against the whole stack."""
 
-from __future__ import annotations
-
 from collections import Counter
 from typing import Any
 

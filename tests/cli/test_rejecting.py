@@ -1,7 +1,5 @@
 """Rejecting many deals with one command, against the whole stack."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 from datetime import timedelta

@@ -1,7 +1,5 @@
 """`fiatgate status`: what runs, what waits, and for how long, on one screen that renews itself."""
 
-from __future__ import annotations
-
 import fcntl
 import json
 import os

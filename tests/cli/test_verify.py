@@ -1,7 +1,5 @@
 """`fiatgate verify` against real faults: planted in the databases behind the services' backs, found, mended."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from contextlib import closing, contextmanager

@@ -3,8 +3,6 @@
 Exit code 0 when every step kept what is promised, 1 when one did not, 2 when nothing could be tried here.
 """
 
-from __future__ import annotations
-
 import argparse
 import signal
 import sys

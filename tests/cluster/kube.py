@@ -1,7 +1,5 @@
 """`kubectl`, as it is set up here: one namespace of the cluster that it points to."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess

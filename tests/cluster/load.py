@@ -1,7 +1,5 @@
 """One load of the shop's pod, and the operator who confirms what its customers mark as paid."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import threading

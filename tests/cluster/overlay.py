@@ -1,7 +1,5 @@
 """The overlay `local` in a namespace of its own, with a shop's pod beside it, as text for `kubectl apply`."""
 
-from __future__ import annotations
-
 import base64
 import os
 import tempfile

@@ -3,8 +3,6 @@
 JSON every other second and one with all at its end. KEY is the API key.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

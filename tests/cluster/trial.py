@@ -1,7 +1,5 @@
 """The steps, each of which ends as a row of the table."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor

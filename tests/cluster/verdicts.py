@@ -1,7 +1,5 @@
 """Verdicts on a load or a probe: each function returns what is wrong, nothing when all is well."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final

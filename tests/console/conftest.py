@@ -1,7 +1,5 @@
 """Both surfaces of the session's stack, and browsers with and without scripts."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from typing import Any

@@ -1,7 +1,5 @@
 """A page as axe-core and the eye see it: light, dark, on a small phone, with large text."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, Final
 

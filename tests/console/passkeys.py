@@ -1,7 +1,5 @@
 """People with a passkey: Chromium's virtual authenticator."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from typing import Any

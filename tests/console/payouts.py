@@ -1,7 +1,5 @@
 """A merchant with money, whose withdrawals tests make and read past the pages."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from typing import Final
 from uuid import uuid4

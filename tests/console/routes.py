@@ -1,7 +1,5 @@
 """The routes of both surfaces, and the fields that the code behind them reads: a new one can't be forgotten."""
 
-from __future__ import annotations
-
 import asyncio
 import inspect
 import re

@@ -1,7 +1,5 @@
 """One more console beside those of the stack."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

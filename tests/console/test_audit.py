@@ -1,7 +1,5 @@
 """The acts of all services in one list, by people without scripts: filters, pages, CSV, the own merchant only."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """A ban stops what members begin, and nothing that they end; operators see it where they send money."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass

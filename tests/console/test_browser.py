@@ -1,7 +1,5 @@
 """Both surfaces in a real browser: passkeys with Chromium's virtual authenticator, all else without scripts."""
 
-from __future__ import annotations
-
 import re
 from typing import Final
 

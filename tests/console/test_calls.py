@@ -1,7 +1,5 @@
 """One act on several things: its outcomes, and the refusals that end it."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 

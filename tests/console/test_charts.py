@@ -1,7 +1,5 @@
 """Charts show the numbers of their table: heights in proportion, round steps, nothing outside the picture."""
 
-from __future__ import annotations
-
 from decimal import Decimal
 
 import pytest

@@ -1,7 +1,5 @@
 """The dashboard: what a member of a merchant reads and does there, by role, and nothing of another merchant."""
 
-from __future__ import annotations
-
 import hmac
 import json
 import re

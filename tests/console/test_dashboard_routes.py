@@ -5,8 +5,6 @@ The routes come from the router, the fields of a request from the code behind it
 route, a field or a role that is missing in one of them fails here.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import closing

@@ -1,7 +1,5 @@
 """A merchant's work in a browser without scripts, on a small phone: nothing that the dashboard does needs a script."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The queue of deals and late money: evidence beside decisions, few keys, and no decision made twice."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from contextlib import closing

@@ -1,7 +1,5 @@
 """The start page of the desk: what waits, and its live updates."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The files of pages: what each table has, however long it is, and nothing that only looks complete."""
 
-from __future__ import annotations
-
 import asyncio
 import csv
 from collections.abc import AsyncGenerator

@@ -1,7 +1,5 @@
 """The first visit of each page: all bytes of the page and of what it loads, compressed as they travel."""
 
-from __future__ import annotations
-
 import gzip
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Invoices at the desk: the list and its file, the timeline of one, the search, the cancellation, the switch."""
 
-from __future__ import annotations
-
 import csv
 import io
 import re

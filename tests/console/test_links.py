@@ -1,7 +1,5 @@
 """Payment links by hand: a member makes an invoice without a key, once for each form, and it has its author."""
 
-from __future__ import annotations
-
 import hmac
 import re
 from collections.abc import Iterator

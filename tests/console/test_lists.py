@@ -1,7 +1,5 @@
 """Lists show their filters and remove them, take merchants by name, and have keys."""
 
-from __future__ import annotations
-
 import re
 from html import unescape
 from uuid import uuid4

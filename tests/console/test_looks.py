@@ -1,7 +1,5 @@
 """Every page of both surfaces, as axe-core and the eye see it: light, dark, on a small phone, with large text."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Final
 

@@ -1,7 +1,5 @@
 """Merchants on the desk: the list, the settings, keys, logo, members, states, owners, categories."""
 
-from __future__ import annotations
-
 import re
 from html import unescape
 from typing import Any

@@ -1,7 +1,5 @@
 """A merchant's first day in browsers: from the operator's form to the first withdrawal."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from decimal import Decimal

@@ -2,8 +2,6 @@
 goes.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """Withdrawals at the dashboard: what a member reads and does there, by role, and nothing of another merchant."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """People and roles, without scripts: changes count from the next request, and an owner reaches its own members only."""
 
-from __future__ import annotations
-
 import re
 from html import unescape
 

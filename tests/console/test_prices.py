@@ -1,7 +1,5 @@
 """Currencies, methods and rates at the desk: the jump guard, edits that undo nothing, logos seen before use."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """Reports of the desk: the same numbers on the page, in the file, at the command line and in the ledger."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any

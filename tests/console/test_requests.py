@@ -1,7 +1,5 @@
 """Rules of every address of both surfaces. The addresses are read from the routes, so a new one can't be forgotten."""
 
-from __future__ import annotations
-
 import re
 from itertools import cycle
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Requisites at the desk: load, several at once, a pasted list that is added whole or not at all, and history."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ of the services, by the calls that the code behind the form makes. So a new page
 twice.
 """
 
-from __future__ import annotations
-
 import ast
 import inspect
 import re

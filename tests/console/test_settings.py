@@ -1,7 +1,5 @@
 """The settings of a merchant on the dashboard: changed by its own people, seen on the payment page before."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Links, passwords, codes, cookies and step-ups, by people without scripts: each misuse gets a clear answer."""
 
-from __future__ import annotations
-
 import re
 from html import unescape
 from typing import Final

@@ -1,7 +1,5 @@
 """Statements: all of them together are the ledger, to the cent, and one on paper adds up."""
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping

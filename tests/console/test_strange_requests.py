@@ -2,8 +2,6 @@
 is an error of ours.
 """
 
-from __future__ import annotations
-
 import re
 import socket
 from typing import Final

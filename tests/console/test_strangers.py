@@ -1,7 +1,5 @@
 """Guesses of cookies and passwords, from networks that a proxy names: people who are known go on."""
 
-from __future__ import annotations
-
 import hashlib
 import secrets
 from collections import Counter

@@ -1,7 +1,5 @@
 """The words of a timeline, made of the messages of the services."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 

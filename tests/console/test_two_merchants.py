@@ -1,7 +1,5 @@
 """A member of two merchants, a window for each: a form acts for the merchant that it was shown for, or not at all."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """No value of a query, a form or an address makes a fault of ours: every field of every address of both surfaces."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from itertools import cycle, islice
 from typing import Any, Final

@@ -1,7 +1,5 @@
 """Webhooks and parked events on the desk."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from html import unescape

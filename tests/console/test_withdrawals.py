@@ -1,7 +1,5 @@
 """Withdrawals at the desk from request to transaction, methods, statements; and second pairs of eyes."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from decimal import Decimal

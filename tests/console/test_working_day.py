@@ -1,7 +1,5 @@
 """A working day at the desk in browsers: from the first transfer to the sum of the month."""
 
-from __future__ import annotations
-
 import csv
 import re
 from collections.abc import Callable, Iterator

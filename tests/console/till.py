@@ -1,7 +1,5 @@
 """A shop, and the transfers of its customers."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

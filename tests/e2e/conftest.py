@@ -1,7 +1,5 @@
 """Fixtures of the end-to-end tests: a shop and an operator on the session's stack, and what takes its time."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

@@ -1,7 +1,5 @@
 """Facts that need minutes on the real clock. They pass while the other tests run; `test_waits` collects them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass

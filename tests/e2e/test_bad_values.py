@@ -3,8 +3,6 @@
 A key is a field or `Method.field`, which goes first. The protos bound the length of texts.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from typing import Any, Final

@@ -1,7 +1,5 @@
 """Many at once against the whole stack: whatever the order, one wins and everything else follows from that."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor

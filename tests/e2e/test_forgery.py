@@ -1,7 +1,5 @@
 """Facts forged over NATS on a running stack: nothing is credited, no webhook is sent, and the true fact comes later."""
 
-from __future__ import annotations
-
 import asyncio
 import uuid
 from collections.abc import Sequence

@@ -4,8 +4,6 @@ The methods are those that the protos open to members, so a new one is tried her
 id needs a row in `FOREIGN`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass

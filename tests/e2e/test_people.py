@@ -3,8 +3,6 @@
 accounts signs the tokens, the other services fetch its keys, and refusals are recorded. Certificates are in tests/mtls.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The main job, by the ways its users have: HTTP, the page, the command line; and each other end of an invoice."""
 
-from __future__ import annotations
-
 import re
 from decimal import Decimal
 from typing import Any

@@ -1,7 +1,5 @@
 """What was begun before the first of these tests and takes minutes: see `long_waits`."""
 
-from __future__ import annotations
-
 from contextlib import ExitStack
 from functools import partial
 

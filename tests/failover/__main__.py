@@ -3,8 +3,6 @@
 Exit code 0 when no promise was broken in any round, 1 otherwise; the logs and journals are kept then.
 """
 
-from __future__ import annotations
-
 import logging
 import sys
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """A whole stack on three nodes of PostgreSQL, with a proxy before each, and on three servers of NATS."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager

@@ -1,7 +1,5 @@
 """What befalls the primary, or the server that leads the stream. Each returns what was not as it should be."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager

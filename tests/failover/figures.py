@@ -1,7 +1,5 @@
 """What the journals say of one round: how long nothing was answered, and what of the answers is not in the books."""
 
-from __future__ import annotations
-
 import itertools
 import json
 from collections import defaultdict

@@ -1,7 +1,5 @@
 """Purchases at a steady rate, whatever becomes of those before: customers do not wait for each other."""
 
-from __future__ import annotations
-
 import random
 import threading
 from concurrent.futures import ThreadPoolExecutor

@@ -3,8 +3,6 @@
 A node's PostgreSQL is reached by clients and by the other nodes at its `near_port`: that of a proxy.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import secrets

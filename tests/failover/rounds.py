@@ -1,7 +1,5 @@
 """One round: load, one event, calm, and then what the books say."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass

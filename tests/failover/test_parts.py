@@ -1,7 +1,5 @@
 """The harness itself: what it counts, and that its verdict can be a bad one."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

@@ -4,8 +4,6 @@ A node that was frozen or cut off does not know that another one has its place. 
 moment. A commit that it answers then is lost.
 """
 
-from __future__ import annotations
-
 import itertools
 import threading
 from collections.abc import Sequence

@@ -4,8 +4,6 @@ Stricter than the document: there, objects are open, so that clients bear new me
 documented is a fault.
 """
 
-from __future__ import annotations
-
 import re
 from functools import cache
 from typing import Any

@@ -1,7 +1,5 @@
 """Fixtures of the gateway's tests: an operator's desk, a shop, and gateways with other settings than the stack's."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

@@ -1,7 +1,5 @@
 """A gateway of one's own, beside the stack's: for settings and neighbours that the stack doesn't have."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -4,8 +4,6 @@
 of them alike.
 """
 
-from __future__ import annotations
-
 import gzip
 import json
 from typing import Any, Final

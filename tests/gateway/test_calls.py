@@ -1,7 +1,5 @@
 """The kinds of calls: none uses up what another one needs, and no merchant what others need of one kind."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 from collections.abc import Iterator

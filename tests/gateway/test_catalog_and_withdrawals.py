@@ -1,7 +1,5 @@
 """Currencies, payment methods and withdrawals over HTTP."""
 
-from __future__ import annotations
-
 import json
 import re
 from datetime import datetime

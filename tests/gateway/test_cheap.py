@@ -1,7 +1,5 @@
 """What anybody may ask for as often as they like costs little, however often it is asked for."""
 
-from __future__ import annotations
-
 import asyncio
 import random
 import sys

@@ -1,7 +1,5 @@
 """Settings of the gateway: those that decide which client a request comes from, and wrong ones."""
 
-from __future__ import annotations
-
 import os
 from ipaddress import ip_network
 

@@ -1,7 +1,5 @@
 """One test per code of docs/api.md#error-codes, through HTTP, on the whole stack."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime, timedelta

@@ -1,7 +1,5 @@
 """Payments that are new to a worker: one call asks for all that wait, and those that it has made are known."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

@@ -1,7 +1,5 @@
 """Headers that no client of ours would send: each is answered, and never with a 500."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Create, get and list invoices over HTTP."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from urllib.parse import quote
 from uuid import UUID

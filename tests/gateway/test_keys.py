@@ -1,7 +1,5 @@
 """One call for all who wait for the same answer, and keys that are used until their lease ends: on the real stack."""
 
-from __future__ import annotations
-
 import threading
 from collections import Counter
 from collections.abc import Callable

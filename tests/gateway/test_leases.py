@@ -1,7 +1,5 @@
 """How long a worker uses a verified key without a call."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest

@@ -1,7 +1,5 @@
 """The limit of requests per key: the counting, and the headers over HTTP."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -3,8 +3,6 @@
 Besides, every request of these tests is compared with it: tests/gateway/conformance.py.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from datetime import UTC, datetime

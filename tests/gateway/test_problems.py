@@ -1,7 +1,5 @@
 """The table from reasons to HTTP has every reason, with the documented status and details."""
 
-from __future__ import annotations
-
 import pytest
 
 from fiatgate.errors.v1.error_reason_pb2 import ErrorReason

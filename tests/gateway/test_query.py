@@ -1,7 +1,5 @@
 """Query values: what is taken, what is refused, and how it is told."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

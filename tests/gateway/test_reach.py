@@ -1,7 +1,5 @@
 """A worker takes no connection before it has found the services: which of them a probe reaches is anybody's guess."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 

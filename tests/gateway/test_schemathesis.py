@@ -1,7 +1,5 @@
 """Requests nobody thought of, made from the OpenAPI document: no answer is one that it doesn't have."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

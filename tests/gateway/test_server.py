@@ -1,7 +1,5 @@
 """Unusual requests, bodies that come slowly, and the process itself."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import socket

@@ -1,7 +1,5 @@
 """Streams of open pages: what changed while one began, and how many there may be."""
 
-from __future__ import annotations
-
 import asyncio
 from contextlib import AsyncExitStack, ExitStack, aclosing
 from typing import Any

@@ -1,7 +1,5 @@
 """Bodies: none is held for a request that is refused, and those that are held are few, whoever sends them."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Webhook history and the manual resend over HTTP."""
 
-from __future__ import annotations
-
 import json
 from datetime import datetime
 from typing import Any

@@ -1,7 +1,5 @@
 """The command of a harness: its options, what is printed meanwhile, the table of its rounds, and the exit code."""
 
-from __future__ import annotations
-
 import argparse
 import logging
 import random

@@ -1,7 +1,5 @@
 """The verdict of a harness can be a bad one."""
 
-from __future__ import annotations
-
 import signal
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ Its clock stands still until a test moves it. The bus is not started: what is an
 read it; `test_workers` has the bus.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack

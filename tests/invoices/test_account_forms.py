@@ -1,7 +1,5 @@
 """The forms of accounts: a mistyped one is refused when it is added, a right one is stored in one form."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import product
 from string import ascii_uppercase, digits

@@ -1,7 +1,5 @@
 """Timers end many invoices in one transaction: the rows are those of single steps, and of two steps one wins."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """The proof of the invoices' own books (kit.db.books): what follows from the terms, and rows without their acts."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from decimal import Decimal

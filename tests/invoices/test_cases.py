@@ -1,7 +1,5 @@
 """Late money and pictures as proof: recorded, answered, and nothing else changed by it."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest

@@ -1,7 +1,5 @@
 """Create an invoice: every refusal, in the promised order, and many requests at once."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor

@@ -2,8 +2,6 @@
 statement shows, and with the steps that others took meanwhile.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from services.invoices.models import Deal

@@ -1,7 +1,5 @@
 """Deals from choosing a method to their end: by the customer, by the operator, by time, and by all of them at once."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """What SQL under the role of invoices writes is paid to nobody and credits nobody."""
 
-from __future__ import annotations
-
 from contextlib import closing
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Operators' decisions and the other calls of the desk have threads and bounds of their own; reports have two sides."""
 
-from __future__ import annotations
-
 import threading
 from concurrent.futures import Future
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Facts that NATS has and the database has lost: named, and the invoice ends as its merchant was told."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from datetime import datetime, timedelta

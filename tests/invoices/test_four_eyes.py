@@ -1,7 +1,5 @@
 """Downward adjustments: a second person approves them, and there is no way around it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial

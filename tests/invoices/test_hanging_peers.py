@@ -1,7 +1,5 @@
 """While catalog or merchants hang, invoices are created and marked paid as before; pages show what they last knew."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """How long invoices uses merchants' answer for a choice of a method (docs/decisions/0003)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from uuid import UUID
 

@@ -1,7 +1,5 @@
 """Lists and pictures have threads of their own; one list of a merchant is read at a time, and merchants take turns."""
 
-from __future__ import annotations
-
 import threading
 from collections import Counter
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """A merchant's list and its total are exact, for every filter and page."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator
 from contextlib import closing

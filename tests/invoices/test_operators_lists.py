@@ -1,7 +1,5 @@
 """The operator's lists among many rows: pages have no gaps, and a call reads a bounded number of rows."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import closing
 from datetime import timedelta

@@ -1,7 +1,5 @@
 """Payment references: every deal has one, deals that carry one may share an account, and operators find them by it."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """Reports: an event counts on its day, whether the worker has summed it yet or not, and the sums equal the rows."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import closing
 from datetime import datetime, timedelta

@@ -1,7 +1,5 @@
 """Requisites at the desk: lists with their use, the deals and days of one, and several added at once."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor

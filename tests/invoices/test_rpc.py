@@ -1,7 +1,5 @@
 """The service as its callers see it: over gRPC, with messages."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """How much of a payment method one merchant may hold (services/invoices/store/shares.py)."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor

@@ -2,8 +2,6 @@
 announced.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import datetime
 from functools import partial

@@ -1,7 +1,5 @@
 """What customers are shown of a merchant may be two seconds old; what becomes of it never is."""
 
-from __future__ import annotations
-
 from decimal import Decimal
 from uuid import UUID
 

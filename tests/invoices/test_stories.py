@@ -1,7 +1,5 @@
 """The story of one invoice: everything that the service stored about it, in the order of time."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 import pytest

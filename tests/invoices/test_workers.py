@@ -1,7 +1,5 @@
 """The loops over real NATS: what is finished is on the bus at once, and the catalog's copy follows its hints."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from threading import Thread
 

@@ -1,7 +1,5 @@
 """The manifests of deploy/k8s, read and rendered: what its tests have in common."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import tomllib

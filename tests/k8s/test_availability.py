@@ -1,7 +1,5 @@
 """That a node, a zone or a busy hour takes no part of Fiatgate away: replicas, scaling, budgets, spreading."""
 
-from __future__ import annotations
-
 import re
 from typing import Any, Final
 

@@ -3,8 +3,6 @@
 Everything is read from the files themselves; where kubectl is on the machine, they are rendered as well.
 """
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """What the Prometheus operator is told is what deploy/observability says and what the pods have."""
 
-from __future__ import annotations
-
 import json
 import re
 from typing import Final

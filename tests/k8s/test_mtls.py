@@ -4,8 +4,6 @@ cert-manager's kinds are in none of the schemas that the tests have: what they s
 by field. (When they were written, cert-manager's own definitions found nothing wrong with them.)
 """
 
-from __future__ import annotations
-
 import re
 from typing import Any, Final
 

@@ -1,7 +1,5 @@
 """NATS on Kubernetes: the users of deploy/nats_rights.py and no others, TLS in production, and who reaches its pods."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """The network policies allow what the code does, and nothing else: both are read, every pair of pods is tried."""
 
-from __future__ import annotations
-
 import ipaddress
 from collections.abc import Iterator, Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What a cluster is given in the end: every overlay rendered, held against Kubernetes' schemas and rules of ours."""
 
-from __future__ import annotations
-
 import base64
 import json
 import re

@@ -3,8 +3,6 @@
 The fields are held against the definitions of the operator (schemas/cloudnativepg.yaml), the rest against our code.
 """
 
-from __future__ import annotations
-
 import re
 import textwrap
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Traces on Kubernetes: the component says where the collector is, to processes that may reach it."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Any, Final

@@ -1,7 +1,5 @@
 """Helpers for the tests of kit.events.consumer: a handler that writes notes, a running consumer, and their results."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager

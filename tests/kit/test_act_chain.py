@@ -3,8 +3,6 @@
 The tampering is that of a superuser with triggers off, who has all code and no key.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing

@@ -1,7 +1,5 @@
 """The public keys of actor tokens: fetched at once when one is unknown, seldom, and kept while accounts is away."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """The actor of a call: tokens of people, the command line, processes of ours; over real connections."""
 
-from __future__ import annotations
-
 import base64
 import json
 from collections.abc import Callable, Iterator

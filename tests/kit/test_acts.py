@@ -1,7 +1,5 @@
 """Acts: written with the change, by its author, never changed afterwards."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import closing

@@ -1,7 +1,5 @@
 """The list of acts at size: an index serves each filter (kit.audit.listing)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from datetime import timedelta

@@ -1,7 +1,5 @@
 """Requests for a second pair of eyes: what the functions refuse, and what the database refuses past them."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """The readers of acts take turns: those of one merchant leave places to the desk."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, contextmanager

@@ -3,8 +3,6 @@
 The breaker's clock is moved by hand, so that no slow machine takes a peer that answers for one that hangs.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """The outbox, the relay and a consumer on NATS of three servers, of which the stream's leader is killed."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress

@@ -1,7 +1,5 @@
 """kit.events.consumer on a database that is busy: no money is set aside."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Channels find a service whose name was gone: one that was never there yet, and one whose pods had all left."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """kit.db.servers: several PostgreSQL servers in one URL, of which some are away or do not answer."""
 
-from __future__ import annotations
-
 import socket
 import threading
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """The value that is due after acts, when clocks differ and when somebody changed it past the service."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 
 import pytest

@@ -1,7 +1,5 @@
 """`fiatgate verify` names every difference between a schema and what the migrations make."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import closing
 

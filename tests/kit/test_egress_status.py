@@ -1,7 +1,5 @@
 """The status line decides: whatever is wrong with what follows, a receiver that has answered has answered."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Sequence
 

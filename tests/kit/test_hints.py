@@ -1,7 +1,5 @@
 """Hints as a process with an event loop receives them (kit/events/hints.py)."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager

@@ -1,7 +1,5 @@
 """Methods that are their operations: the request's fields are the parameters, or the server does not start."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any

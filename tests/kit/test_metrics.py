@@ -1,7 +1,5 @@
 """The port that shows a process's metrics, and what counting costs."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager

@@ -1,7 +1,5 @@
 """kit.rpc.parked: a poisoned event parks, an operator sees it, and has it handled again once the cause is mended."""
 
-from __future__ import annotations
-
 import threading
 import uuid
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Pasted tables: from a spreadsheet, a CSV file, or typed."""
 
-from __future__ import annotations
-
 import pytest
 
 from kit.base.cells import harmless

@@ -1,7 +1,5 @@
 """Pictures without their secrets, and what is none."""
 
-from __future__ import annotations
-
 import struct
 import sys
 import zlib

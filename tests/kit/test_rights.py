@@ -1,7 +1,5 @@
 """What a service's role may not do: neither to its history nor to what guards it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from contextlib import closing
 

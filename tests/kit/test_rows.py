@@ -1,7 +1,5 @@
 """kit.db.rows: columns by the fields of a dataclass, and typed values of them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import StrEnum
 

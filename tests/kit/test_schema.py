@@ -1,7 +1,5 @@
 """A process waits for what it can't do without; tests/test_migrations.py says what that may be."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

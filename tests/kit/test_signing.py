@@ -1,7 +1,5 @@
 """kit.events.signing and kit.events.proof: which events count, and how keys are made and replaced."""
 
-from __future__ import annotations
-
 import io
 import re
 import sys

@@ -1,7 +1,5 @@
 """The kinds of calls of one server, over real connections: each kind has its own threads, bounds and turns."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """Background tasks that must not end."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest

@@ -1,7 +1,5 @@
 """Services and their callers prove who they are to each other: over real connections, with a CA of the test's own."""
 
-from __future__ import annotations
-
 import asyncio
 import socket
 import ssl

@@ -1,7 +1,5 @@
 """Who a process is stands in three files: all of them, and such as can be used, or it doesn't start."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """kit.events.consumer against forgers: no money is made, and no true fact waits."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 from dataclasses import replace

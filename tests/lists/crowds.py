@@ -5,8 +5,6 @@ nothing analyzes the tables again. A scan of the whole table looks cheaper to th
 million, because its pages are counted on disk: a statement that still reads an index here reads it there.
 """
 
-from __future__ import annotations
-
 from contextlib import closing
 from datetime import UTC, datetime
 from hashlib import md5

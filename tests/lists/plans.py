@@ -1,7 +1,5 @@
 """Plans of statements, and the steps in them that take long at a million rows."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final

@@ -3,8 +3,6 @@
 A new list is one line in `LISTS`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from functools import partial

@@ -4,8 +4,6 @@ The PostgreSQL of the tests is built without TLS, so what stands before it speak
 server would, and passes on all that comes then.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import socket

@@ -4,8 +4,6 @@ The chart itself does not run here. What it makes of the values is written down 
 and the cluster are concerned.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """The whole stack with mTLS: every process has a certificate of its own, and what can't prove a name gets nowhere."""
 
-from __future__ import annotations
-
 import json
 import threading
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """docs/integrate.md is run as it stands: from nothing to a paid invoice."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The recipes for integrators say what the sender signs: each is run, where its language is on the machine."""
 
-from __future__ import annotations
-
 import base64
 import shutil
 import subprocess

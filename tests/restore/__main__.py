@@ -4,8 +4,6 @@ Exit code 0 when each restore kept all that was answered before its time and `fi
 knew beyond it, 1 otherwise.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 from operator import attrgetter

@@ -1,7 +1,5 @@
 """A base backup, an archive of WAL, and servers restored from them: PostgreSQL's own programs and nothing else."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

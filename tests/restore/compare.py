@@ -1,7 +1,5 @@
 """What a restore kept, lost and doubled: PostgreSQL and the journals, compared without any process of ours."""
 
-from __future__ import annotations
-
 import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence

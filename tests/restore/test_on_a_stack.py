@@ -1,7 +1,5 @@
 """A short round of `make restore`: the whole server goes back to before a mistake. `make soak` runs it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any

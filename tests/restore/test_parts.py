@@ -1,7 +1,5 @@
 """The harness itself: what it reads in the sentences of `fiatgate verify`, and that its verdict can be a bad one."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from kit.base.ids import new_id

@@ -3,8 +3,6 @@
 Exit code 0 when every request of every round came through and nothing was done twice, 1 otherwise.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 from operator import attrgetter

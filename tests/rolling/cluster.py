@@ -1,7 +1,5 @@
 """All the pods of deploy/k8s/base on this machine, with what they need, and how one Deployment is rolled."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -2,8 +2,6 @@
 as a cluster's does.
 """
 
-from __future__ import annotations
-
 import socketserver
 import threading
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """A pod of deploy/k8s/base as a process of this machine: asked by its probes, and told to leave as a cluster does."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

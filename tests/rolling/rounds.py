@@ -2,8 +2,6 @@
 in between, and then what the checker says.
 """
 
-from __future__ import annotations
-
 import random
 import threading
 from collections.abc import Callable, Mapping, Sequence

@@ -2,8 +2,6 @@
 it; `make rolling` has as many pods as the manifests say.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

@@ -1,7 +1,5 @@
 """Calls of operations in this process as a given actor, and the decisions of a second person."""
 
-from __future__ import annotations
-
 import contextvars
 import uuid
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """The author of the calls and operations of tests and harnesses."""
 
-from __future__ import annotations
-
 from kit.base import actors
 from kit.base.actors import Actor
 from kit.rpc.actors import carry_cli

@@ -1,7 +1,5 @@
 """axe-core on a page of the browser."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 

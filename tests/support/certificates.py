@@ -1,7 +1,5 @@
 """A CA of the test's own and the certificates it signs, as files like cert-manager's: ca.crt, tls.crt, tls.key."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path

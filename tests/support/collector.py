@@ -1,7 +1,5 @@
 """An OpenTelemetry collector: a real HTTP server on loopback that reads OTLP and keeps the spans it gets."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager

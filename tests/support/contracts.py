@@ -1,7 +1,5 @@
 """Reads the options of a service's methods from the protos, and builds contracts that only a test has."""
 
-from __future__ import annotations
-
 import importlib
 from collections.abc import Mapping
 from pathlib import Path

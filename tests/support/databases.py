@@ -1,7 +1,5 @@
 """Fresh migrated databases, quickly: migrated once into a template, then copied."""
 
-from __future__ import annotations
-
 import itertools
 from contextlib import closing
 from typing import Any

@@ -1,7 +1,5 @@
 """NATS as a cluster of three servers on loopback, with the users of every deployment, whose servers can be killed."""
 
-from __future__ import annotations
-
 import asyncio
 from pathlib import Path
 from typing import Any, Final, Self

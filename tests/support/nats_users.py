@@ -1,7 +1,5 @@
 """Connections of users of NATS, past kit.events.bus: of processes that were taken over, and of strangers."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable, Callable
 

@@ -1,7 +1,5 @@
 """Small real pictures, 4 by 2 pixels, and what phones write into theirs."""
 
-from __future__ import annotations
-
 import base64
 import random
 import struct

@@ -1,7 +1,5 @@
 """A merchant's webhook endpoint: a real HTTP server on loopback that records what it gets, to the byte."""
 
-from __future__ import annotations
-
 import threading
 from collections import deque
 from collections.abc import Mapping

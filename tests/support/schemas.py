@@ -1,7 +1,5 @@
 """`python -m tests.support.schemas` writes services/*/migrations/schema.txt from databases that were just migrated."""
 
-from __future__ import annotations
-
 import tempfile
 from pathlib import Path
 

@@ -2,8 +2,6 @@
 tests/screenshots, which git ignores. Without it none is taken, because each takes a third of a second.
 """
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Final

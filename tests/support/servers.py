@@ -1,7 +1,5 @@
 """Real PostgreSQL and NATS processes that a test session owns and may stop, kill and start again."""
 
-from __future__ import annotations
-
 import signal
 import subprocess
 from abc import ABC, abstractmethod

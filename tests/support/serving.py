@@ -1,7 +1,5 @@
 """Services in this process, on real ports and real databases: for tests of one service that calls others."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TypeVar

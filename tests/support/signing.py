@@ -1,7 +1,5 @@
 """The keys of tests, and facts signed with one of them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Final

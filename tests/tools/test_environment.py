@@ -1,7 +1,5 @@
 """`make run` on a new machine: what is installed is shown, half of it is made anew, and each failure is one line."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """The locks are what `make run` and `make test` install: complete, by hash, from wherever the machine's pip looks."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The linter of the contracts finds each kind of breach, and none in ours."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The image is small, and what `tools/slim.py` leaves of the packages is enough."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """The webhooks service in the test's own process, on a real database, beside a real merchants service."""
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 import threading

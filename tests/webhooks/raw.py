@@ -1,7 +1,5 @@
 """Endpoints that misbehave below HTTP: each connection is handed to a function that does what it likes."""
 
-from __future__ import annotations
-
 import socket
 import ssl
 import threading

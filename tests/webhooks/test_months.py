@@ -1,7 +1,5 @@
 """Attempts by month: every partition has its guards, old months go at once."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import closing
 from typing import Any, Final

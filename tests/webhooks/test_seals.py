@@ -1,7 +1,5 @@
 """What someone writes into the database by SQL is not sent, and does not take the place of the true event."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 from uuid import UUID

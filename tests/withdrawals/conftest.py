@@ -1,7 +1,5 @@
 """The withdrawals service in one process: real PostgreSQL, a real gRPC port, a clock that is moved by hand."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor

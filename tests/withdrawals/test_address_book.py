@@ -1,7 +1,5 @@
 """The address book of a merchant, and withdrawals that its members request: to an address of the book, after a wait."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace

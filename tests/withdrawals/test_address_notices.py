@@ -1,7 +1,5 @@
 """A new address is told to accounts, whose database has the e-mail then: none is lost while accounts is away."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Addresses are checked as their network does."""
 
-from __future__ import annotations
-
 import base64
 import binascii
 import string

@@ -1,7 +1,5 @@
 """CheckLedger finds what a bug, or a hand in the database, has done to the books."""
 
-from __future__ import annotations
-
 import threading
 import uuid
 from collections.abc import Iterator

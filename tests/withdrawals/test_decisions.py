@@ -1,7 +1,5 @@
 """What SQL under the role of withdrawals writes moves no money: no act decided it."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Callable
 from functools import partial

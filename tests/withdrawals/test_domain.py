@@ -1,7 +1,5 @@
 """The table of a withdrawal's states and what each moves (docs/api.md#withdrawal-status)."""
 
-from __future__ import annotations
-
 import itertools
 import uuid
 from collections import defaultdict

@@ -1,7 +1,5 @@
 """Forged facts on NATS make no money, and a busy database loses none."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Withdrawals of FOUR_EYES_USDT or more: a second person approves their processing, and there is no way around it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from decimal import Decimal

@@ -1,7 +1,5 @@
 """The ledger: what the database itself refuses, what many at once can do to it, and any order of events."""
 
-from __future__ import annotations
-
 import secrets
 import uuid
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The operator's list of withdrawals by each of its filters, and the story of one."""
 
-from __future__ import annotations
-
 import secrets
 import uuid
 from collections.abc import Callable

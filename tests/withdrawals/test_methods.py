@@ -1,7 +1,5 @@
 """Operators keep the methods: network, fee, minimum, on or off, over gRPC."""
 
-from __future__ import annotations
-
 import functools
 import re
 import uuid

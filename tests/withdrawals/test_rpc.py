@@ -1,7 +1,5 @@
 """Every RPC and every reason it can refuse with, over gRPC."""
 
-from __future__ import annotations
-
 import base64
 import secrets
 import uuid

@@ -1,7 +1,5 @@
 """Statements: every transfer of a merchant once, in order of time, with the balance after it."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta

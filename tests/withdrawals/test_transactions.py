@@ -1,7 +1,5 @@
 """How the hash of a transaction is written, and the one form it is stored in."""
 
-from __future__ import annotations
-
 import base64
 import re
 

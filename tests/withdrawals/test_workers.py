@@ -1,7 +1,5 @@
 """Finished invoices become credits, over real NATS."""
 
-from __future__ import annotations
-
 import random
 import threading
 import uuid

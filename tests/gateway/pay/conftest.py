@@ -1,7 +1,5 @@
 """A browser for the customer's page: one for all files, and a fresh context, as a new customer has it, per test."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """Steps and checks that tests of the page share."""
 
-from __future__ import annotations
-
 import re
 from html import unescape
 from typing import Any

@@ -1,7 +1,5 @@
 """Every state of the page as invoices would tell it."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 from fiatgate.catalog.v1 import catalog_pb2

@@ -1,7 +1,5 @@
 """How an account is written, and what its QR code says."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import pytest

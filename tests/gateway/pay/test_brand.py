@@ -1,7 +1,5 @@
 """The merchant's colour, logo and frames: as wished where it can be read, and nowhere that nobody allowed."""
 
-from __future__ import annotations
-
 import re
 import threading
 from collections.abc import Iterator

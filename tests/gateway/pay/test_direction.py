@@ -1,7 +1,5 @@
 """What others have written is read in its own direction, on pages of either: seen by where its letters are."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.gateway.desk import Desk

@@ -1,7 +1,5 @@
 """What a first visit costs: under 60 KB over the wire, whatever operators, merchants and shops have set."""
 
-from __future__ import annotations
-
 from typing import Final
 
 import pytest

@@ -1,7 +1,5 @@
 """/docs/guide and /docs: whole without scripts. With them code is copied, and sections are found by their words."""
 
-from __future__ import annotations
-
 import re
 from html import unescape
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The page's languages: no sentence outside the catalogs, none missing, none that says something else."""
 
-from __future__ import annotations
-
 import gettext
 import re
 from datetime import UTC, datetime, timedelta

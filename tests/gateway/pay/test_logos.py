@@ -1,7 +1,5 @@
 """Logos come from us: no other host learns that somebody pays here, whatever operators and merchants have set."""
 
-from __future__ import annotations
-
 import hashlib
 
 import pytest

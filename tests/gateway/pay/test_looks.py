@@ -1,7 +1,5 @@
 """Every state of the page, as axe-core and the eye see it: light and dark, in both directions of writing."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final

@@ -1,7 +1,5 @@
 """The customer's page without a browser: headers, forged forms, hostile texts, addresses that are none."""
 
-from __future__ import annotations
-
 from html.parser import HTMLParser
 from typing import Any, Final
 

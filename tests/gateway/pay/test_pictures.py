@@ -1,7 +1,5 @@
 """Cleaned pictures in a browser, as an operator sees them: whole, and the right way up."""
 
-from __future__ import annotations
-
 import base64
 
 from playwright.sync_api import Page

@@ -1,7 +1,5 @@
 """Pictures, late money, streams and floods, over plain HTTP."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """References, senders' names and full methods, as customers see them on the page."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

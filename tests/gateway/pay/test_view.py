@@ -1,7 +1,5 @@
 """What the customer's page decides to show, state by state."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The page in a real browser with its scripts: it follows the payment, helps, and never gets in the way."""
 
-from __future__ import annotations
-
 import re
 from typing import Literal
 

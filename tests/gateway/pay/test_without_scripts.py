@@ -3,8 +3,6 @@
 `SCREENSHOTS=1` takes a picture of each state (tests/support/screenshots.py).
 """
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """A second HTTP process needs nothing of the gateway: `small_site` over the real server, in a process of its own."""
 
-from __future__ import annotations
-
 import os
 import re
 import resource

@@ -1,7 +1,5 @@
 """`python -m tests.kit.web.small_site`, as the main program of a second HTTP process."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
