@@ -22,7 +22,6 @@ from tests.test_architecture import ROOT
 
 
 def method_of(service: str, method: str) -> Any:
-    """The descriptor of `Service/Method`."""
     name, _, called = method.partition("/")
     modules = [
         importlib.import_module(f"fiatgate.{each}.v1.{each}_pb2") for each in (service, *BY_PROCESS, *SHARED)

@@ -13,7 +13,6 @@ PEAK: Final = 10  # "the busiest second has ten times the average"
 
 
 def table(head: str) -> Iterator[list[str]]:
-    """The rows below that head, cell by cell."""
     (body,) = re.findall(rf"^\| {re.escape(head)}.*\n\|[-|]+\n((?:\|.*\n)+)", TEXT, re.MULTILINE)
     for row in body.splitlines():
         yield [cell.strip().replace("`", "") for cell in row.strip("|").split("|")]

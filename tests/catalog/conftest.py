@@ -35,7 +35,6 @@ def running(database_url: str, **settings: Any) -> Iterator[Catalog]:
 
 
 def on_a_later_day(catalog: Catalog) -> Catalog:
-    """On a later day than any test before."""
     catalog.clock.set(START + timedelta(days=next(_days)))
     return catalog
 

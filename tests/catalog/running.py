@@ -30,8 +30,6 @@ _numbers = itertools.count()
 
 @dataclass
 class Catalog:
-    """A running catalog and the few words tests need to talk to it."""
-
     deps: Deps
     stub: catalog_pb2_grpc.CatalogServiceStub
     clock: ManualClock
@@ -42,7 +40,6 @@ class Catalog:
         return "".join(chr(65 + number // 26**place % 26) for place in (2, 1, 0))
 
     def currency(self, code: str | None = None, **options: Any) -> str:
-        """Makes a currency; returns its code."""
         code = self.new_code() if code is None else code
         values: dict[str, Any] = {
             "name": "Crown",
@@ -57,7 +54,6 @@ class Catalog:
         return code
 
     def method(self, currency_code: str, method_code: str | None = None, **options: Any) -> str:
-        """Makes a payment method; returns its code."""
         method_code = f"method-{next(_numbers)}" if method_code is None else method_code
         values: dict[str, Any] = {
             "name": "Bank",
@@ -72,7 +68,6 @@ class Catalog:
         return method_code
 
     def set_rate(self, code: str, rate: str, *, anyway: bool = False) -> pb.Rate:
-        """Sets the rate; a second person approves one past the jump guard."""
         request = pb.SetRateRequest(currency_code=code, rate=rate, anyway=anyway)
         try:
             return self.stub.SetRate(request).rate
@@ -80,7 +75,6 @@ class Catalog:
             return self._approved(code, refused)
 
     def accept_rate(self, code: str) -> pb.Rate:
-        """Accepts the held rate, with a second person."""
         try:
             return self.stub.AcceptRate(pb.AcceptRateRequest(currency_code=code)).rate
         except Refused as refused:

@@ -7,7 +7,6 @@ from tests.catalog.running import Catalog, merchant
 
 
 def _set(catalog: Catalog, code: str, **options: Any) -> pb.PaymentMethod:
-    """Sets the method with these options besides."""
     catalog.method(code, f"method-of-{code}", **options)
     methods = catalog.stub.GetCatalog(pb.GetCatalogRequest()).methods
     return next(each for each in methods if each.method_code == f"method-of-{code}")

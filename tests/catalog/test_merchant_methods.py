@@ -15,7 +15,6 @@ def merchant(**options: Any) -> merchants_pb2.Merchant:
 
 
 def shown(catalog: Catalog, code: str, of: merchants_pb2.Merchant) -> tuple[pb.MerchantMethod, set[str]]:
-    """The method and the names of its obstacles."""
     answer = catalog.stub.ListMerchantMethods(pb.ListMerchantMethodsRequest(merchant=of))
     (found,) = (each for each in answer.methods if each.method.method_code == code)
     names = {pb.MethodObstacle.Name(each).removeprefix("METHOD_OBSTACLE_") for each in found.obstacles}

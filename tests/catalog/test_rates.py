@@ -33,7 +33,6 @@ MakeCatalog = Callable[..., Catalog]
 
 
 def one_source(make_catalog: MakeCatalog, rate_server: RateServer, code: str, **settings: Any) -> Catalog:
-    """A catalog that asks `/good` for the rate of one currency."""
     return make_catalog(rate_sources=[rate_server.source("/good", code)], **settings)
 
 

@@ -20,8 +20,6 @@ SECOND_PERSON: Final = ("--as", "second@example.com")
 
 @dataclass(frozen=True)
 class Ended:
-    """How a command ended."""
-
     exit_code: int
     out: str
     err: str
@@ -93,7 +91,6 @@ class Fiatgate:
         return code
 
     def shown(self, *arguments: str) -> str:
-        """What it prints for people; it must be done."""
         ended = run(*arguments)
         assert ended.exit_code == 0, f"{arguments}: {ended}"
         return ended.out

@@ -51,7 +51,6 @@ demo
 
 
 def commands(group: Any, *path: str) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """Every command below a group, by its words."""
     for name, command in group.commands.items():
         if hasattr(command, "commands"):
             yield from commands(command, *path, name)

@@ -25,8 +25,6 @@ PASSWORD = "tundra violin obelisk"
 
 
 class Console:
-    """The desk of one browser: signs a person in, and calls services with the person's tokens."""
-
     def __init__(self, fiatgate: Fiatgate) -> None:
         of_accounts = channel(fiatgate.stack.addresses["accounts"], name="accounts")
         of_merchants = channel(fiatgate.stack.addresses["merchants"], name="merchants")

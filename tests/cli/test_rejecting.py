@@ -20,7 +20,6 @@ AWAITING_PAYMENT, AWAITING_CONFIRMATION, APPEAL = range(3)
 
 @pytest.fixture
 def deals(fiatgate: Fiatgate, shop: dict[str, str]) -> list[dict[str, Any]]:  # noqa: F811  the fixture
-    """One deal of the shop in each open state, with its invoice's id."""
     opened = []
     for state in (AWAITING_PAYMENT, AWAITING_CONFIRMATION, APPEAL):
         invoice_id = create_invoice(fiatgate, shop)["invoice_id"]

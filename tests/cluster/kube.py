@@ -46,12 +46,10 @@ class Kubectl:
         return ended.stdout
 
     def get(self, *arguments: str) -> list[Manifest]:
-        """The objects that `kubectl get ARGUMENTS` finds."""
         found = json.loads(self("get", *arguments, "--output", "json"))
         return list(found["items"]) if found["kind"] == "List" else [found]
 
     def fiatgate(self, *arguments: str, seconds: float = 60) -> Any:
-        """Returns the parsed output of `fiatgate ARGUMENTS --json` in the operator's pod."""
         return json.loads(self(*CLI, *arguments, "--json", seconds=seconds))
 
     def started(self, *arguments: str) -> subprocess.Popen[str]:

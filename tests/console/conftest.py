@@ -45,12 +45,10 @@ class Staff:
         return found
 
     def page(self, open_page: Open, *roles: str, **options: Any) -> Page:
-        """A browser in which the operator with these roles is signed in."""
         return with_cookies(open_page(**options), self(*roles))
 
 
 def with_cookies(page: Page, person: Person) -> Page:
-    """Gives the browser the person's cookies."""
     cookies = [
         {"name": each.name, "value": each.value or "", "url": person.url} for each in person.http.cookies
     ]

@@ -90,7 +90,6 @@ class House:
         )
 
     def log(self) -> str:
-        """All that the processes have logged."""
         programs = self.stack.programs()
         names = ("accounts", "console-desk", "console-dashboard")
         return "".join(programs[name].log.read_text() for name in names)
@@ -145,7 +144,6 @@ class Person:
         return self.post("/invitation", {"token": link.partition("token=")[2]})
 
     def add_factors(self) -> None:
-        """A password and an authenticator app."""
         page = self.post("/account/totp").text
         (self.totp,) = re.findall(r'name="secret" value="([A-Z2-7]+)"', page)
         (uri,) = re.findall(r'name="uri" value="([^"]+)"', page)
@@ -184,19 +182,16 @@ def title_of(answer: requests.Response) -> str:
 
 
 def text_of(answer: requests.Response) -> str:
-    """The page without tags, its blanks as one."""
     return " ".join(unescape(re.sub("<[^>]+>", " ", answer.text)).split())
 
 
 def titles(page: str) -> list[str]:
-    """The titles of a timeline, in order."""
     return [
         unescape(re.sub("<[^>]+>", "", each)) for each in re.findall(r"<div><strong>(.*?)</strong>", page)
     ]
 
 
 def hidden(page: str, action: str) -> dict[str, str]:
-    """The hidden fields of the form that posts there."""
     form = page[page.index(f'action="{action}"') :].partition("</form>")[0]
     found = re.findall(r'type="hidden" name="([^"]+)" value="([^"]*)"', form)
     return {name: unescape(value) for name, value in found}

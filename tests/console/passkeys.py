@@ -50,7 +50,6 @@ def authenticator(page: Page) -> Authenticator:
 
 
 def with_passkey(page: Page, link: str) -> Authenticator:
-    """Accepts the invitation and adds a passkey."""
     key = authenticator(page)
     page.goto(link)
     press(page, "Accept and sign in")

@@ -37,7 +37,6 @@ class Place:
 
 @pytest.fixture(scope="module")
 def place(house: House) -> Iterator[Place]:
-    """A merchant with money, and its owner."""
     addresses = house.stack.addresses
     with (
         grpc.insecure_channel(addresses["withdrawals"]) as ledger,

@@ -148,7 +148,6 @@ def test_the_list_and_its_file_have_the_merchants_own_invoices_and_no_sender(mar
 
 
 def reference_of(market: Market, invoice_id: str) -> str:
-    """The payment reference of the invoice's deal."""
     request = invoices_pb2.GetInvoiceStoryRequest(invoice_id=invoice_id)
     return str(market.desk.deals.GetInvoiceStory(request).invoice.deal.reference)
 
@@ -224,7 +223,6 @@ def test_the_search_finds_nothing_of_others_and_nothing_that_is_for_operators(ma
 
 
 def event_of(person: Person, invoice_id: str) -> str:
-    """The number of the event of an invoice of the person's merchant."""
     page = person.get("/webhooks", params={"state": "all", "invoice": invoice_id}).text
     (number,) = ids_in(page, "webhooks")
     return number
@@ -388,7 +386,6 @@ def _answers(desk: Desk) -> bool:
 
 
 def calls_of(house: House, service: str) -> Counter[str]:
-    """The calls that the service has answered, by method."""
     (address,) = house.stack.home.running_stack()["metrics"][service]
     lines = requests.get(f"http://{address}/metrics", timeout=HTTP_SECONDS).text
     found = re.findall(

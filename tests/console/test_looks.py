@@ -33,7 +33,6 @@ def admin(house: House) -> Person:
 
 @pytest.fixture(scope="module")
 def owner(house: House, merchant: str) -> Person:
-    """An owner of two merchants."""
     email = new_email()
     owner = house.person("owner", merchant=merchant, email=email, name="Mary Somerville")
     owner.accept(house.invited("finance", merchant=new_merchant(), email=email))
@@ -43,7 +42,6 @@ def owner(house: House, merchant: str) -> Person:
 
 
 def colleague(admin: Person) -> str:
-    """The path of the page of the colleague."""
     page = admin.get("/people").text
     at = page.index("Grace")
     return page[page.rindex('href="', 0, at) + 6 : page.rindex('"', 0, at)]

@@ -35,7 +35,6 @@ def merchant_of(merchants: Any, id: str) -> pb.Merchant:
 
 
 def made(admin: Person, name: str = "Lamp House", **fields: str) -> str:
-    """The id of a merchant that the form has made."""
     typed = {"name": name, "owner_email": new_email(), "client_share": "0"} | fields
     answer = admin.post("/merchants/new", typed)
     assert "The merchant is created." in answer.text, answer.text

@@ -25,7 +25,6 @@ def owner(house: House, merchant: str) -> Person:
 
 
 def id_of(viewer: Person, other: Person) -> str:
-    """The id of a person, from the list of people."""
     found = re.search(
         rf'href="/people/([0-9a-f-]{{36}})">(?:(?!</th>).)*{re.escape(other.email)}',
         viewer.get("/people").text,

@@ -313,6 +313,5 @@ def test_each_form_that_a_role_does_not_see_changes_nothing(
 
 
 def acts_by(person: Person, reader: Person) -> list[str]:
-    """The ids of a person's acts, without attempts that were refused."""
     rows = reader.rows("/audit.csv", author=person.email)
     return [row["id"] for row in rows if not row["refused"]]

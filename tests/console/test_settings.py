@@ -54,13 +54,11 @@ def business(stack: Stack, house: House) -> Iterator[Business]:
 
 @pytest.fixture
 def developer(business: Business, house: House) -> Person:
-    """A developer with a fresh step-up."""
     house.step_up(business.members["developer"])
     return business.members["developer"]
 
 
 def form_of(page: str, group: str) -> dict[str, str]:
-    """The fields of the form of a group, as a browser would send them."""
     (form,) = re.findall(rf'<form class="card" id="{group}".*?</form>', page, re.DOTALL)
     fields = {
         name: unescape(value) for name, value in re.findall(r'name="([\w:]+)"[^>]*? value="(.*?)"', form)

@@ -139,7 +139,6 @@ def test_after_some_wrong_passwords_the_next_attempt_waits(house: House) -> None
 
 @pytest.fixture(scope="module")
 def newcomer(house: House) -> Person:
-    """An operator without factors."""
     return house.person("desk")
 
 

@@ -173,7 +173,6 @@ def _withdrawn(desk: Desk, shop: Shop, amount: str) -> str:
 
 
 def opening_of(page: str, account: str) -> Decimal:
-    """The balance of the account before the month, as the page has it."""
     return _sum(page, "Before", account)
 
 

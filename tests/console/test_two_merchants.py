@@ -25,7 +25,6 @@ def merchants(house: House) -> tuple[str, str]:
 
 @pytest.fixture(scope="module")
 def member(house: House, merchants: tuple[str, str]) -> Person:
-    """An owner of both, whose session acts for the second one."""
     email, (first, second) = new_email(), merchants
     member = house.person("owner", merchant=first, email=email)
     member.accept(house.invited("owner", merchant=second, email=email))
@@ -35,7 +34,6 @@ def member(house: House, merchants: tuple[str, str]) -> Person:
 
 
 def acts(house: House, merchant_id: str) -> list[str]:
-    """The acts of people at the dashboard on the merchant."""
     listed = house.stack.cli("audit", "--merchant", merchant_id, "--limit", "1000")
     return [each["act_id"] for each in listed if each["actor"]["surface"] == "dashboard"]
 

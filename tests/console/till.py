@@ -45,7 +45,6 @@ class Till:
         return self.desk.deals.GetDeal(pb.GetDealRequest(deal_id=deal.deal_id)).deal.sub_status
 
     def list(self, state: str = "marked", **query: str) -> str:
-        """The address of the shop's deals."""
         rest = "".join(f"&{name}={value}" for name, value in query.items())
         return f"/deals?state={state}&merchant={self.shop.merchant_id}{rest}"
 

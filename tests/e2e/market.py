@@ -48,8 +48,6 @@ class Away(Exception):
 
 
 class Running(Protocol):
-    """What a shop is opened on: a whole stack, however it is run."""
-
     @property
     def url(self) -> str: ...
 
@@ -153,7 +151,6 @@ class Invoice:
         return self._get(f"/api/v1/invoices/{self.id}/webhooks")
 
     def event(self) -> dict[str, Any]:
-        """The one event of the history."""
         (event,) = self.history()["events"]
         assert isinstance(event, dict)
         return event
@@ -241,8 +238,6 @@ class _Forms(HTMLParser):
 
 
 class Customer:
-    """A browser without JavaScript at the page of one invoice."""
-
     def __init__(self, payment_link: str) -> None:
         self._link = payment_link
         self.page = ""
@@ -252,13 +247,11 @@ class Customer:
         self._show(requests.get(self._link, timeout=HTTP_SECONDS))
 
     def follow(self, text: str) -> None:
-        """Follow the link with this text."""
         found = re.search(rf'<a[^>]*href="([^"]+)"[^>]*>{re.escape(text)}<', self.page)
         assert found, f"no link {text!r} on {self.page}"
         self._show(requests.get(urljoin(self._link, found[1]), timeout=HTTP_SECONDS))
 
     def submit(self, button: str, **fields: str) -> None:
-        """Press the button of the form that has this text on it, and those values in its fields."""
         forms = [
             form
             for form in _Forms(self.page).forms

@@ -27,8 +27,6 @@ T = TypeVar("T")
 
 
 def named(token: str, call: Callable[[], T]) -> T:
-    """Returns the answer of the call to the person of the token."""
-
     def do() -> T:
         carry_token(token)
         return call()
@@ -44,15 +42,12 @@ def refusal(token: str, call: Callable[[], object]) -> tuple[str, dict[str, str]
 
 @dataclass
 class Person:
-    """Somebody who is signed in."""
-
     house: House
     email: str
     surface: pb.Surface.ValueType
     session_token: str
 
     def token(self) -> str:
-        """A new one, for one request."""
         request = pb.AuthorizeRequest(session_token=self.session_token, surface=self.surface)
         token: str = self.house.sign_in.Authorize(request).actor_token
         return token

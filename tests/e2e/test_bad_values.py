@@ -303,7 +303,6 @@ def services(stack: Stack) -> Iterator[Services]:
 
 @pytest.fixture(scope="module")
 def ours(stack: Stack) -> dict[str, Any]:
-    """A merchant and a requisite that are there."""
     requisite = stack.cli("requisites", "list")[0]
     return {"merchant_id": stack.demo["merchant_id"]} | {
         name: requisite[name] for name in ("method_code", "account")

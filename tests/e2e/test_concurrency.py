@@ -21,7 +21,6 @@ T = TypeVar("T")
 
 
 def all_at_once(calls: Iterable[Callable[[], T]]) -> list[T]:
-    """Their results in order; they begin together."""
     together = list(calls)
     begin = Barrier(len(together))
 

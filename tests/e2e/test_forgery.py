@@ -73,7 +73,6 @@ def publish(url: str, facts: Sequence[pb.InvoiceFinished]) -> list[str]:
 
 @pytest.fixture
 def invoice(shop: Shop, receiver: Receiver) -> Invoice:
-    """One that nobody has paid."""
     return shop.create(receiver.url())
 
 

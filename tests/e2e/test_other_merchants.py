@@ -121,7 +121,6 @@ def services(stack: Stack) -> Iterator[Services]:
 
 @pytest.fixture(scope="module")
 def caller(house: House, shop: Shop) -> Person:
-    """An owner, with all that a member may."""
     return house.member(shop.merchant_id, "owner")
 
 

@@ -33,7 +33,6 @@ def house(stack: Stack) -> Iterator[House]:
 
 @pytest.fixture
 def waiting_deal(shop: Shop, receiver: Receiver) -> str:
-    """The id of a deal that is marked paid."""
     invoice = shop.create(receiver.url())
     Customer(invoice.created["payment_link"]).choose_and_pay()
     return str(invoice.read()["deal"]["deal_id"])

@@ -86,7 +86,6 @@ class Node:
         self.kill()
 
     def kill(self) -> None:
-        """kill -9 Patroni, then PostgreSQL."""
         if self._process is not None:
             self._process.kill()
             self._process.wait()
@@ -140,7 +139,6 @@ class Node:
         return False
 
     def delete_data(self) -> None:
-        """Deletes all that PostgreSQL has stored; it must not run."""
         shutil.rmtree(self.data)
 
     def state(self) -> Mapping[str, Any]:

@@ -185,7 +185,6 @@ def _wait_for_nodes(arena: Arena) -> list[str]:
 
 
 def _verify(arena: Arena) -> list[str]:
-    """Returns what `fiatgate verify` finds."""
     try:
         verified = arena.stack.cli("verify", "--grace-seconds", "0")
     except CliRefused as refused:

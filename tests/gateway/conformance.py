@@ -40,7 +40,6 @@ def assert_documented(response: requests.Response) -> None:
 
 
 def template_of(path: str) -> str | None:
-    """The documented path that a path is one of."""
     path = path.rstrip("/")
     templates = documented()["paths"]
     if path in templates:

@@ -23,14 +23,12 @@ def anyio_backend() -> str:
 
 @pytest.fixture(scope="session")
 def desk(stack: Stack) -> Iterator[Desk]:
-    """The operator."""
     with Desk(stack) as opened:
         yield opened
 
 
 @pytest.fixture(scope="session")
 def currency(desk: Desk) -> str:
-    """A currency of these tests, 90.00 to the USDT."""
     return desk.currency()
 
 

@@ -43,7 +43,6 @@ _cents = itertools.count(1)
 
 
 def unique(prefix: str = "t") -> str:
-    """A text that no other test uses."""
     return f"{prefix}-{new_id().hex}"
 
 
@@ -259,7 +258,6 @@ class Desk:
         return deal
 
     def confirm(self, invoice_id: str, method: str) -> None:
-        """The whole purchase: chosen, marked paid, confirmed."""
         deal = self.mark_paid(invoice_id, method)
         self.deals.ConfirmDeal(invoices_pb2.ConfirmDealRequest(deal_id=deal.deal_id))
 
@@ -269,7 +267,6 @@ class Desk:
 
 
 def settled(condition: Callable[[], bool], what: str) -> None:
-    """Waits for what one service tells another."""
     wait_until(condition, what, timeout_seconds=SETTLE_SECONDS)
 
 

@@ -30,8 +30,6 @@ HANGS = -1  # neither came
 
 @dataclass(frozen=True)
 class Watched:
-    """A gateway of one worker, and what it counts."""
-
     url: str
     _metrics: str
     log: Path
@@ -113,7 +111,6 @@ class Stranger:
 
 
 def networks(count: int) -> Sequence[str]:
-    """So many addresses of this machine, none of them the usual one."""
     return [f"127.1.{number // 250}.{1 + number % 250}" for number in range(count)]
 
 

@@ -77,8 +77,6 @@ async def test_a_merchant_whose_lists_hang_leaves_places_to_others(
 
 
 class Busy:
-    """Calls that go on until they are ended."""
-
     def __init__(self, places: Places) -> None:
         self._places = places
         self._end = asyncio.Event()

@@ -216,7 +216,6 @@ def with_settings(world: World, **changes: Any) -> World:
 
 
 def waiting_for_a_lock(world: World) -> int:
-    """How many sessions of the world's database wait for a lock."""
     query = text(
         "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
     )

@@ -29,7 +29,6 @@ from tests.support.servers import PostgresServer
 
 
 def status_of(world: World, deal: Deal) -> tuple[str, str, str]:
-    """The invoice's status, the deal's status and its sub_status."""
     view = reading.get_invoice(
         world.deps, merchant_id=world.merchant.merchant_id, invoice_ref=str(deal.invoice_id)
     )

@@ -53,7 +53,6 @@ def page(stub: pb_grpc.InvoicesServiceStub, merchant: merchants_pb2.Merchant, nu
 
 
 def fill(world: World) -> None:
-    """Many invoices of the world's merchant."""
     new = world.create()
     with world.deps.db.autocommit() as connection:
         columns = connection.execute(

@@ -109,7 +109,6 @@ def callers_of(service: str) -> set[str]:
 
 @cache
 def rendered(folder: Path) -> list[Manifest]:
-    """What `kubectl kustomize` makes of it."""
     result = subprocess.run(
         ["kubectl", "kustomize", str(folder)], capture_output=True, text=True, check=False
     )

@@ -85,7 +85,6 @@ def make_db(url: str) -> Iterator[Callable[..., Database]]:
 
 @pytest.fixture
 def db(make_db: Callable[..., Database]) -> Database:
-    """An empty database."""
     database = make_db()
     with database.transaction() as tx:
         tables = ", ".join(Base.metadata.tables)

@@ -47,7 +47,6 @@ def cluster(tmp_path: Path) -> Iterator[NatsCluster]:
 
 @pytest.fixture
 def invoices(cluster: NatsCluster, url: str) -> Iterator[Bus]:
-    """The bus of the invoices service, by its settings."""
     settings = InvoicesSettings(
         seal_keys=(SEAL_KEY,),
         database_url=url,

@@ -34,7 +34,6 @@ LinesOf = Callable[[int], list[dict[str, Any]]]
 
 
 def _echo(behaviour: Behaviour) -> grpc.GenericRpcHandler:
-    """A service of one method from bytes to bytes."""
     handler: grpc.RpcMethodHandler[bytes, bytes] = grpc.unary_unary_rpc_method_handler(
         lambda request, context: behaviour(request)
     )

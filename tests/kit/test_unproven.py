@@ -27,7 +27,6 @@ from tests.support.signing import PUBLIC_KEYS, delivered, signed
 
 @pytest.fixture
 def consumer(make: Make) -> Iterator[Consumer]:
-    """A running one."""
     with running(make()) as started:
         yield started
 

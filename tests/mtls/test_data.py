@@ -72,7 +72,6 @@ class SecuredNats(NatsServer):
 
 @pytest.fixture(scope="module")
 def secured(tmp_path_factory: pytest.TempPathFactory, certificate: Files) -> Iterator[str]:
-    """The address of such a server."""
     server = SecuredNats(tmp_path_factory.mktemp("nats"), certificate)
     server.start()
     yield server.url.replace("nats://", "tls://").replace("127.0.0.1", HOST)

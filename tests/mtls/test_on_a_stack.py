@@ -39,8 +39,6 @@ RENEWED = timedelta(days=4)
 
 
 class House:
-    """The stack, and the certificates of its processes."""
-
     def __init__(self, arena: Arena) -> None:
         self.stack = arena.stack
         self.certificates = arena.certificates

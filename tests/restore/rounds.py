@@ -118,7 +118,6 @@ class World:
         self.stack.stop()
 
     def admin_url(self, database: str) -> str:
-        """A superuser's URL."""
         return self.server.url(database)
 
     @property
@@ -237,7 +236,6 @@ class _Round:
         return Shoppers([self._shop], services=addresses, callback=callback, journal=self._clients)
 
     def _withdrawal(self) -> str:
-        """Returns a new withdrawal."""
         stack, merchant = self._world.stack, self._shop.merchant_id
         wait_until(
             lambda: float(stack.cli("balance", merchant)["available"]) > float(AMOUNT),

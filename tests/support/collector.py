@@ -72,7 +72,6 @@ class Collector:
 
     @property
     def spans(self) -> list[Collected]:
-        """All so far."""
         with self._changed:
             return list(self._spans)
 

@@ -93,7 +93,6 @@ class PostgresServer(Server):
         return self._server.url()
 
     def url(self, database: str, *, user: str, password: str) -> str:
-        """A role's URL of one database."""
         return self._server.url(database, user=user, password=password)
 
     def _prepare(self) -> None:
@@ -131,7 +130,6 @@ class NatsServer(Server):
 
     @property
     def url(self) -> str:
-        """The operator's, who may do everything."""
         return self.url_of(OPERATOR)
 
     def url_of(self, user: str) -> str:

@@ -58,7 +58,6 @@ class MerchantsHouse:
         self.stub = merchants_pb2_grpc.MerchantsServiceStub(self._channel)
 
     def merchant(self) -> UUID:
-        """A new active merchant without any key."""
         made = self.stub.CreateMerchant(
             merchants_pb2.CreateMerchantRequest(name="Shop", owner_email="shop@example.com", active=True)
         )
@@ -173,11 +172,9 @@ class House:
         return self._history(invoice_id, merchant_id).attempts
 
     def claim_count(self) -> int:
-        """How many events are under somebody's lease."""
         return desk.backlog(self.deps).in_flight
 
     def attempt_count(self) -> int:
-        """How many attempts are written down, of whatever event."""
         with self.deps.db.autocommit() as connection:
             count: int = connection.scalar(text("SELECT count(*) FROM attempts"))
             return count
@@ -259,7 +256,6 @@ def running(some: Sequence[Worker]) -> Iterator[Stop]:
 
 
 def empty(deps: Deps) -> None:
-    """No event from another test."""
     connection = psycopg2.connect(past_all_rules(deps.settings.database_url))
     try:
         with connection, connection.cursor() as cursor:

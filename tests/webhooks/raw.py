@@ -53,7 +53,6 @@ def raw_receiver(behave: Behaviour, *, tls: ssl.SSLContext | None = None) -> Ite
 
 
 def read_request(connection: socket.socket) -> bytes:
-    """Head and body of one request."""
     data = b""
     while b"\r\n\r\n" not in data:
         data += connection.recv(65536)

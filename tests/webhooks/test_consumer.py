@@ -27,7 +27,6 @@ from tests.webhooks.house import House, running
 
 @pytest.fixture
 def working_house(make_house: Callable[..., House], nats_server: NatsServer) -> Iterator[House]:
-    """The service with all its workers."""
     house = make_house(nats_url=nats_server.url_of("webhooks"))
     house.deps.bus.start()
     with running(workers.workers(house.deps)):

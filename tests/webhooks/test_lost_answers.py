@@ -54,7 +54,6 @@ def invoice_id(house: House, receiver: Receiver) -> UUID:
 
 @pytest.fixture
 def resent(beyond: House, invoice_id: UUID, receiver: Receiver) -> Iterator[Future[Resent]]:
-    """A resend of it that has reached the receiver."""
     with ThreadPoolExecutor(1) as threads:
         made = threads.submit(beyond.resend, invoice_id)
         receiver.wait_for(1)

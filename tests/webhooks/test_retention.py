@@ -56,7 +56,6 @@ def _event(house: House, status: EventStatus, *, attempts: int, days_ago: int) -
 
 
 def _run_down(house: House, worker: Loop, steps: int) -> None:
-    """So many steps of the worker."""
     for _ in range(steps):
         worker._step()
 
@@ -77,7 +76,6 @@ def test_attempts_of_finished_events_go_when_they_are_old_and_nothing_else(house
 
 @pytest.fixture
 def batch_by_batch(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A call takes ten attempts and ends."""
     monkeypatch.setattr(pruning, "PRUNE_ROWS", 10)
     monkeypatch.setattr(pruning, "PRUNE_SECONDS", 0.0)
 

@@ -37,8 +37,6 @@ POOL_SIZE = 20
 
 @dataclass(frozen=True)
 class House:
-    """A running service and the few words tests need to talk to it."""
-
     deps: Deps
     stub: WithdrawalsServiceStub
     clock: ManualClock
@@ -115,7 +113,6 @@ class House:
 
 
 def all_at_once(calls: Sequence[Callable[[], R]]) -> list[R | Refused]:
-    """The answer, or refusal, of each call; they start together."""
     barrier = Barrier(len(calls))
 
     def run(call: Callable[[], R]) -> R | Refused:

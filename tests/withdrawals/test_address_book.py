@@ -73,7 +73,6 @@ def ask(house: House, address: pb.WithdrawalAddress, amount: str = "10", **value
 
 
 def usable(house: House, merchant_id: str, **values: Any) -> pb.WithdrawalAddress:
-    """An address whose waiting time is over."""
     added = add(house, merchant_id, **values)
     house.clock.advance(days=WAIT.days)
     return added

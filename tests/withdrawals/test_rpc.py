@@ -252,7 +252,6 @@ def test_one_transaction_pays_one_withdrawal_of_a_network(house: House) -> None:
 
 
 def written_as(hash: str, form: str) -> str:
-    """The hash, of hexadecimal digits, in another form."""
     raw = bytes.fromhex(hash)
     return {
         "small": hash,

@@ -83,7 +83,6 @@ ALL_STATES: dict[str, tuple[pb.GetCheckoutResponse, str]] = {
 
 
 def shown(checkout: pb.GetCheckoutResponse, template: str, language: Language, *, notice: str = "") -> str:
-    """The page's HTML."""
     return render(
         template,
         language,

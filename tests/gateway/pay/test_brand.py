@@ -53,7 +53,6 @@ class ShopPages(BaseHTTPRequestHandler):
 
 @pytest.fixture(scope="module")
 def site() -> Iterator[str]:
-    """Its origin."""
     with ThreadingHTTPServer(("127.0.0.1", 0), ShopPages) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{server.server_port}"
