@@ -10,7 +10,6 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
 
 import psycopg2
-import pytest
 
 from fiatgate.catalog.v1 import catalog_pb2 as pb
 from fiatgate.catalog.v1 import catalog_pb2_grpc
@@ -144,10 +143,6 @@ def merchant(*currencies: str, **options: Any) -> merchants_pb2.Merchant:
     """One that may use only `currencies` (none given: all), in a category of 5 percent."""
     values: dict[str, Any] = {"category_code": "shops", "category_commission": "0.05", "client_share": "0"}
     return merchants_pb2.Merchant(allowed_currencies=currencies, **(values | options))
-
-
-def reason(refused: pytest.ExceptionInfo[Refused]) -> str:
-    return refused.value.reason
 
 
 @dataclass

@@ -2,11 +2,9 @@
 
 from typing import Any
 
-import pytest
-
 from fiatgate.catalog.v1 import catalog_pb2 as pb
-from kit.rpc.errors import Refused
 from tests.catalog.running import Catalog
+from tests.support.acting import refusal
 
 
 def currency_of(catalog: Catalog, code: str) -> pb.Currency:
@@ -35,10 +33,9 @@ def edit(catalog: Catalog, seen: Any, **changes: Any) -> Any:
 
 
 def refused(catalog: Catalog, seen: Any, **changes: Any) -> dict[str, str]:
-    with pytest.raises(Refused) as refusal:
-        edit(catalog, seen, **changes)
-    assert refusal.value.reason == "EDIT_CONFLICT"
-    return dict(refusal.value.metadata)
+    refused = refusal(edit, catalog, seen, **changes)
+    assert refused.reason == "EDIT_CONFLICT"
+    return dict(refused.metadata)
 
 
 def test_edits_of_different_fields_both_count(catalog: Catalog) -> None:
@@ -81,9 +78,7 @@ def test_a_thing_to_create_must_be_new_and_one_to_edit_must_be_there(catalog: Ca
         lambda: catalog.stub.SetCurrency(pb.SetCurrencyRequest(currency=seen, create=True)),
         lambda: catalog.stub.SetPaymentMethod(pb.SetPaymentMethodRequest(method=method, create=True)),
     ):
-        with pytest.raises(Refused) as refusal:
-            call()
-        assert refusal.value.reason == "EDIT_CONFLICT"
+        assert refusal(call).reason == "EDIT_CONFLICT"
     gone = with_changes(seen, code=catalog.new_code())
     assert refused(catalog, gone) == {"field": "currency.code", "now": ""}
     made = with_changes(seen, code=catalog.new_code())

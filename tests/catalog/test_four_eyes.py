@@ -15,19 +15,12 @@ from kit.audit import approval_books, approvals
 from kit.audit.approvals import WAS, Terms
 from kit.base.ids import new_id
 from kit.db.books import check_page
-from kit.rpc.errors import Refused
 from services.catalog.operations import rates
 from tests.catalog.running import Catalog, RateServer
-from tests.support.acting import ANN, BEN, CID, acting, requested
+from tests.support.acting import ANN, BEN, CID, acting, refusal, requested
 
 MakeCatalog = Callable[..., Catalog]
 PENDING, REJECTED = approvals_pb2.APPROVAL_STATE_PENDING, approvals_pb2.APPROVAL_STATE_REJECTED
-
-
-def reason(call: Callable[[], Any]) -> str:
-    with pytest.raises(Refused) as refused:
-        call()
-    return refused.value.reason
 
 
 def set_anyway(catalog: Catalog, code: str, rate: str) -> Callable[[], Any]:
@@ -60,7 +53,7 @@ def test_a_rate_past_the_guard_is_set_by_two_and_one_within_it_by_one(catalog: C
     assert in_force(catalog, code) == "100"
     (listed,) = catalog.approvals.of(f"currency:{code}")
     assert listed.summary == f"Set the rate of {code} to 50, past the jump guard; it was 100 at the request"
-    assert reason(lambda: catalog.approvals.approve(ANN, asked)) == "OTHER_PERSON_REQUIRED"
+    assert refusal(lambda: catalog.approvals.approve(ANN, asked)).reason == "OTHER_PERSON_REQUIRED"
     catalog.approvals.approve(BEN, asked)
     assert in_force(catalog, code) == "50"
     assert catalog.state(code).in_force.origin == pb.RATE_ORIGIN_OPERATOR
@@ -116,7 +109,7 @@ def test_a_request_whose_sentence_is_false_is_neither_shown_nor_approved(
     asked = str(insert(catalog, forged(code)))
     (listed,) = catalog.approvals.of(f"currency:{code}")
     assert listed.summary == approvals.NO_CALL
-    assert reason(lambda: catalog.approvals.approve(BEN, asked)) == "APPROVAL_STATE_CONFLICT"
+    assert refusal(lambda: catalog.approvals.approve(BEN, asked)).reason == "APPROVAL_STATE_CONFLICT"
     assert in_force(catalog, code) == "86.2"
     assert catalog.approvals.reject(BEN, asked).state == REJECTED
     right = requested(ANN, set_anyway(catalog, code, "120"))
@@ -129,7 +122,7 @@ def test_a_request_without_the_act_of_its_call_is_not_approved_and_verify_names_
     catalog.set_rate(code, "86.2")
     values = {"currency_code": code, "rate": "8.62", WAS: "86.2"}
     asked = insert_by_sql(catalog, rates.set_terms(values))
-    assert reason(lambda: catalog.approvals.approve(BEN, str(asked))) == "APPROVAL_STATE_CONFLICT"
+    assert refusal(lambda: catalog.approvals.approve(BEN, str(asked))).reason == "APPROVAL_STATE_CONFLICT"
     problems = check_page(catalog.deps.db, approval_books.PART, after="", limit=1000).problems
     assert [(each.field, each.found) for each in problems if str(asked) in each.subject] == [("act", "none")]
 
@@ -137,7 +130,7 @@ def test_a_request_without_the_act_of_its_call_is_not_approved_and_verify_names_
 def test_without_anyway_nothing_is_requested(catalog: Catalog) -> None:
     code = catalog.currency()
     catalog.set_rate(code, "100")
-    assert reason(lambda: catalog.set_rate(code, "50")) == "RATE_JUMPS"
+    assert refusal(lambda: catalog.set_rate(code, "50")).reason == "RATE_JUMPS"
     assert catalog.approvals.of(f"currency:{code}") == []
 
 
@@ -146,11 +139,11 @@ def test_a_currency_has_one_request_and_a_direct_rate_ends_it(catalog: Catalog) 
     catalog.set_rate(code, "100")
     asked = requested(ANN, set_anyway(catalog, code, "50"))
     assert requested(CID, set_anyway(catalog, code, "50")) == asked
-    assert reason(set_anyway(catalog, code, "40")) == "APPROVAL_STATE_CONFLICT"
+    assert refusal(set_anyway(catalog, code, "40")).reason == "APPROVAL_STATE_CONFLICT"
     catalog.set_rate(code, "101")
     (closed,) = catalog.approvals.of(f"currency:{code}")
     assert (closed.state, closed.decision_note) == (REJECTED, "The rate was set to 101")
-    assert reason(lambda: catalog.approvals.approve(BEN, asked)) == "APPROVAL_STATE_CONFLICT"
+    assert refusal(lambda: catalog.approvals.approve(BEN, asked)).reason == "APPROVAL_STATE_CONFLICT"
     assert in_force(catalog, code) == "101"
 
 
@@ -159,7 +152,7 @@ def test_a_request_for_a_rate_ends_with_the_age_of_rates(catalog: Catalog) -> No
     catalog.set_rate(code, "100")
     asked = requested(ANN, set_anyway(catalog, code, "50"))
     catalog.clock.advance(seconds=catalog.deps.settings.rates_max_age.total_seconds() + 1)
-    assert reason(lambda: catalog.approvals.approve(BEN, asked)) == "APPROVAL_STATE_CONFLICT"
+    assert refusal(lambda: catalog.approvals.approve(BEN, asked)).reason == "APPROVAL_STATE_CONFLICT"
     assert in_force(catalog, code) == "100"
 
 
@@ -186,17 +179,16 @@ def test_a_held_rate_that_the_operator_has_not_seen_is_not_accepted(
     catalog, code = held
     rate_server.say("/good", {code: "300"})
     catalog.pull()
-    for seen, refusal in (
+    for seen, reason in (
         ("200", "EDIT_CONFLICT"),
         ("200x", "VALIDATION_ERROR"),
         ("300.00", "APPROVAL_REQUIRED"),
     ):
         request = pb.AcceptRateRequest(currency_code=code, expected_source_rate=seen)
-        with pytest.raises(Refused) as refused:
-            catalog.stub.AcceptRate(request)
-        assert refused.value.reason == refusal
-        if refusal == "EDIT_CONFLICT":
-            assert refused.value.metadata == {"field": "expected_source_rate", "now": "300"}
+        refused = refusal(catalog.stub.AcceptRate, request)
+        assert refused.reason == reason
+        if reason == "EDIT_CONFLICT":
+            assert refused.metadata == {"field": "expected_source_rate", "now": "300"}
 
 
 @pytest.mark.parametrize("now", ["300", "140"])
@@ -207,7 +199,7 @@ def test_a_request_for_a_rate_that_has_moved_on_is_refused(
     asked = requested(ANN, accept(catalog, code))
     rate_server.say("/good", {code: now})
     catalog.pull()
-    assert reason(lambda: catalog.approvals.approve(BEN, asked)) == "APPROVAL_STATE_CONFLICT"
+    assert refusal(lambda: catalog.approvals.approve(BEN, asked)).reason == "APPROVAL_STATE_CONFLICT"
     assert in_force(catalog, code) == "100"
     catalog.approvals.reject(BEN, asked)
     assert catalog.accept_rate(code).source_rate == now
@@ -222,7 +214,7 @@ def test_a_request_ends_when_the_sources_agree_again(
     catalog.pull()
     (closed,) = catalog.approvals.of(f"currency:{code}")
     assert (closed.state, closed.decision_note) == (REJECTED, "The sources agree on 101")
-    assert reason(lambda: catalog.approvals.approve(BEN, asked)) == "APPROVAL_STATE_CONFLICT"
+    assert refusal(lambda: catalog.approvals.approve(BEN, asked)).reason == "APPROVAL_STATE_CONFLICT"
 
 
 def test_an_approved_rate_past_the_guard_names_the_one_before_it(held: tuple[Catalog, str]) -> None:

@@ -4,15 +4,13 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
-import pytest
 from sqlalchemy import text
 
 from fiatgate.catalog.v1 import catalog_pb2 as pb
-from kit.rpc.errors import Refused
 from services.catalog.operations import history, rates
 from services.catalog.store import rates as store
 from tests.catalog.running import Catalog, RateServer
-from tests.support.acting import ANN, acting
+from tests.support.acting import ANN, acting, refusal
 
 HOUR = 3600
 
@@ -69,16 +67,12 @@ def test_a_span_that_is_too_long_or_has_too_many_steps_is_refused(catalog: Catal
         (now - timedelta(days=2), 59, "step_seconds"),
         (now - timedelta(days=2), 60, "step_seconds"),
     ):
-        with pytest.raises(Refused) as refused:
-            history_of(catalog, code, since=since, step_seconds=step)
-        assert refused.value.metadata["field"] == field
+        assert refusal(history_of, catalog, code, since=since, step_seconds=step).metadata["field"] == field
     for call in (
         lambda: history_of(catalog, "ZZZ"),
         lambda: catalog.stub.ListAcceptedRates(pb.ListAcceptedRatesRequest(currency_code="ZZZ")),
     ):
-        with pytest.raises(Refused) as refused:
-            call()
-        assert refused.value.reason == "CURRENCY_NOT_FOUND"
+        assert refusal(call).reason == "CURRENCY_NOT_FOUND"
 
 
 def test_accepted_rates_come_page_by_page_with_their_sources(

@@ -14,7 +14,8 @@ from kit.base.proto import datetime_from
 from kit.rpc.errors import Refused
 from services.catalog.domain import LOGO_MAX_BYTES
 from services.catalog.store import rates
-from tests.catalog.running import Catalog, merchant, reason
+from tests.catalog.running import Catalog, merchant
+from tests.support.acting import refusal
 from tests.support.pictures import PLACE, PNG, noise, photo, png
 
 # -- endpoint 6: currencies with rates
@@ -48,15 +49,11 @@ def test_a_disabled_currency_is_not_offered(catalog: Catalog) -> None:
 
 def test_no_currency_that_ever_had_a_rate_is_rate_not_found(catalog: Catalog) -> None:
     code = catalog.currency()
-    with pytest.raises(Refused) as refused:
-        catalog.currencies(merchant(code))
-    assert reason(refused) == "RATE_NOT_FOUND"
+    assert refusal(catalog.currencies, merchant(code)).reason == "RATE_NOT_FOUND"
 
 
 def test_a_merchant_without_any_usable_currency_gets_rate_not_found(catalog: Catalog) -> None:
-    with pytest.raises(Refused) as refused:
-        catalog.currencies(merchant("ZZZ"))
-    assert reason(refused) == "RATE_NOT_FOUND"
+    assert refusal(catalog.currencies, merchant("ZZZ")).reason == "RATE_NOT_FOUND"
 
 
 def test_only_stale_rates_are_rates_unavailable_from_the_second_they_are_too_old(catalog: Catalog) -> None:
@@ -65,9 +62,7 @@ def test_only_stale_rates_are_rates_unavailable_from_the_second_they_are_too_old
     catalog.clock.advance(seconds=600)
     assert catalog.currencies(merchant(stale, never)) == {stale: "2.00"}
     catalog.clock.advance(seconds=1)
-    with pytest.raises(Refused) as refused:
-        catalog.currencies(merchant(stale, never))
-    assert reason(refused) == "RATES_UNAVAILABLE"
+    assert refusal(catalog.currencies, merchant(stale, never)).reason == "RATES_UNAVAILABLE"
 
 
 def test_the_greatest_age_of_a_rate_is_a_setting(make_catalog: Callable[..., Catalog]) -> None:
@@ -75,9 +70,7 @@ def test_the_greatest_age_of_a_rate_is_a_setting(make_catalog: Callable[..., Cat
     code = catalog.currency()
     catalog.set_rate(code, "2")
     catalog.clock.advance(seconds=6)
-    with pytest.raises(Refused) as refused:
-        catalog.currencies(merchant(code))
-    assert reason(refused) == "RATES_UNAVAILABLE"
+    assert refusal(catalog.currencies, merchant(code)).reason == "RATES_UNAVAILABLE"
 
 
 def test_a_currency_without_fresh_rate_is_left_out_among_fresh_ones(catalog: Catalog) -> None:
@@ -93,19 +86,16 @@ def test_a_rate_that_comes_down_to_zero_is_rate_invalid(catalog: Catalog, rate: 
     good, bad = catalog.currency(), catalog.currency(markup=markup)
     catalog.set_rate(good, "2")
     catalog.set_rate(bad, rate)
-    with pytest.raises(Refused) as refused:
-        catalog.currencies(merchant(good, bad))
-    assert reason(refused) == "RATE_INVALID"
-    assert refused.value.metadata == {"currency": bad}
+    refused = refusal(catalog.currencies, merchant(good, bad))
+    assert refused.reason == "RATE_INVALID"
+    assert refused.metadata == {"currency": bad}
 
 
 def test_not_a_number_in_the_column_is_rate_invalid_and_can_be_looked_at(catalog: Catalog) -> None:
     code = catalog.currency()
     catalog.execute("ALTER TABLE rates DROP CONSTRAINT ck_rates_source_rate, DROP CONSTRAINT ck_rates_bounds")
     catalog.insert_rate(code, "NaN")
-    with pytest.raises(Refused) as refused:
-        catalog.currencies(merchant(code))
-    assert reason(refused) == "RATE_INVALID"
+    assert refusal(catalog.currencies, merchant(code)).reason == "RATE_INVALID"
     assert catalog.state(code).in_force.source_rate == "NaN"
     set_anyway = catalog.set_rate(code, "2", anyway=True)
     assert [each.error for each in set_anyway.sources] == ["NaN is no plausible rate"]
@@ -130,9 +120,7 @@ def test_a_stored_document_that_does_not_parse_is_rates_invalid(catalog: Catalog
     good, bad = catalog.currency(), catalog.currency()
     catalog.set_rate(good, "2")
     catalog.insert_rate(bad, "2", document=document)
-    with pytest.raises(Refused) as refused:
-        catalog.currencies(merchant(good, bad))
-    assert reason(refused) == "RATES_INVALID"
+    assert refusal(catalog.currencies, merchant(good, bad)).reason == "RATES_INVALID"
     assert "malformed" in catalog.state(bad).in_force.sources[0].error
     catalog.set_rate(bad, "2.1")
     assert catalog.currencies(merchant(good, bad)) == {good: "2.00", bad: "2.10"}
@@ -141,9 +129,7 @@ def test_a_stored_document_that_does_not_parse_is_rates_invalid(catalog: Catalog
 def test_a_rate_from_the_future_is_rates_invalid(catalog: Catalog) -> None:
     code = catalog.currency()
     catalog.insert_rate(code, "2", age_seconds=-61)
-    with pytest.raises(Refused) as refused:
-        catalog.currencies(merchant(code))
-    assert reason(refused) == "RATES_INVALID"
+    assert refusal(catalog.currencies, merchant(code)).reason == "RATES_INVALID"
     catalog.clock.advance(seconds=1)
     assert catalog.currencies(merchant(code)) == {code: "2.00"}
 
@@ -211,10 +197,9 @@ def test_a_known_currency_without_active_methods_gives_an_empty_list(catalog: Ca
 def test_an_unknown_currency_is_currency_not_found_with_the_code_in_upper_case(
     catalog: Catalog, asked: str
 ) -> None:
-    with pytest.raises(Refused) as refused:
-        catalog.offers(merchant(), asked)
-    assert reason(refused) == "CURRENCY_NOT_FOUND"
-    assert refused.value.metadata["currency"] == asked.upper()[:2048]
+    refused = refusal(catalog.offers, merchant(), asked)
+    assert refused.reason == "CURRENCY_NOT_FOUND"
+    assert refused.metadata["currency"] == asked.upper()[:2048]
 
 
 def test_a_disabled_or_not_allowed_currency_is_not_found(catalog: Catalog) -> None:
@@ -222,10 +207,9 @@ def test_a_disabled_or_not_allowed_currency_is_not_found(catalog: Catalog) -> No
     catalog.method(disabled)
     catalog.method(foreign)
     for code, asking in ((disabled, merchant()), (foreign, merchant("EUR"))):
-        with pytest.raises(Refused) as refused:
-            catalog.offers(asking, code.lower())
-        assert reason(refused) == "CURRENCY_NOT_FOUND"
-        assert refused.value.metadata == {"currency": code}
+        refused = refusal(catalog.offers, asking, code.lower())
+        assert refused.reason == "CURRENCY_NOT_FOUND"
+        assert refused.metadata == {"currency": code}
 
 
 CATEGORY_FAULTS = [
@@ -246,25 +230,25 @@ def test_a_category_that_gives_no_commission_is_told_for_offers_and_quotes(
     code = catalog.currency()
     catalog.set_rate(code, "2")
     method = catalog.method(code, commission=commission)
-    with pytest.raises(Refused) as refused:
-        catalog.offers(merchant(code, **options), code)
-    assert reason(refused) == fault
-    with pytest.raises(Refused) as refused:
-        catalog.quote(merchant(code, **options), method)
-    assert reason(refused) == fault
+    assert refusal(catalog.offers, merchant(code, **options), code).reason == fault
+    assert refusal(catalog.quote, merchant(code, **options), method).reason == fault
 
 
 def test_a_missing_category_is_told_even_when_there_is_nothing_to_offer(catalog: Catalog) -> None:
     code = catalog.currency()
-    with pytest.raises(Refused) as refused:
-        catalog.offers(merchants_pb2.Merchant(client_share="0", allowed_currencies=[code]), code)
-    assert reason(refused) == "MERCHANT_CATEGORY_MISSING"
+    assert (
+        refusal(
+            catalog.offers, merchants_pb2.Merchant(client_share="0", allowed_currencies=[code]), code
+        ).reason
+        == "MERCHANT_CATEGORY_MISSING"
+    )
 
 
 def test_an_unknown_currency_is_told_before_a_missing_category(catalog: Catalog) -> None:
-    with pytest.raises(Refused) as refused:
-        catalog.offers(merchants_pb2.Merchant(client_share="0"), "ZZZ")
-    assert reason(refused) == "CURRENCY_NOT_FOUND"
+    assert (
+        refusal(catalog.offers, merchants_pb2.Merchant(client_share="0"), "ZZZ").reason
+        == "CURRENCY_NOT_FOUND"
+    )
 
 
 # -- quotes
@@ -297,10 +281,9 @@ def test_a_method_that_can_not_be_used_is_payment_method_not_found(catalog: Cata
         (merchant(allowed_methods=["another"]), good),
     ]
     for asking, method in cases:
-        with pytest.raises(Refused) as refused:
-            catalog.quote(asking, method)
-        assert reason(refused) == "PAYMENT_METHOD_NOT_FOUND"
-        assert refused.value.metadata["method_code"] == method[:2048]
+        refused = refusal(catalog.quote, asking, method)
+        assert refused.reason == "PAYMENT_METHOD_NOT_FOUND"
+        assert refused.metadata["method_code"] == method[:2048]
 
 
 def test_a_quote_fails_closed_with_the_rate_reasons_of_its_own_currency(catalog: Catalog) -> None:
@@ -310,13 +293,10 @@ def test_a_quote_fails_closed_with_the_rate_reasons_of_its_own_currency(catalog:
     catalog.set_rate(other, "2")
 
     def fault() -> str:
-        with pytest.raises(Refused) as refused:
-            catalog.quote(merchant(), method)
-        with pytest.raises(Refused) as not_offered:
-            offered(payable_now=True)
-        assert reason(not_offered) == reason(refused)
+        refused = refusal(catalog.quote, merchant(), method)
+        assert refusal(offered, payable_now=True).reason == refused.reason
         assert offered(payable_now=False) == [method]
-        return reason(refused)
+        return refused.reason
 
     def offered(*, payable_now: bool) -> list[str]:
         request = pb.ListMethodOffersRequest(merchant=merchant(), currency_code=code, payable_now=payable_now)
@@ -373,10 +353,9 @@ def test_the_bounds_of_a_currency_have_no_more_decimals_than_it_has(catalog: Cat
 
 
 def test_a_method_of_an_unknown_currency_is_refused(catalog: Catalog) -> None:
-    with pytest.raises(Refused) as refused:
-        catalog.method("ZZZ")
-    assert reason(refused) == "CURRENCY_NOT_FOUND"
-    assert refused.value.metadata == {"currency": "ZZZ"}
+    refused = refusal(catalog.method, "ZZZ")
+    assert refused.reason == "CURRENCY_NOT_FOUND"
+    assert refused.metadata == {"currency": "ZZZ"}
 
 
 # -- rates that operators set
@@ -405,11 +384,10 @@ def test_a_rate_set_by_hand_is_held_to_the_jump_guard(catalog: Catalog, rate: st
     if not refused:
         assert not catalog.set_rate(code, rate).sources
         return
-    with pytest.raises(Refused) as jumped:
-        catalog.set_rate(code, rate)
-    assert reason(jumped) == "RATE_JUMPS"
-    assert jumped.value.metadata == {"currency": code, "rate_before": "100.00", "most": "0.10"}
-    assert jumped.value.message == f"The rate is more than 10% away from the last rate of {code}, 100.00"
+    jumped = refusal(catalog.set_rate, code, rate)
+    assert jumped.reason == "RATE_JUMPS"
+    assert jumped.metadata == {"currency": code, "rate_before": "100.00", "most": "0.10"}
+    assert jumped.message == f"The rate is more than 10% away from the last rate of {code}, 100.00"
     assert catalog.state(code).in_force.source_rate == "100"
 
 
@@ -431,9 +409,7 @@ def test_a_rate_set_anyway_by_mistake_is_taken_back_as_any_other_is_set(catalog:
         assert [(each.source, each.rate) for each in made.sources] == [("rate before", "0.92")]
     assert not catalog.set_rate(code, "0.91").sources
     assert catalog.currencies(merchant(code)) == {code: "0.91"}
-    with pytest.raises(Refused) as jumped:
-        catalog.set_rate(code, "29.2")
-    assert reason(jumped) == "RATE_JUMPS"
+    assert refusal(catalog.set_rate, code, "29.2").reason == "RATE_JUMPS"
 
 
 def test_the_answer_says_until_when_a_set_rate_counts(catalog: Catalog) -> None:
@@ -443,9 +419,7 @@ def test_the_answer_says_until_when_a_set_rate_counts(catalog: Catalog) -> None:
     catalog.clock.advance(seconds=(until - catalog.clock.now()).total_seconds())
     assert catalog.currencies(merchant(code)) == {code: "2.00"}
     catalog.clock.advance(seconds=1)
-    with pytest.raises(Refused) as refused:
-        catalog.currencies(merchant(code))
-    assert reason(refused) == "RATES_UNAVAILABLE"
+    assert refusal(catalog.currencies, merchant(code)).reason == "RATES_UNAVAILABLE"
 
 
 def test_rates_of_unknown_currencies_are_refused(catalog: Catalog) -> None:
@@ -454,18 +428,16 @@ def test_rates_of_unknown_currencies_are_refused(catalog: Catalog) -> None:
         lambda: catalog.accept_rate("ZZZ"),
     ]
     for call in calls:
-        with pytest.raises(Refused) as refused:
-            call()
-        assert reason(refused) == "CURRENCY_NOT_FOUND"
-        assert refused.value.metadata == {"currency": "ZZZ"}
+        refused = refusal(call)
+        assert refused.reason == "CURRENCY_NOT_FOUND"
+        assert refused.metadata == {"currency": "ZZZ"}
 
 
 def test_there_is_nothing_to_accept_when_nothing_is_held(catalog: Catalog) -> None:
     code = catalog.currency()
-    with pytest.raises(Refused) as refused:
-        catalog.accept_rate(code)
-    assert reason(refused) == "RATE_NOT_HELD"
-    assert refused.value.metadata == {"currency": code}
+    refused = refusal(catalog.accept_rate, code)
+    assert refused.reason == "RATE_NOT_HELD"
+    assert refused.metadata == {"currency": code}
 
 
 def test_many_operators_at_once_leave_one_rate_in_force_and_all_of_them_kept(catalog: Catalog) -> None:
@@ -539,9 +511,8 @@ def test_what_is_no_logo_is_refused(catalog: Catalog, logo: bytes) -> None:
         payment_minutes=15,
         commission="0",
     )
-    with pytest.raises(Refused) as refused:
-        catalog.stub.SetPaymentMethod(pb.SetPaymentMethodRequest(method=method, logo=logo))
-    assert (refused.value.reason, refused.value.metadata["field"]) == ("VALIDATION_ERROR", "logo")
-    assert "a WebP of 96 x 96 pixels will do" in refused.value.message
+    refused = refusal(catalog.stub.SetPaymentMethod, pb.SetPaymentMethodRequest(method=method, logo=logo))
+    assert (refused.reason, refused.metadata["field"]) == ("VALIDATION_ERROR", "logo")
+    assert "a WebP of 96 x 96 pixels will do" in refused.message
     methods = catalog.stub.GetCatalog(pb.GetCatalogRequest()).methods
     assert "unmade" not in [each.method_code for each in methods]

@@ -23,7 +23,8 @@ from services.catalog.events import CATALOG_CHANGED
 from services.catalog.operations import rates
 from services.catalog.store.books import PARTS
 from services.catalog.workers import gauges, workers
-from tests.catalog.running import Catalog, RateServer, merchant, reason
+from tests.catalog.running import Catalog, RateServer, merchant
+from tests.support.acting import refusal
 from tests.support.databases import past_all_rules
 from tests.support.servers import NatsServer
 
@@ -108,9 +109,7 @@ def test_a_source_that_answers_nonsense_is_left_out_and_the_others_count(
     broken = rate_server.source("/broken", code)
     alone = make_catalog(rate_sources=[broken])
     assert not alone.pull()[code].HasField("in_force")
-    with pytest.raises(Refused) as refused:
-        alone.currencies(merchant(code))
-    assert reason(refused) == "RATE_NOT_FOUND"
+    assert refusal(alone.currencies, merchant(code)).reason == "RATE_NOT_FOUND"
 
     rate_server.say("/good", {code: "92.5"})
     both = make_catalog(rate_sources=[broken, rate_server.source("/good", code)])
@@ -200,9 +199,7 @@ def test_fewer_sources_than_must_answer_change_nothing(
     del rate_server.bodies["/b"]
     catalog.clock.advance(seconds=601)
     assert catalog.pull()[code].in_force.source_rate == "90.5"
-    with pytest.raises(Refused) as refused:
-        catalog.currencies(merchant(code))
-    assert reason(refused) == "RATES_UNAVAILABLE"
+    assert refusal(catalog.currencies, merchant(code)).reason == "RATES_UNAVAILABLE"
 
 
 def test_without_sources_there_is_nothing_to_pull(catalog: Catalog) -> None:
@@ -217,7 +214,7 @@ def test_a_call_without_time_for_the_sources_is_refused_before_they_are_asked(
     catalog = one_source(make_catalog, rate_server, code)
     with deadline.within(1.5), pytest.raises(Refused) as refused:
         rates.pull_rates(catalog.deps)
-    assert reason(refused) == "DB_UNAVAILABLE"
+    assert refused.value.reason == "DB_UNAVAILABLE"
     assert rate_server.asked == []
 
 
@@ -265,9 +262,7 @@ def test_a_held_rate_is_gone_when_the_sources_come_back(
         state = catalog.pull()[code]
     assert state.in_force.source_rate == "101"
     assert not state.HasField("held")
-    with pytest.raises(Refused) as refused:
-        catalog.accept_rate(code)
-    assert reason(refused) == "RATE_NOT_HELD"
+    assert refusal(catalog.accept_rate, code).reason == "RATE_NOT_HELD"
 
 
 def test_an_accepted_rate_is_in_force_and_later_polls_are_measured_against_it(
@@ -292,9 +287,7 @@ def test_an_accepted_rate_is_in_force_and_later_polls_are_measured_against_it(
     )
     rate_server.say("/good", {code: "210"})
     assert catalog.pull()[code].in_force.source_rate == "210"
-    with pytest.raises(Refused) as refused:
-        catalog.accept_rate(code)
-    assert reason(refused) == "RATE_NOT_HELD"
+    assert refusal(catalog.accept_rate, code).reason == "RATE_NOT_HELD"
 
 
 def test_the_guard_holds_however_old_the_last_rate_is(
@@ -309,9 +302,7 @@ def test_the_guard_holds_however_old_the_last_rate_is(
     state = catalog.pull()[code]
     assert not state.in_force.fresh
     assert state.held.source_rate == "150"
-    with pytest.raises(Refused) as refused:
-        catalog.currencies(merchant(code))
-    assert reason(refused) == "RATES_UNAVAILABLE"
+    assert refusal(catalog.currencies, merchant(code)).reason == "RATES_UNAVAILABLE"
     catalog.accept_rate(code)
     assert catalog.currencies(merchant(code)) == {code: "150.00"}
 
@@ -534,9 +525,7 @@ def test_a_rate_without_a_right_seal_is_locked_by_no_deal_and_named(catalog: Cat
         " SELECT currency_code, 9, origin, taken_at, document, sha256(seal) FROM rates WHERE currency_code = %s",
         code,
     )
-    with pytest.raises(Refused) as refused:
-        catalog.quote(merchant(), method)
-    assert reason(refused) == "RATES_INVALID"
+    assert refusal(catalog.quote, merchant(), method).reason == "RATES_INVALID"
     part = next(each for each in PARTS if each.name == "rates")
     problems = check_page(catalog.deps.db, part, after="", limit=1000).problems
     assert [(each.field, each.found) for each in problems if code in each.field] == [
@@ -552,9 +541,7 @@ def test_a_forged_rate_moves_no_guard(catalog: Catalog) -> None:
         " SELECT currency_code, 5000, 'sources', taken_at, document, sha256(seal) FROM rates WHERE currency_code = %s",
         code,
     )
-    with pytest.raises(Refused) as refused:
-        catalog.set_rate(code, "5000")
-    assert reason(refused) == "RATE_JUMPS"
+    assert refusal(catalog.set_rate, code, "5000").reason == "RATE_JUMPS"
 
 
 def test_a_replaced_rate_that_becomes_the_newest_again_is_named(catalog: Catalog) -> None:

@@ -12,7 +12,7 @@ from fiatgate.catalog.v1 import catalog_pb2
 from services.invoices.account_forms import AccountKind, normal_form
 from services.invoices.operations import requisites
 from tests.invoices.conftest import World
-from tests.invoices.test_creating import refusal
+from tests.support.acting import refusal
 
 IBAN = "DE02120300000000202051"
 

@@ -10,8 +10,8 @@ from services.invoices.models import PICTURE_MAX_BYTES, Deal
 from services.invoices.operations import cases, checkout, desk
 from services.invoices.store.queues import QUEUES
 from tests.invoices.conftest import World
-from tests.invoices.test_creating import refusal
 from tests.invoices.test_deals import mark, status_of
+from tests.support.acting import refusal
 from tests.support.pictures import JPEG, PLACE, PNG, photo
 
 

@@ -16,12 +16,7 @@ from services.invoices.clients import CatalogClient
 from services.invoices.operations import checkout, creating, desk, reading, requisites
 from services.invoices.store.merchant_lists import Page
 from tests.invoices.conftest import World, with_settings
-
-
-def refusal(call: Callable[..., Any], *args: Any, **kwargs: Any) -> Refused:
-    with pytest.raises(Refused) as caught:
-        call(*args, **kwargs)
-    return caught.value
+from tests.support.acting import refusal
 
 
 def merchant_like(world: World, **changes: Any) -> merchants_pb2.Merchant:

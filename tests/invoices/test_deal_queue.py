@@ -7,8 +7,7 @@ from typing import Any
 from services.invoices.models import Deal
 from services.invoices.operations import cases, checkout, desk, requisites
 from tests.invoices.conftest import World
-from tests.invoices.test_creating import refusal
-from tests.support.acting import ANN, acting
+from tests.support.acting import ANN, acting, refusal
 
 
 def marked(world: World, *, sender: str = "", **changes: Any) -> Deal:

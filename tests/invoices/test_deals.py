@@ -24,7 +24,7 @@ from services.invoices.domain.states import DealStatus
 from services.invoices.models import Deal
 from services.invoices.operations import checkout, desk, reading, requisites, timers
 from tests.invoices.conftest import ACCOUNTS, PAYMENT_MINUTES, World, make_merchant, with_settings
-from tests.invoices.test_creating import refusal
+from tests.support.acting import refusal
 from tests.support.servers import PostgresServer
 
 

@@ -10,6 +10,7 @@ from kit.base.ids import new_id
 from kit.rpc.errors import Refused
 from services.invoices.operations import checkout, desk, requisites
 from tests.invoices.conftest import ACCOUNTS, World, make_merchant
+from tests.support.acting import refusal
 from tests.support.databases import past_all_rules
 
 
@@ -35,9 +36,7 @@ def test_a_deal_with_terms_that_nobody_locked_is_not_confirmed(world: World) -> 
         genuine=genuine.id,
     )
     execute(world, "UPDATE invoices SET deal_id = %(deal)s WHERE id = %(id)s", deal=forged, id=waiting.id)
-    with pytest.raises(Refused) as refused:
-        desk.confirm_deal(world.deps, deal_id=str(forged))
-    assert refused.value.reason == "NOT_DECIDED"
+    assert refusal(desk.confirm_deal, world.deps, deal_id=str(forged)).reason == "NOT_DECIDED"
     assert desk.confirm_deal(world.deps, deal_id=str(genuine.id)).status == "completed"
 
 
@@ -51,12 +50,13 @@ def test_an_invoice_that_was_changed_is_neither_paid_nor_credited(world: World, 
     with closing(psycopg2.connect(url)) as owner, owner, owner.cursor() as cursor:
         changed = {"ids": (str(waiting.id), str(opened.invoice_id)), "other": other.merchant_id}
         cursor.execute(f"UPDATE invoices SET {change} WHERE id IN %(ids)s", changed)
-    with pytest.raises(Refused) as refused:
-        checkout.select_payment_method(world.deps, invoice_id=str(waiting.id), method_code="sepa_eur")
-    assert refused.value.reason == "NO_AVAILABLE_REQUISITES"
-    with pytest.raises(Refused) as refused:
-        desk.confirm_deal(world.deps, deal_id=str(opened.id))
-    assert refused.value.reason == "NOT_DECIDED"
+    assert (
+        refusal(
+            checkout.select_payment_method, world.deps, invoice_id=str(waiting.id), method_code="sepa_eur"
+        ).reason
+        == "NO_AVAILABLE_REQUISITES"
+    )
+    assert refusal(desk.confirm_deal, world.deps, deal_id=str(opened.id)).reason == "NOT_DECIDED"
     assert desk.reject_deal(world.deps, deal_id=str(opened.id), note="").status == "failed"
 
 
@@ -66,9 +66,10 @@ def test_the_page_shows_no_deal_of_another_invoice_and_no_account_that_sql_wrote
         world, "UPDATE invoices SET deal_id = %(deal)s WHERE id = %(id)s", deal=other.id, id=mine.invoice_id
     )
     assert checkout.get_checkout(world.deps, invoice_id=str(mine.invoice_id)).invoice.deal is None
-    with pytest.raises(Refused) as refused:
-        checkout.mark_paid(world.deps, invoice_id=str(mine.invoice_id), deal_id=str(other.id))
-    assert refused.value.reason == "DEAL_STATE_CONFLICT"
+    assert (
+        refusal(checkout.mark_paid, world.deps, invoice_id=str(mine.invoice_id), deal_id=str(other.id)).reason
+        == "DEAL_STATE_CONFLICT"
+    )
     execute(
         world, "UPDATE invoices SET deal_id = %(deal)s WHERE id = %(id)s", deal=mine.id, id=mine.invoice_id
     )

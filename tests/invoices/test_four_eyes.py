@@ -9,12 +9,11 @@ import pytest
 
 from fiatgate.approvals.v1 import approvals_pb2
 from kit.base.money import fiat_text
-from kit.rpc.errors import Refused
 from services.invoices.models import Deal
 from services.invoices.operations import desk, reading
 from services.invoices.store.finding import SEARCHES
 from tests.invoices.conftest import World
-from tests.support.acting import ANN, BEN, CID, acting, requested
+from tests.support.acting import ANN, BEN, CID, acting, refusal, requested
 
 REJECTED = approvals_pb2.APPROVAL_STATE_REJECTED
 
@@ -33,12 +32,6 @@ def state(world: World, deal: Deal) -> str:
     return desk.get_deal(world.deps, deal_id=str(deal.id)).deal.sub_status
 
 
-def reason(call: Callable[[], Any]) -> str:
-    with pytest.raises(Refused) as refused:
-        call()
-    return refused.value.reason
-
-
 def test_an_adjustment_is_requested_and_credited_when_another_person_approves(world: World) -> None:
     deal = in_appeal(world)
     asked = requested(ANN, adjust(world, deal))
@@ -49,7 +42,7 @@ def test_an_adjustment_is_requested_and_credited_when_another_person_approves(wo
         "End the appeal with 46.00 EUR paid instead of 100.00, "
         f"which credits 48.750000 USDT to merchant {deal.merchant_id}"
     )
-    assert reason(lambda: world.approvals.approve(ANN, asked)) == "OTHER_PERSON_REQUIRED"
+    assert refusal(lambda: world.approvals.approve(ANN, asked)).reason == "OTHER_PERSON_REQUIRED"
     world.approvals.approve(BEN, asked)
     story = desk.get_deal(world.deps, deal_id=str(deal.id))
     assert (story.deal.sub_status, str(story.deal.merchant_usdt)) == (
@@ -91,7 +84,7 @@ def test_an_amount_of_the_statement_is_below_the_one_to_send_and_pays_for_someth
 ) -> None:
     deal = in_appeal(world)
     check = partial(desk.check_adjustment, world.deps, deal_id=str(deal.id), received=received)
-    assert reason(check) == "ADJUSTMENT_INVALID"
+    assert refusal(check).reason == "ADJUSTMENT_INVALID"
 
 
 def test_one_person_resolves_as_paid_and_that_ends_the_request(world: World) -> None:
@@ -100,15 +93,15 @@ def test_one_person_resolves_as_paid_and_that_ends_the_request(world: World) -> 
     acting(CID, lambda: desk.resolve_as_paid(world.deps, deal_id=str(deal.id), note=""))
     (closed,) = world.approvals.of(f"deal:{deal.id}")
     assert (closed.state, closed.decision_note) == (REJECTED, "The deal became successfully_paid")
-    assert reason(lambda: world.approvals.approve(BEN, asked)) == "APPROVAL_STATE_CONFLICT"
+    assert refusal(lambda: world.approvals.approve(BEN, asked)).reason == "APPROVAL_STATE_CONFLICT"
     assert state(world, deal) == "successfully_paid"
 
 
 def test_what_can_not_be_adjusted_is_not_requested(world: World) -> None:
     deal = world.with_deal(amount="100.00")
-    assert reason(adjust(world, deal)) == "DEAL_STATE_CONFLICT"
+    assert refusal(adjust(world, deal)).reason == "DEAL_STATE_CONFLICT"
     desk.open_appeal(world.deps, deal_id=str(deal.id), note="")
-    assert reason(adjust(world, deal, "100")) == "ADJUSTMENT_INVALID"
+    assert refusal(adjust(world, deal, "100")).reason == "ADJUSTMENT_INVALID"
     assert world.approvals.of(f"deal:{deal.id}") == []
 
 
@@ -116,7 +109,7 @@ def test_a_deal_has_one_request_and_another_amount_is_refused(world: World) -> N
     deal = in_appeal(world)
     asked = requested(ANN, adjust(world, deal))
     assert requested(BEN, adjust(world, deal, "46.00")) == asked
-    assert reason(adjust(world, deal, "47")) == "APPROVAL_STATE_CONFLICT"
+    assert refusal(adjust(world, deal, "47")).reason == "APPROVAL_STATE_CONFLICT"
     world.approvals.reject(BEN, asked)
     world.approvals.approve(BEN, requested(ANN, adjust(world, deal, "47")))
     assert state(world, deal) == "completed_with_adjustment"

@@ -29,7 +29,7 @@ from services.invoices.store.deal_lists import ids_of_sender
 from services.invoices.store.finding import SEARCHES
 from services.invoices.store.views import DealView
 from tests.invoices.conftest import PAYMENT_MINUTES, World, with_settings
-from tests.invoices.test_creating import refusal
+from tests.support.acting import refusal
 from tests.support.clock import START
 from tests.support.databases import owner_url
 

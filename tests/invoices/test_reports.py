@@ -9,7 +9,6 @@ from typing import Any
 import psycopg2
 import pytest
 
-from kit.rpc.errors import Refused
 from services.invoices.domain import spans
 from services.invoices.operations import checkout, desk, reports
 from services.invoices.operations.reports import Report
@@ -17,6 +16,7 @@ from services.invoices.store import daily
 from services.invoices.store.daily import By, Sums
 from services.invoices.wiring import Deps
 from tests.invoices.conftest import World
+from tests.support.acting import refusal
 from tests.support.databases import past_all_rules
 
 
@@ -138,9 +138,7 @@ def test_filters_and_order_choose_the_rows_and_the_totals(shop: World) -> None:
     ],
 )
 def test_a_wrong_value_is_refused_by_its_field(world: World, wanted: dict[str, Any], field: str) -> None:
-    with pytest.raises(Refused) as refused:
-        report(world, **wanted)
-    assert refused.value.metadata["field"] == field
+    assert refusal(report, world, **wanted).metadata["field"] == field
 
 
 def test_what_is_not_old_enough_waits_and_a_page_is_added_once(

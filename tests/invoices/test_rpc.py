@@ -10,11 +10,10 @@ from sqlalchemy import text
 from fiatgate.catalog.v1 import catalog_pb2
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 from fiatgate.invoices.v1 import invoices_pb2_grpc as pb_grpc
-from kit.rpc.errors import Refused
 from services.invoices import rpc
 from services.invoices.operations import verification
 from tests.invoices.conftest import World
-from tests.support.acting import BEN
+from tests.support.acting import BEN, refusal
 from tests.support.serving import connected, serving
 
 
@@ -155,9 +154,7 @@ def test_pages_have_exact_totals_and_may_lie_beyond_the_last(
     assert page(page=1, currency_code="EUR", status=pb.INVOICE_STATUS_PENDING)[1] == 5
     nothing: dict[str, Any]
     for nothing in ({"currency_code": "JPY"}, {"status": pb.INVOICE_STATUS_FAIL}):
-        with pytest.raises(Refused) as refused:
-            page(page=1, **nothing)
-        assert refused.value.reason == "INVOICES_NOT_FOUND"
+        assert refusal(page, page=1, **nothing).reason == "INVOICES_NOT_FOUND"
 
 
 def test_requisites_are_added_listed_switched_and_checked(desk: pb_grpc.DealDeskServiceStub) -> None:
@@ -196,13 +193,14 @@ def test_resolving_needs_an_outcome_and_a_deal(
 ) -> None:
     deal = world.with_deal()
     desk.OpenAppeal(pb.OpenAppealRequest(deal_id=str(deal.id)))
-    with pytest.raises(Refused) as refused:
-        desk.ResolveAppeal(pb.ResolveAppealRequest(deal_id=str(deal.id)))
-    assert refused.value.reason == "VALIDATION_ERROR"
-    with pytest.raises(Refused) as refused:
-        desk.ResolveAppeal(pb.ResolveAppealRequest(deal_id=str(deal.id), adjusted_amount="50"))
-    assert refused.value.reason == "APPROVAL_REQUIRED"
-    world.approvals.approve(BEN, refused.value.metadata["approval_id"])
+    assert (
+        refusal(desk.ResolveAppeal, pb.ResolveAppealRequest(deal_id=str(deal.id))).reason
+        == "VALIDATION_ERROR"
+    )
+    lower = pb.ResolveAppealRequest(deal_id=str(deal.id), adjusted_amount="50")
+    refused = refusal(desk.ResolveAppeal, lower)
+    assert refused.reason == "APPROVAL_REQUIRED"
+    world.approvals.approve(BEN, refused.metadata["approval_id"])
     resolved = desk.GetDeal(pb.GetDealRequest(deal_id=str(deal.id))).deal
     assert (resolved.sub_status, resolved.adjusted_amount) == ("completed_with_adjustment", "50.00")
     story = desk.GetDeal(pb.GetDealRequest(deal_id=str(deal.id)))

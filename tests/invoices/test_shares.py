@@ -20,8 +20,8 @@ from services.invoices.models import Deal
 from services.invoices.operations import checkout, desk, merchant_methods, requisites, timers
 from services.invoices.store.opening import queue_for_requisites
 from tests.invoices.conftest import ACCOUNTS, World, make_merchant, waiting_for_a_lock, with_settings
-from tests.invoices.test_creating import merchant_like, refusal
-from tests.support.acting import acting
+from tests.invoices.test_creating import merchant_like
+from tests.support.acting import acting, refusal
 
 PLACES = ACCOUNTS * 10  # of each method
 SHARE = 24  # 80 % of them

@@ -17,11 +17,10 @@ from kit.events.bus.messages import Outgoing
 from kit.events.proof import Unproven, Verifier
 from kit.events.relay import Relay
 from kit.events.signing import Signer, new_private_key
-from kit.rpc.errors import Refused
 from services.invoices.models import BusState, Deal, Outbox
 from services.invoices.operations import checkout, desk, verification
 from tests.invoices.conftest import World
-from tests.support.acting import ANN, BEN, requested
+from tests.support.acting import ANN, BEN, refusal, requested
 from tests.support.databases import past_all_rules
 from tests.support.signing import SIGNER, delivered, verifier
 
@@ -137,9 +136,7 @@ def test_an_invoice_that_was_changed_after_the_request_is_not_signed(world: Worl
             "UPDATE deals SET merchant_usdt = 900 WHERE invoice_id = %s", (str(forged.invoice_id),)
         )
     connection.close()
-    with pytest.raises(Refused) as refused:
-        world.approvals.approve(BEN, asked)
-    assert refused.value.reason == "APPROVAL_STATE_CONFLICT"
+    assert refusal(world.approvals.approve, BEN, asked).reason == "APPROVAL_STATE_CONFLICT"
     assert world.announced(forged.invoice_id) == []
 
 
@@ -151,9 +148,7 @@ def test_the_desk_role_adjusts_and_only_admins_accept(world: World) -> None:
     )
     asked = requested(ANN, accept)
     for decide in (world.approvals.approve, world.approvals.reject):
-        with pytest.raises(Refused) as refused:
-            decide(clerk, asked)
-        assert refused.value.reason == "NOT_PERMITTED"
+        assert refusal(decide, clerk, asked).reason == "NOT_PERMITTED"
     desk.open_appeal(world.deps, deal_id=str(deal.id), note="")
     adjust = partial(desk.resolve_adjusted, world.deps, deal_id=str(deal.id), amount="90", note="")
     world.approvals.approve(clerk, requested(ANN, adjust))

@@ -26,8 +26,7 @@ from kit.db.books import check_page
 from kit.db.database import Database
 from kit.rpc.approvals import ApprovalsServicer, filter_from_message
 from kit.rpc.audit import AuditServicer
-from kit.rpc.errors import Refused
-from tests.support.acting import acting
+from tests.support.acting import acting, refusal
 from tests.support.clock import START, ManualClock
 from tests.support.databases import owner_url, past_all_rules
 from tests.support.signing import SEALS
@@ -265,9 +264,7 @@ def test_the_waiting_requests_about_a_merchant_are_listed_however_many_others_wa
     with db.transaction() as tx:
         assert approval_lists.page(tx, filter_from_message(message), limit=1) == [asked]
     message.state = pb.APPROVAL_STATE_APPROVED
-    with pytest.raises(Refused) as refused:
-        filter_from_message(message)
-    assert refused.value.metadata["field"] == "merchant_id"
+    assert refusal(filter_from_message, message).metadata["field"] == "merchant_id"
 
 
 def test_a_request_is_closed_by_a_change_that_makes_it_pointless(db: Database) -> None:
@@ -304,17 +301,13 @@ def test_the_beginning_of_an_id_finds_its_request(db: Database) -> None:
         ("019", "VALIDATION_ERROR"),
         ("thing", "VALIDATION_ERROR"),
     ):
-        with pytest.raises(Refused) as refused:
-            found(beginning)
-        assert refused.value.reason == reason
+        assert refusal(found, beginning).reason == reason
 
     ids = [uuid.UUID(f"feed{number:028x}") for number in range(2)]
     with db.transaction() as tx:
         for each in ids:
             tx.execute(COPY, {"id": each, "object": f"thing:{each}", "of": asked.id})
-    with pytest.raises(Refused) as refused:
-        found("feed")
-    assert all(str(each) in refused.value.message for each in ids)
+    assert all(str(each) in refusal(found, "feed").message for each in ids)
 
 
 def test_the_oldest_pending_request_is_counted(db: Database) -> None:

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import grpc
+import pytest
 
 from fiatgate.approvals.v1 import approvals_pb2 as pb
 from fiatgate.approvals.v1.approvals_pb2_grpc import ApprovalsServiceStub
@@ -34,6 +35,12 @@ def acting(actor: Actor, call: Callable[[], R]) -> R:
         return call()
 
     return contextvars.copy_context().run(run)
+
+
+def refusal(call: Callable[..., Any], *args: Any, **kwargs: Any) -> Refused:
+    with pytest.raises(Refused) as caught:
+        call(*args, **kwargs)
+    return caught.value
 
 
 def requested(actor: Actor, call: Callable[[], Any]) -> str:

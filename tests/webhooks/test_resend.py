@@ -18,20 +18,15 @@ from kit.rpc.errors import Refused
 from services.webhooks.domain import NO_KEY_ERROR
 from services.webhooks.operations import resending
 from services.webhooks.wiring import RESENDS
+from tests.support.acting import refusal
 from tests.support.clock import ManualClock
 from tests.support.receiver import Answer, Receiver
 from tests.support.servers import PostgresServer
 from tests.webhooks.house import House
 
 
-def _reason(refusal: "pytest.ExceptionInfo[Refused]") -> str:
-    return refusal.value.reason
-
-
 def test_an_invoice_without_event_has_nothing_to_resend(house: House) -> None:
-    with pytest.raises(Refused) as refusal:
-        house.resend(new_id())
-    assert _reason(refusal) == "WEBHOOK_NOT_FOUND"
+    assert refusal(house.resend, new_id()).reason == "WEBHOOK_NOT_FOUND"
 
 
 def test_a_successful_resend_ends_a_pending_event_for_good(house: House, receiver: Receiver) -> None:
@@ -122,10 +117,9 @@ def test_the_cooldown_runs_from_the_last_manual_attempt_whatever_came_of_it(
     invoice_id = house.queue(receiver.url())
     house.resend(invoice_id)
     house.clock.advance(seconds=59)
-    with pytest.raises(Refused) as refusal:
-        house.resend(invoice_id)
-    assert _reason(refusal) == "WEBHOOK_RESEND_COOLDOWN"
-    assert refusal.value.metadata == {"retry_after_seconds": "1"}
+    refused = refusal(house.resend, invoice_id)
+    assert refused.reason == "WEBHOOK_RESEND_COOLDOWN"
+    assert refused.metadata == {"retry_after_seconds": "1"}
     house.clock.advance(seconds=1)
     house.resend(invoice_id)
     assert len(receiver.received()) == 2
@@ -148,9 +142,7 @@ def test_an_attempt_under_way_is_a_conflict_before_it_is_a_cooldown(house: House
     invoice_id = house.queue(receiver.url())
     house.resend(invoice_id)
     assert house.claim()
-    with pytest.raises(Refused) as refusal:
-        house.resend(invoice_id)
-    assert _reason(refusal) == "WEBHOOK_RESEND_CONFLICT"
+    assert refusal(house.resend, invoice_id).reason == "WEBHOOK_RESEND_CONFLICT"
     house.clock.advance(seconds=house.deps.settings.lease_seconds)  # whoever held it is gone
     house.resend(invoice_id)
 
@@ -213,9 +205,9 @@ def test_a_resend_that_gets_no_turn_is_no_act(house: House, receiver: Receiver) 
     with ExitStack() as others:
         for _ in range(RESENDS.working):
             others.enter_context(house.deps.resend_turns.turn(owner))
-        with within(0.1), pytest.raises(Refused) as refusal:
+        with within(0.1), pytest.raises(Refused) as refused:
             house.resend(invoice_id)
-        assert _reason(refusal) == "RATE_LIMITED"
+        assert refused.value.reason == "RATE_LIMITED"
         assert (receiver.received(), written()) == ([], [])
     assert house.resend(invoice_id).outcome.succeeded
     assert written() == ["event.resend"]
@@ -228,9 +220,7 @@ def test_while_merchants_is_away_a_resend_is_refused_and_the_event_is_free_again
     away = make_house(merchants_address="127.0.0.1:1")
     invoice_id = house.queue(receiver.url())
     away.merchant_id = house.merchant_id
-    with pytest.raises(Refused) as refusal:
-        away.resend(invoice_id)
-    assert _reason(refusal) == "DB_UNAVAILABLE"
+    assert refusal(away.resend, invoice_id).reason == "DB_UNAVAILABLE"
     assert house.event(invoice_id).locked_at is None
     assert house.resend(invoice_id).outcome.succeeded
 

@@ -21,6 +21,7 @@ from services.webhooks import rpc, workers
 from services.webhooks.store.events import HISTORY_ATTEMPTS
 from services.webhooks.store.queues import QUEUES
 from services.webhooks.wiring import RESENDS as RESENDS_OF_ONE
+from tests.support.acting import refusal
 from tests.support.clock import START, ManualClock
 from tests.support.receiver import Answer, Receiver
 from tests.support.serving import connected, serving
@@ -162,10 +163,9 @@ def test_a_resend_answers_with_its_attempt(
     resent = stub.ResendLatest(asked, timeout=20)
     assert (resent.ok, resent.http_status, resent.event_id) == (True, 201, house.event(invoice_id).id)
     assert resent.attempt_id == house.attempts(invoice_id)[0].id
-    with pytest.raises(Refused) as refusal:
-        stub.ResendLatest(asked, timeout=20)
-    assert refusal.value.reason == "WEBHOOK_RESEND_COOLDOWN"
-    assert refusal.value.metadata == {"retry_after_seconds": "60"}
+    refused = refusal(stub.ResendLatest, asked, timeout=20)
+    assert refused.reason == "WEBHOOK_RESEND_COOLDOWN"
+    assert refused.metadata == {"retry_after_seconds": "60"}
 
 
 def test_a_resend_that_nothing_answers_has_no_status(house: House, stub: WebhooksServiceStub) -> None:

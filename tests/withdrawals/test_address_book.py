@@ -31,16 +31,11 @@ from tests.support.acting import ANN, acting
 from tests.support.serving import TEST_MASTER_KEY, connected, serving
 from tests.support.signing import SEAL_KEY
 from tests.withdrawals.conftest import TON, TON_ADDRESS, TRC20, TRON_ADDRESS, House, all_at_once
+from tests.withdrawals.test_rpc import refusal
 
 OTHER_TRON_ADDRESS = "T9yED5xMV5ARV98BexN97aLZ1UUq7eKSxm"
 WAIT = timedelta(days=1)
 FEE = "1.000000"
-
-
-def refusal(call: Callable[..., Any], *args: Any, **kwargs: Any) -> tuple[str, dict[str, str]]:
-    with pytest.raises(Refused) as refused:
-        call(*args, **kwargs)
-    return refused.value.reason, dict(refused.value.metadata)
 
 
 def add(house: House, merchant_id: str, **values: Any) -> pb.WithdrawalAddress:

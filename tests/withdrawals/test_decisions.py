@@ -1,30 +1,19 @@
 """What SQL under the role of withdrawals writes moves no money: no act decided it."""
 
 import uuid
-from collections.abc import Callable
 from functools import partial
-from typing import Any
-
-import pytest
 
 from fiatgate.withdrawals.v1 import withdrawals_pb2 as pb
-from kit.rpc.errors import Refused
 from services.withdrawals.operations import creating, stepping
-from tests.support.acting import ANN, BEN, acting, requested
+from tests.support.acting import ANN, BEN, acting, refusal, requested
 from tests.withdrawals.conftest import TRC20, TRON_ADDRESS, House
 from tests.withdrawals.test_four_eyes import large, process
-
-
-def reason(call: Callable[[], Any]) -> str:
-    with pytest.raises(Refused) as refused:
-        call()
-    return refused.value.reason
 
 
 def test_a_large_one_that_sql_marks_as_processed_is_not_completed(house: House) -> None:
     made = large(house)
     house.execute("UPDATE withdrawals SET substatus = 'processing' WHERE id = %s", made.withdraw_uuid)
-    assert reason(lambda: house.complete(made)) == "NOT_DECIDED"
+    assert refusal(lambda: house.complete(made)).reason == "NOT_DECIDED"
     assert house.cancel(made).status == pb.WITHDRAWAL_STATUS_CANCELLED  # the money goes back to the merchant
     assert house.balance(made.merchant_id)[0] == "5000.000000"
 
@@ -36,8 +25,8 @@ def test_one_that_is_being_sent_is_sent_by_nobody_else_and_not_canceled_when_sql
     acting(ANN, lambda: stepping.process_withdrawal(house.deps, withdraw_uuid=made.withdraw_uuid))
     house.execute("UPDATE withdrawals SET substatus = NULL WHERE id = %s", made.withdraw_uuid)
     again = partial(stepping.process_withdrawal, house.deps, withdraw_uuid=made.withdraw_uuid)
-    assert reason(lambda: acting(BEN, again)) == "NOT_DECIDED"
-    assert reason(lambda: house.cancel(made)) == "NOT_DECIDED"
+    assert refusal(lambda: acting(BEN, again)).reason == "NOT_DECIDED"
+    assert refusal(lambda: house.cancel(made)).reason == "NOT_DECIDED"
 
 
 def test_one_that_sql_adds_is_neither_processed_nor_completed(house: House) -> None:
@@ -54,7 +43,7 @@ def test_one_that_sql_adds_is_neither_processed_nor_completed(house: House) -> N
         lambda: stepping.process_withdrawal(house.deps, withdraw_uuid=id),
         lambda: stepping.complete_withdrawal(house.deps, withdraw_uuid=id, external_tx_id=uuid.uuid4().hex),
     ):
-        assert reason(lambda made=call: acting(ANN, made)) == "NOT_DECIDED"  # type: ignore[misc]  # bound
+        assert refusal(acting, ANN, call).reason == "NOT_DECIDED"
 
 
 def test_an_approval_that_sql_writes_sends_nothing(house: House) -> None:
@@ -65,7 +54,7 @@ def test_an_approval_that_sql_writes_sends_nothing(house: House) -> None:
         " decided_at = now() WHERE id = %s",
         asked,
     )
-    assert reason(lambda: house.complete(made)) == "WITHDRAWAL_STATE_CONFLICT"
+    assert refusal(lambda: house.complete(made)).reason == "WITHDRAWAL_STATE_CONFLICT"
     assert house.get(made).substatus == ""
 
 
@@ -90,14 +79,12 @@ def test_an_address_that_sql_adds_with_a_time_of_last_week_is_not_in_the_book(ho
             request_key=str(uuid.uuid4()),
         )
 
-    assert reason(ask) == "WITHDRAWAL_ADDRESS_NOT_FOUND"
+    assert refusal(ask).reason == "WITHDRAWAL_ADDRESS_NOT_FOUND"
 
 
 def test_a_fee_that_sql_lowers_is_taken_from_nobody(house: House) -> None:
     merchant = house.credit("100")
     house.execute("UPDATE withdrawal_methods SET network_fee = 0 WHERE id = 1")
-    with pytest.raises(Refused) as refused:
-        house.withdraw(merchant)
-    assert refused.value.reason == "WITHDRAWAL_METHOD_NOT_FOUND"
+    assert refusal(house.withdraw, merchant).reason == "WITHDRAWAL_METHOD_NOT_FOUND"
     house.execute("UPDATE withdrawal_methods SET network_fee = 1 WHERE id = 1")
     assert house.withdraw(merchant).network_fee == "1.000000"

@@ -4,9 +4,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from decimal import Decimal
 from functools import partial
-from typing import Any
-
-import pytest
 
 from fiatgate.approvals.v1 import approvals_pb2
 from fiatgate.withdrawals.v1 import withdrawals_pb2 as pb
@@ -17,7 +14,7 @@ from services.withdrawals.operations import stepping
 from services.withdrawals.rpc import APPROVABLE
 from services.withdrawals.store.views import WithdrawalView
 from services.withdrawals.wiring import Deps, wire
-from tests.support.acting import ANN, BEN, CID, Approvals, acting, requested
+from tests.support.acting import ANN, BEN, CID, Approvals, acting, refusal, requested
 from tests.withdrawals.conftest import House, all_at_once
 
 PENDING, APPROVED, REJECTED = (
@@ -43,12 +40,6 @@ def approvals_of(deps: Deps) -> Approvals:
 def state(house: House, made: pb.Withdrawal) -> tuple[int, str]:
     now = house.get(made)
     return now.status, now.substatus
-
-
-def reason(call: Callable[[], Any]) -> str:
-    with pytest.raises(Refused) as refused:
-        call()
-    return refused.value.reason
 
 
 UNTOUCHED = (pb.WITHDRAWAL_STATUS_PENDING, "")
@@ -77,7 +68,7 @@ def test_a_large_one_is_requested_and_changes_when_another_person_approves(house
         f"Send {made.amount_to_receive} USDT on TRC20 to {made.address}, "
         f"which takes 1000.000000 USDT of merchant {made.merchant_id}"
     )
-    assert reason(lambda: approvals.approve(ANN, asked)) == "OTHER_PERSON_REQUIRED"
+    assert refusal(lambda: approvals.approve(ANN, asked)).reason == "OTHER_PERSON_REQUIRED"
     approved = approvals.approve(BEN, asked, "the address is theirs")
     assert (approved.state, approved.decided_by, approved.decision_note) == (
         APPROVED,
@@ -94,9 +85,9 @@ def test_a_large_one_is_requested_and_changes_when_another_person_approves(house
 
 def test_it_cannot_be_completed_without_being_processed(house: House) -> None:
     made = large(house)
-    assert reason(lambda: house.complete(made)) == "WITHDRAWAL_STATE_CONFLICT"
+    assert refusal(lambda: house.complete(made)).reason == "WITHDRAWAL_STATE_CONFLICT"
     requested(ANN, process(house.deps, made))
-    assert reason(lambda: house.complete(made)) == "WITHDRAWAL_STATE_CONFLICT"
+    assert refusal(lambda: house.complete(made)).reason == "WITHDRAWAL_STATE_CONFLICT"
     assert state(house, made) == UNTOUCHED
 
 
@@ -110,7 +101,7 @@ def test_the_merchant_can_cancel_until_the_approval_and_the_request_ends_with_it
         REJECTED,
         "The withdrawal became cancelled (cancelled_by_user)",
     )
-    assert reason(lambda: approvals.approve(BEN, asked)) == "APPROVAL_STATE_CONFLICT"
+    assert refusal(lambda: approvals.approve(BEN, asked)).reason == "APPROVAL_STATE_CONFLICT"
     assert state(house, made) == CANCELLED
 
 
@@ -154,7 +145,7 @@ def test_a_higher_limit_lets_one_person_go_on_and_ends_the_request(house: House)
     )
     acting(ANN, process(raised, made))
     approvals = approvals_of(house.deps)
-    assert reason(lambda: approvals.approve(BEN, asked)) == "APPROVAL_STATE_CONFLICT"
+    assert refusal(lambda: approvals.approve(BEN, asked)).reason == "APPROVAL_STATE_CONFLICT"
     (closed,) = approvals.of(f"withdrawal:{made.withdraw_uuid}")
     assert closed.state == REJECTED
 
@@ -195,5 +186,5 @@ def test_terms_that_were_changed_past_all_rules_are_not_sent(house: House) -> No
         made.withdraw_uuid,
         url=house.admin_url,
     )
-    assert reason(lambda: approvals.approve(BEN, asked)) == "APPROVAL_STATE_CONFLICT"
+    assert refusal(lambda: approvals.approve(BEN, asked)).reason == "APPROVAL_STATE_CONFLICT"
     assert state(house, made) == UNTOUCHED

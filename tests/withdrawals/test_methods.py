@@ -10,6 +10,7 @@ import pytest
 from fiatgate.withdrawals.v1 import withdrawals_pb2 as pb
 from kit.rpc.errors import Refused
 from services.withdrawals.addresses import NETWORKS
+from tests.support.acting import refusal
 from tests.withdrawals.conftest import TRON_ADDRESS, House, all_at_once
 
 POLYGON_ADDRESS = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"
@@ -99,9 +100,7 @@ def test_a_withdrawal_keeps_the_fee_it_was_made_with(house: House) -> None:
 def test_a_method_is_switched_off_and_on_again(house: House) -> None:
     method, merchant = set_method(house, enabled=False), house.credit("100")
     how: dict[str, Any] = {"withdrawal_method_id": method.method_id, "address": POLYGON_ADDRESS}
-    with pytest.raises(Refused) as refused:
-        house.withdraw(merchant, **how)
-    assert refused.value.reason == "WITHDRAWAL_METHOD_NOT_FOUND"
+    assert refusal(house.withdraw, merchant, **how).reason == "WITHDRAWAL_METHOD_NOT_FOUND"
 
     set_method(house, code=method.code, enabled=True)
 
