@@ -12,13 +12,13 @@ from threading import Event
 from typing import Any, Final
 
 import grpc
-import requests
 from grpc_status import rpc_status
 
 from deploy.local.ports import free_ports
 from deploy.local.waiting import wait_until
 from kit.rpc.errors import refused_to_status, unauthenticated
 from tests.console.house import House
+from tests.gateway.process import answers
 
 ROOT: Final = Path(__file__).parents[2]
 START_SECONDS: Final = 30
@@ -44,18 +44,11 @@ def second_console(surface: str, house: House, log: Path, **settings: str) -> It
             [sys.executable, "-m", "console", surface], cwd=ROOT, env=environment, stdout=out, stderr=out
         )
     try:
-        wait_until(lambda: _answers(url), f"the {surface}: {log}", timeout_seconds=START_SECONDS)
+        wait_until(lambda: answers(url), f"the {surface}: {log}", timeout_seconds=START_SECONDS)
         yield url
     finally:
         process.send_signal(signal.SIGTERM)
         assert process.wait(STOP_SECONDS) == 0
-
-
-def _answers(url: str) -> bool:
-    try:
-        return requests.get(f"{url}/healthz", timeout=2).status_code == 200
-    except requests.RequestException:
-        return False
 
 
 class _Alike(grpc.GenericRpcHandler):

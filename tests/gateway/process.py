@@ -46,7 +46,7 @@ def gateway_process(addresses: Mapping[str, str], log: Path, **settings: str) ->
         )
     try:
         wait_until(
-            lambda: process.poll() is not None or _answers(url), "the gateway", timeout_seconds=START_SECONDS
+            lambda: process.poll() is not None or answers(url), "the gateway", timeout_seconds=START_SECONDS
         )
         if process.poll() is not None:
             raise RuntimeError(f"the gateway did not start:\n{log.read_text()}")
@@ -56,7 +56,7 @@ def gateway_process(addresses: Mapping[str, str], log: Path, **settings: str) ->
         process.wait(STOP_SECONDS)
 
 
-def _answers(url: str) -> bool:
+def answers(url: str) -> bool:
     try:
         return requests.get(f"{url}/healthz", timeout=2).status_code == 200
     except requests.RequestException:

@@ -58,12 +58,17 @@ class Peer:
 
 
 @contextmanager
-def peer(service: str, environment: dict[str, str]) -> Iterator[Peer]:
+def peer(service: str, database_url: Callable[[str], str], nats_url: str) -> Iterator[Peer]:
     address = f"127.0.0.1:{free_ports(1)[0]}"
-    own = {f"FIATGATE_{service.upper()}_{name}": value for name, value in environment.items()}
+    own = {
+        f"FIATGATE_{service.upper()}_DATABASE_URL": database_url(service),
+        f"FIATGATE_{service.upper()}_ADDRESS": address,
+        "FIATGATE_NATS_URL": nats_url,
+        "FIATGATE_MASTER_KEYS": TEST_MASTER_KEY,
+    }
     process = subprocess.Popen(
         [sys.executable, "-m", f"services.{service}", "serve"],
-        env=os.environ | own | {f"FIATGATE_{service.upper()}_ADDRESS": address},
+        env=os.environ | own,
         stderr=subprocess.DEVNULL,
     )
     try:
@@ -78,21 +83,14 @@ def peer(service: str, environment: dict[str, str]) -> Iterator[Peer]:
 
 @pytest.fixture(scope="module")
 def catalog(module_world: World, database_url: Callable[[str], str], nats_url: str) -> Iterator[Peer]:
-    environment = {"DATABASE_URL": database_url("catalog")}
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setenv("FIATGATE_NATS_URL", nats_url)
-        with peer("catalog", environment) as started:
-            yield started
+    with peer("catalog", database_url, nats_url) as started:
+        yield started
 
 
 @pytest.fixture(scope="module")
 def merchants(module_world: World, database_url: Callable[[str], str], nats_url: str) -> Iterator[Peer]:
-    environment = {"DATABASE_URL": database_url("merchants")}
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setenv("FIATGATE_NATS_URL", nats_url)
-        patched.setenv("FIATGATE_MASTER_KEYS", TEST_MASTER_KEY)
-        with peer("merchants", environment) as started:
-            yield started
+    with peer("merchants", database_url, nats_url) as started:
+        yield started
 
 
 def calling(world: World, *, catalog: Peer | None = None, merchants: Peer | None = None) -> World:
@@ -193,30 +191,17 @@ def deals_of(world: World) -> list[tuple[str, str]]:
     return [(str(deal.invoice_id), str(deal.id)) for deal in deals]
 
 
-def test_creating_and_marking_paid_go_on_while_catalog_hangs_and_pages_are_looked_at(
-    world: World, catalog: Peer, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("name", ["catalog", "merchants"])
+def test_creating_and_marking_paid_go_on_while_a_peer_hangs_and_pages_are_looked_at(
+    world: World, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     monkeypatch.setattr(clients, "PAGE_SECONDS", FOR_LONG_SECONDS)
-    world = calling(world, catalog=catalog)
+    peer: Peer = request.getfixturevalue(name)
+    world = calling(world, **{name: peer})
     invoice_ids = [str(world.create(merchant=shop).id) for shop in shops(world)]
     deals = deals_of(world)
     with served(world.deps) as service, ExitStack() as until_bought:
-        until_bought.enter_context(catalog.hanging())
-        with pages_wait(service, invoice_ids) as looks:
-            buy(world, service, deals)
-            assert not any(each.done() for each in looks), "the pages no longer waited"
-            until_bought.close()
-
-
-def test_creating_and_marking_paid_go_on_while_merchants_hangs_and_pages_are_looked_at(
-    world: World, merchants: Peer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(clients, "PAGE_SECONDS", FOR_LONG_SECONDS)
-    world = calling(world, merchants=merchants)
-    invoice_ids = [str(world.create(merchant=shop).id) for shop in shops(world)]
-    deals = deals_of(world)
-    with served(world.deps) as service, ExitStack() as until_bought:
-        until_bought.enter_context(merchants.hanging())
+        until_bought.enter_context(peer.hanging())
         with pages_wait(service, invoice_ids) as looks:
             buy(world, service, deals)
             assert not any(each.done() for each in looks), "the pages no longer waited"
@@ -252,29 +237,22 @@ def say_paid(url: str, invoice_id: str, deal_id: str) -> int:
     ).status_code
 
 
-def test_a_page_shows_what_was_last_known_while_catalog_hangs(world: World, catalog: Peer) -> None:
-    world = calling(world, catalog=catalog)
+@pytest.mark.parametrize("name", ["catalog", "merchants"])
+def test_a_page_shows_what_was_last_known_while_a_peer_hangs(
+    world: World, request: pytest.FixtureRequest, name: str
+) -> None:
+    peer: Peer = request.getfixturevalue(name)
+    world = calling(world, **{name: peer})
     invoice_id = str(world.create().id)
     before = checkout.get_checkout(world.deps, invoice_id=invoice_id)
     assert before.offers
-    with catalog.hanging():
-        for _ in range(3):
-            world.deps.storefronts.close_all()
-            page = checkout.get_checkout(world.deps, invoice_id=invoice_id)
-            assert [each.amount_fiat for each in page.offers] == [each.amount_fiat for each in before.offers]
-            assert page.offers_refused is None
-
-
-def test_a_page_shows_what_was_last_known_while_merchants_hangs(world: World, merchants: Peer) -> None:
-    world = calling(world, merchants=merchants)
-    invoice_id = str(world.create().id)
-    checkout.get_checkout(world.deps, invoice_id=invoice_id)
-    with merchants.hanging():
+    with peer.hanging():
         for _ in range(3):
             world.deps.storefronts.close_all()
             page = checkout.get_checkout(world.deps, invoice_id=invoice_id)
             assert page.merchant.name == world.merchant.name
-            assert page.offers
+            assert [each.amount_fiat for each in page.offers] == [each.amount_fiat for each in before.offers]
+            assert page.offers_refused is None
 
 
 def test_what_is_known_is_not_shown_for_ever(

@@ -106,34 +106,6 @@ HOSTILE_URLS = [
     "https://shop.example\r\nX-Injected: 1/",
 ]
 
-HOSTILE_ANSWERS = [
-    ["127.0.0.1"],
-    ["::1"],
-    ["0.0.0.0"],
-    ["::"],
-    ["::ffff:127.0.0.1"],
-    ["::127.0.0.1"],
-    ["64:ff9b::7f00:1"],
-    ["2002:7f00:1::1"],
-    ["2001:0:4136:e378:8000:63bf:3fff:fdd2"],
-    ["fe80::1"],
-    ["fec0::1"],
-    ["fd00::1"],
-    ["ff02::1"],
-    ["10.1.2.3"],
-    ["100.64.0.1"],
-    ["168.63.129.16"],
-    ["169.254.169.254"],
-    ["192.168.0.1"],
-    ["198.51.100.7"],
-    ["224.0.0.251"],
-    ["not an address"],
-    ["93.184.216.34", "127.0.0.1"],
-    ["127.0.0.1", "93.184.216.34"],
-    ["2606:2800:220:1:248:1893:25c8:1946", "::1"],
-    [],
-]
-
 
 def lookup(*addresses: str) -> Callable[[str, int], list[Any]]:
     """A name server that gives these answers to every question."""
@@ -165,10 +137,11 @@ def test_a_hostile_url_reaches_nobody(url: str, attempts: list[Any]) -> None:
     assert attempts == []
 
 
-@pytest.mark.parametrize("answers", HOSTILE_ANSWERS, ids=",".join)
-def test_a_name_with_a_hostile_answer_reaches_nobody(answers: list[str], attempts: list[Any]) -> None:
+def test_a_name_whose_answer_is_no_address_reaches_nobody(attempts: list[Any]) -> None:
+    """test_egress_names.py has the addresses that are not public."""
+
     async def call() -> int:
-        async with listening() as listener, Egress(lookup=lookup(*answers)) as egress:
+        async with listening() as listener, Egress(lookup=lookup("not an address")) as egress:
             with pytest.raises((Forbidden, Unreachable)):
                 await egress.call("POST", f"https://shop.example:{listener.port}/", deadline_seconds=2)
             return listener.connections
@@ -316,22 +289,6 @@ def test_one_deadline_runs_over_everything_however_busy_the_other_side_is() -> N
 
     with pytest.raises(TimedOut, match=r"no answer within 0.3 s"):
         _answer_of(drip, deadline_seconds=0.3)
-
-
-def test_a_name_server_that_does_not_answer_is_within_the_deadline() -> None:
-    release = threading.Event()
-
-    def hang(host: str, port: int) -> list[Any]:
-        release.wait(10)
-        return []
-
-    async def call() -> None:
-        async with Egress(lookup=hang) as egress:
-            with pytest.raises(TimedOut):
-                await egress.call("POST", "https://shop.example/", deadline_seconds=0.2)
-            release.set()
-
-    asyncio.run(call())
 
 
 def test_names_whose_servers_do_not_answer_hold_up_no_other_name() -> None:
