@@ -36,11 +36,18 @@ def ensure_role(admin_url: str, role: str, *, password: str, connections: int = 
         admin.execute(statement.format(sql.Identifier(role), sql.Literal(connections), sql.Literal(password)))
 
 
+def hide_statements_of(admin_url: str, role: str) -> None:
+    """Lets no session of the role see the statements of another: they have the seals of rows before the commit."""
+    with _admin(admin_url) as admin:
+        admin.execute(sql.SQL("ALTER ROLE {} SET track_activities = off").format(sql.Identifier(role)))
+
+
 def ensure_roles_of(admin_url: str, service: str, *, password: str, owners_password: str) -> None:
     """Makes the service's role and its owner's. Neither may connect to the databases of the server itself (`postgres`,
     `template1`).
     """
     ensure_role(admin_url, service, password=password, connections=CONNECTIONS_OF_A_SERVICE)
+    hide_statements_of(admin_url, service)
     ensure_role(admin_url, owner_of(service), password=owners_password, connections=CONNECTIONS_OF_AN_OWNER)
     with _admin(admin_url) as admin:
         admin.execute("REVOKE CONNECT, TEMPORARY ON DATABASE postgres, template1 FROM PUBLIC")

@@ -75,7 +75,8 @@ UNION ALL SELECT proname || '(' || oidvectortypes(proargtypes) || ')', 'function
 UNION ALL SELECT oid::regoperator::text, 'operator', oprcode::text FROM pg_operator o
   WHERE oprnamespace = 'public'::regnamespace AND {_MINE.format(oid="o.oid", catalog="pg_operator")}
 UNION ALL SELECT 'session', name, setting FROM pg_settings
-  WHERE name = 'session_replication_role' AND setting <> 'origin'
+  WHERE (name, setting) IN (('session_replication_role', 'replica'), ('session_replication_role', 'local'),
+    ('track_activities', 'on'))
 """)  # noqa: S608  made of constants
 _REVISION: Final = text("SELECT version_num FROM alembic_version")
 

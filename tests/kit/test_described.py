@@ -56,6 +56,7 @@ def test_each_file_is_what_the_migrations_make(service_url: tuple[str, str]) -> 
             "ALTER ROLE withdrawals SET session_replication_role = replica",
             "session session_replication_role: replica",
         ),
+        ("ALTER ROLE withdrawals SET track_activities = on", "session track_activities: on"),
         (
             "CREATE OPERATOR public.=== (FUNCTION = texteq, LEFTARG = text, RIGHTARG = text)",
             "relation ===(text,text) operator: texteq",
@@ -103,8 +104,26 @@ def test_a_difference_is_named(_databases: Databases, sql: str, named: str) -> N
     finally:
         with closing(psycopg2.connect(past_all_rules(url))) as owner, owner, owner.cursor() as cursor:
             cursor.execute("ALTER ROLE withdrawals RESET session_replication_role")
+            cursor.execute("ALTER ROLE withdrawals SET track_activities = off")
         _databases.drop(url)
     assert any(named in each for each in found), found
+
+
+def test_a_session_of_the_service_does_not_see_the_statement_of_another(_databases: Databases) -> None:
+    """It has the seal of a row before the row is committed."""
+    url = _databases.fresh("withdrawals")
+    with closing(psycopg2.connect(url)) as service, closing(psycopg2.connect(url)) as thief:
+        service.cursor().execute("SELECT 'a seal'")
+        other = thief.cursor()
+        other.execute("SELECT query FROM pg_stat_activity WHERE pid = %s", (service.info.backend_pid,))
+        assert other.fetchall() == [("",)]
+        other.execute("ALTER ROLE withdrawals RESET ALL")
+        thief.commit()
+    with closing(psycopg2.connect(url)) as later:
+        assert later.info.parameter_status("is_superuser") == "off"
+        cursor = later.cursor()
+        cursor.execute("SHOW track_activities")
+        assert cursor.fetchall() == [("off",)]
 
 
 def test_rights_of_a_role_that_owns_its_tables_are_no_difference(_databases: Databases) -> None:

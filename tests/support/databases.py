@@ -67,6 +67,7 @@ class Databases:
         owner = databases.owner_of(service)
         for role in (service, owner):
             databases.ensure_role(self._postgres.admin_url, role, password=_PASSWORD)
+        databases.hide_statements_of(self._postgres.admin_url, service)
         databases.create_database(self._postgres.admin_url, name, owner=owner)
         kit.db.migrate.upgrade(service, self._url(owner, name), revision, role=service)
         self._templates[service, revision] = name
