@@ -140,7 +140,7 @@ def check_credits(findings: Findings, *, settled_before: datetime, after: str = 
             _check_credit(findings, invoice, credit, settled_before)
         elif credit is not None:
             with going_on(findings, f"credit of invoice {credit.invoice_id}"):
-                _orphan(findings, credit)
+                _orphan(findings, credit, settled_before)
 
 
 def _joined(
@@ -203,22 +203,23 @@ def _check_credit(
         findings.wrong("credits", text)
 
 
-def _orphan(findings: Findings, credit: withdrawals_pb2.Credit) -> None:
-    """Reports a credit without a finished invoice, after another query: it may have finished since its page was
-    read.
-    """
-    request = invoices_pb2.GetInvoiceRequest(merchant_id=credit.merchant_id, invoice_ref=credit.invoice_id)
-    try:
-        invoice = connection.invoices().GetInvoice(request).invoice
-    except Refused as refused:
-        if refused.reason != "INVOICE_NOT_FOUND":
-            raise
-        text = f"credit of {credit.amount} USDT for an unknown invoice {credit.invoice_id}"
+def _orphan(findings: Findings, credit: withdrawals_pb2.Credit, settled_before: datetime) -> None:
+    """Checks a credit without a finished invoice after another query: it may have finished since its page was read."""
+    page = _page_of(credit.invoice_id)
+    for invoice in page.invoices:
+        if invoice.invoice_id == credit.invoice_id:
+            _check_credit(findings, invoice, credit, settled_before)
+    if page.last_invoice_id != credit.invoice_id:
+        text = f"credit of {credit.amount} USDT for invoice {credit.invoice_id}, which is unknown or not finished"
         findings.wrong("credits", f"{text}{_told(credit.invoice_id)}")
-        return
-    if invoice.status != invoices_pb2.INVOICE_STATUS_SUCCESS:
-        text = f"invoice {credit.invoice_id}: {credit.amount} USDT credited although it is no success"
-        findings.wrong("credits", text)
+
+
+def _page_of(invoice_id: str) -> invoices_pb2.ListFinishedInvoicesResponse:
+    """Returns the page that ends with the invoice, if it is finished; one that can't be read is named elsewhere."""
+    number = UUID(invoice_id).int
+    just_before = str(UUID(int=number - 1)) if number else ""
+    request = invoices_pb2.ListFinishedInvoicesRequest(after_invoice_id=just_before, limit=1)
+    return connection.invoices().ListFinishedInvoices(request, timeout=CALL_SECONDS)
 
 
 def check_webhooks(findings: Findings, *, settled_before: datetime, after: str = "") -> None:
@@ -269,12 +270,7 @@ def _orphan_event(findings: Findings, invoice_id: str) -> None:
     """Reports an event without a finished invoice, after another query: it may have finished since its page was
     read.
     """
-    number = UUID(invoice_id).int
-    just_before = str(UUID(int=number - 1)) if number else ""
-    request = invoices_pb2.ListFinishedInvoicesRequest(after_invoice_id=just_before, limit=1)
-    page = connection.invoices().ListFinishedInvoices(request, timeout=CALL_SECONDS)
-    is_there = page.last_invoice_id == invoice_id  # one that can't be read is named elsewhere
-    if not is_there:
+    if _page_of(invoice_id).last_invoice_id != invoice_id:
         text = f"event of invoice {invoice_id}, which is unknown or not finished"
         findings.wrong("webhooks", f"{text}{_told(invoice_id)}")
 

@@ -129,6 +129,28 @@ def before_by_acts(tx: Session, kind: Decided, id: object, *names: str) -> dict[
     return {name: decided.get(name, NOTHING)[0] for name in names or kind.fields} if decided else {}
 
 
+def decided_change(
+    tx: Session,
+    kind: Decided,
+    id: object,
+    before: Mapping[str, Any],
+    after: Mapping[str, Any],
+    *,
+    given: Collection[str] = (),
+) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+    """Returns the values before and after a change for its act, from the rows before and after: what acts decided, and
+    that with the values that the call changed or was `given`. Any other may be one that SQL wrote: the act must not
+    bless it.
+    """
+    was = {**before, **dict.fromkeys(kind.fields, ""), **before_by_acts(tx, kind, id)}
+    kept = {
+        name
+        for name, value in after.items()
+        if name not in given and text_of(before.get(name)) == text_of(value)
+    }
+    return was, {**after, **{name: was.get(name) for name in kept}}
+
+
 def is_as_decided(
     tx: Session, kind: Decided, id: object, found: Mapping[str, Any], *, locked: bool = False
 ) -> bool:

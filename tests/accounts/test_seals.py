@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import timedelta
 from functools import partial
 
 import pytest
@@ -15,7 +16,7 @@ from kit.rpc.errors import Refused
 from services.accounts.credentials import tokens
 from services.accounts.domain import Surface
 from services.accounts.operations import factors, invitations, keys, people, sessions
-from services.accounts.store.decisions import decided_admins
+from services.accounts.store.decisions import KnownRoles, decided_admins
 from services.accounts.wiring import Deps
 from tests.accounts.authenticator import Authenticator
 from tests.accounts.conftest import DESK_URL
@@ -179,6 +180,19 @@ def test_a_signing_key_that_accounts_did_not_make_is_published_to_nobody(deps: D
     assert sessions.authorize(deps, session_token=eve.token, surface=Surface.DESK).actor_token
 
 
+def test_a_signing_key_that_sql_made_younger_signs_nothing(deps: Deps, eve: Someone) -> None:
+    authorize(deps, eve.token)
+    with deps.db.transaction() as tx:
+        row = dict(tx.execute(text("SELECT * FROM signing_keys ORDER BY id DESC LIMIT 1")).mappings().one())
+    execute(deps, "DELETE FROM signing_keys WHERE id = :id", id=row["id"])
+    row["created_at"] += timedelta(days=365)
+    columns = ", ".join(row)
+    execute(
+        deps, f"INSERT INTO signing_keys ({columns}) VALUES ({', '.join(f':{each}' for each in row)})", **row
+    )
+    assert row["id"] not in {each.id for each in keys.list_actor_keys(deps)}
+
+
 @pytest.mark.parametrize("ended_by", ["use", "withdrawal", "roles"])
 def test_a_link_that_was_ended_opens_nothing_again(deps: Deps, ada: Someone, ended_by: str) -> None:
     made = invite_staff(deps, ada.email, "treasury")
@@ -335,3 +349,65 @@ def test_a_link_starts_no_session_of_a_person_whose_factors_sql_took_away(deps: 
     made = invite_staff(deps, ada.email, "treasury")
     execute(deps, "DELETE FROM totps WHERE person_id = :id", id=ada.person_id)
     assert accept(deps, made) == ""
+
+
+# -- roles and accounts that a link must not give
+
+
+def test_a_recovery_link_gives_no_role_that_sql_wrote_meanwhile(
+    deps: Deps, eve: Someone, new_email: Callable[[], str]
+) -> None:
+    shop = new_id()
+    val = member(deps, new_email(), shop, "viewer")
+    write = "UPDATE people SET roles = CAST(:roles AS text[]) WHERE id = :id"
+    write_member = "UPDATE memberships SET roles = CAST(:roles AS text[]) WHERE person_id = :id"
+    execute(deps, write, id=eve.person_id, roles="{viewer,treasury}")
+    execute(deps, write_member, id=val.person_id, roles="{owner}")
+    made = invitations.recover_person(deps, person_id=str(eve.person_id), merchant_id="")
+    of_member = invitations.recover_person(deps, person_id=str(val.person_id), merchant_id=str(shop))
+    assert authorize(deps, accept(deps, made)).person.roles == ["viewer"]
+    session = sessions.authorize(
+        deps, session_token=accept(deps, of_member, Surface.DASHBOARD), surface=Surface.DASHBOARD
+    )
+    assert session.person.roles_at(shop) == ["viewer"]
+    assert [each for each in problems(deps) if str(eve.person_id) in each or str(val.person_id) in each] == []
+
+
+def test_a_disabled_person_whom_sql_enables_does_nothing(
+    deps: Deps, eve: Someone, clock: ManualClock
+) -> None:
+    people.disable_person(deps, person_id=str(eve.person_id))
+    execute(deps, "UPDATE people SET disabled_at = NULL WHERE id = :id", id=eve.person_id)
+    clock.advance(minutes=1)
+    later = replace(deps, decided_roles=KnownRoles(deps.db))  # what was compared is remembered for seconds
+    token = eve.sign_in()
+    assert reason(lambda: authorize(later, token)) == "SESSION_INVALID"
+
+
+def test_a_link_from_before_a_person_became_an_admin_opens_nothing_again(
+    deps: Deps, new_email: Callable[[], str]
+) -> None:
+    email = new_email()
+    before = invite_member(deps, email, new_id())
+    of_admin = invite_staff(deps, email, "admin")
+    execute(deps, "UPDATE invitations SET withdrawn_at = NULL WHERE id = :id", id=before.invitation.id)
+    assert reason(lambda: accept(deps, before, Surface.DASHBOARD)) == "INVITATION_INVALID"
+    after = invite_member(deps, email, new_id())
+    carl = accept(deps, of_admin)
+    execute(deps, "UPDATE invitations SET withdrawn_at = NULL WHERE id = :id", id=after.invitation.id)
+    assert reason(lambda: accept(deps, after, Surface.DASHBOARD)) == "INVITATION_INVALID"
+    assert authorize(deps, carl).person.roles == ["admin"]
+
+
+def test_who_opened_another_link_first_does_not_share_the_account_of_an_admin(
+    deps: Deps, new_email: Callable[[], str]
+) -> None:
+    email, other = new_email(), new_email()
+    of_admin, of_other = invite_staff(deps, email, "admin"), invite_staff(deps, other, "admin")
+    for address in (email, other):
+        opened = member(deps, address, new_id())
+        if address == email:
+            opened.add_password_and_totp()
+    assert reason(lambda: accept(deps, of_admin)) == "INVITATION_INVALID", "somebody has added factors"
+    assert authorize(deps, accept(deps, of_other)).person.roles == ["admin"]
+    assert reason(lambda: authorize(deps, opened.token, Surface.DASHBOARD)) == "SESSION_INVALID"

@@ -560,3 +560,35 @@ def test_a_ban_a_block_and_a_deactivation_hold_though_sql_made_and_undid_them(de
         (f"owner {email}", "blocked_at"),
         (f"key {key}", "deactivated_at"),
     }
+
+
+def test_another_change_does_not_bless_what_sql_wrote(deps: Deps, shop: Shop) -> None:
+    """Nor does a form that shows the written value and sends it back."""
+    id = shop.merchant_id
+    categories.set_category(deps, code="cheap", commission="0")
+    with deps.db.transaction() as tx:
+        written = "UPDATE merchants SET category_code = 'cheap', callback_url = 'https://evil.example' WHERE id = :id"
+        tx.execute(text(written), {"id": id})
+    was = {"colour": "", "callback_url": "https://evil.example"}
+    options = MerchantOptions(colour="#112233", callback_url="https://evil.example")
+    merchants.configure_own_merchant(deps, merchant_id=id, options=options, was=was)
+    merchants.ban_merchant(deps, merchant_id=id)
+    with deps.db.transaction() as tx:
+        tx.execute(text("UPDATE merchants SET banned_at = NULL WHERE id = :id"), {"id": id})
+    merchants.activate_merchant(deps, merchant_id=id)
+    assert _named(deps, id) == {"category_code", "callback_url", "banned_at"}
+    merchants.configure_merchant(
+        deps, merchant_id=id, options=MerchantOptions(category_code="cheap", callback_url="")
+    )
+    merchants.unban_merchant(deps, merchant_id=id)
+    assert _named(deps, id) == set(), "who sets them decides them"
+
+
+def _named(deps: Deps, merchant_id: str) -> set[str]:
+    """Returns the fields of the merchant that `fiatgate verify` names."""
+    return {
+        each.field
+        for part in parts(deps.vault)
+        for each in check_page(deps.db, part, after="", limit=1000).problems
+        if each.subject == f"merchant {merchant_id}"
+    }

@@ -13,7 +13,7 @@ def test_only_invoices_count_as_named() -> None:
     merchant, event, *invoices = (str(new_id()) for _ in range(6))
     texts = (
         f"invoice {invoices[0]}, order a-1 over 5 EUR of merchant {merchant}: its signed fact says success",
-        f"credit of 7 USDT for an unknown invoice {invoices[1]}: invoice.success was delivered to merchant {merchant}",
+        f"credit of 7 USDT for invoice {invoices[1]}, which is unknown: it was delivered to merchant {merchant}",
         f"webhook event {event} of invoice {invoices[2]} is overdue",
         f"the transfer of invoice:{invoices[3]} to merchant {merchant} is missing",
     )

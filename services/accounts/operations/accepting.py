@@ -63,7 +63,11 @@ def accept_invitation(deps: Deps, *, token: str, surface: Surface, client: Clien
         if before is None or before.disabled_at is not None:
             raise errors.invitation_invalid()
         had = roles_by_acts(tx, person_id, invitation.merchant_id)
-        _add_roles(deps, tx, person_id, had, invitation)
+        roles = had if tokens.is_for_recovery(token) else [*had, *invitation.roles, *invitation.member_roles]
+        _set_roles(deps, tx, person_id, invitation, roles)
+        if ADMIN in roles and ADMIN not in had:  # other links may have opened sessions of somebody else
+            people.withdraw_all_of(tx, invitation.email, at=now)
+            sessions.end_all(deps, tx, person_id)
         person = people.person(tx, person_id)
         assert person is not None
         with actors.acting(sessions.actor_of(person, surface)):
@@ -96,15 +100,12 @@ def _starts_a_session(tx: Tx, token: str, invitation: Invitation, person: Person
     )
 
 
-def _add_roles(deps: Deps, tx: Tx, person_id: UUID, had: Sequence[str], invitation: Invitation) -> None:
-    """Adds the roles to those that the person had."""
+def _set_roles(deps: Deps, tx: Tx, person_id: UUID, invitation: Invitation, roles: Sequence[str]) -> None:
     if invitation.merchant_id is None:
-        people.set_staff_roles(tx, person_id, fields.staff_roles([*had, *invitation.roles]))
-        if ADMIN in invitation.roles:
-            people.withdraw_all_of(tx, invitation.email, at=deps.clock.now())
+        people.set_staff_roles(tx, person_id, fields.staff_roles(roles))
         return
-    roles = fields.member_roles("member_roles", [*had, *invitation.member_roles])
-    people.set_member_roles(tx, person_id, invitation.merchant_id, roles, at=deps.clock.now())
+    of_member = fields.member_roles("member_roles", roles)
+    people.set_member_roles(tx, person_id, invitation.merchant_id, of_member, at=deps.clock.now())
 
 
 def _roles_at(person: Person, merchant_id: UUID | None) -> Sequence[str]:

@@ -34,16 +34,15 @@ from services.accounts.operations import fields
 from services.accounts.operations.people import INVITE, RECOVER, has_point, needs_two, require_requester
 from services.accounts.operations.reach import inviter_of, merchant_reached, own_merchant
 from services.accounts.store import mails, people
-from services.accounts.store.decisions import roles_by_acts, was_replaced
+from services.accounts.store.decisions import DISABLE, ENABLE, has_added_factors, roles_by_acts, was_replaced
 from services.accounts.wiring import Deps
 
 INVITATIONS_LISTED = 1000
 APPROVAL: Final = "approval"
+"""The field of an act with the request that another person approved."""
 ACCEPT: Final = "invitation.accept"
 WITHDRAW: Final = "invitation.withdraw"
 ROLES_SET: Final = "person.roles"
-DISABLE: Final = "person.disable"
-"""The field of an act with the request that another person approved."""
 _DAY: Final = timedelta(days=1)
 
 
@@ -112,15 +111,15 @@ def recover_person(deps: Deps, *, person_id: str, merchant_id: str) -> Invited:
 @retry_conflicts
 def _recovered_or_requested(deps: Deps, person_id: UUID, merchant_id: UUID | None) -> Invited | Approval:
     with deps.db.transaction() as tx:
-        invitation = _recovery(deps, people.person(tx, person_id), merchant_id)
+        invitation = _recovery(deps, tx, people.person(tx, person_id), merchant_id)
         return _made_or_requested(deps, tx, invitation, RECOVER)
 
 
-def _recovery(deps: Deps, person: Person | None, merchant_id: UUID | None) -> Invitation:
-    """Returns an invitation with the roles that the person has. Raises PERSON_NOT_FOUND."""
+def _recovery(deps: Deps, tx: Tx, person: Person | None, merchant_id: UUID | None) -> Invitation:
+    """Returns an invitation with the roles that acts gave the person. Raises PERSON_NOT_FOUND."""
     if person is None or person.disabled_at is not None:
         raise errors.person_not_found()
-    roles = person.roles if merchant_id is None else person.roles_at(merchant_id)
+    roles = roles_by_acts(tx, person.id, merchant_id)
     if not roles:
         raise errors.person_not_found()
     return _new(deps, email=person.email, name=person.name, merchant_id=merchant_id, roles=roles)
@@ -231,7 +230,7 @@ def recovery_approved(deps: Deps, tx: Tx, asked: Approval) -> str:
     people.lock_address(tx, asked.request["email"])
     require_requester(tx, asked)
     person = people.person_by_email(tx, asked.request["email"])
-    invitation = _recovery(deps, person, asked.merchant_id)
+    invitation = _recovery(deps, tx, person, asked.merchant_id)
     if not asked.asks_for(_terms(person, invitation, RECOVER)):
         raise approvals.changed_since()
     return _made(
@@ -271,17 +270,23 @@ def _was_ended(tx: Tx, invitation: Invitation, made: RowMapping) -> bool:
     of the inviter after it was made.
     """
     of_link, made_at = f"invitation:{invitation.id}", made["at"]
-    if acts_on(tx, [of_link], (WITHDRAW,)):
-        return True
-    if was_replaced(tx, invitation.email, invitation.merchant_id, made_at=made_at):
+    replaced = was_replaced(tx, invitation.email, invitation.merchant_id, made_at=made_at)
+    if replaced or acts_on(tx, [of_link], (WITHDRAW,)):
         return True
     if _lost_the_right(tx, made["person_id"], invitation, made_at):
         return True
     person = people.person_by_email(tx, invitation.email)
-    of_person = [] if person is None else acts_on(tx, [f"person:{person.id}"], (ACCEPT, ROLES_SET, DISABLE))
-    return any(
-        each["note"] == of_link if each["act"] == ACCEPT else each["at"] > made_at for each in of_person
-    )
+    if person is None:
+        return False
+    if ADMIN in invitation.roles and has_added_factors(tx, person.id, since=made_at):
+        return True  # who has them is not who was approved, as far as anybody knows
+    deciding = acts_on(tx, [f"person:{person.id}"], (ACCEPT, ROLES_SET, DISABLE, ENABLE))
+    return any(each["note"] == of_link or (each["at"] > made_at and _decides(each)) for each in deciding)
+
+
+def _decides(act: RowMapping) -> bool:
+    """Returns whether the act ends the links to the person: it made an admin of it, or was about its roles or right."""
+    return act["act"] != ACCEPT or any(ADMIN in after.split(", ") for _, _, after in act["changes"])
 
 
 def _lost_the_right(tx: Tx, inviter_id: UUID | None, invitation: Invitation, since: datetime) -> bool:
@@ -306,6 +311,8 @@ def _made(
     now = deps.clock.now()
     token = tokens.new_recovery_token() if act == RECOVER else tokens.new_token()
     link = f"{deps.settings.url_of(invitation.surface)}/invitation?token={token}"
+    if ADMIN in invitation.roles:
+        people.withdraw_all_of(tx, invitation.email, at=now)
     people.withdraw_others_of(tx, invitation.email, invitation.merchant_id, at=now)
     if not invitation.by_operator:
         _require_room(tx, invitation.merchant_id, now)

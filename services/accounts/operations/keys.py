@@ -105,13 +105,13 @@ def replace_old_key(deps: Deps) -> bool:
 
 def _made(deps: Deps, tx: Tx) -> StoredKey:
     private_key = actor_keys.new_private_key()
-    id, public_key = new_id(), raw_public_key(private_key)
+    id, public_key, now = new_id(), raw_public_key(private_key), deps.clock.now()
     made = StoredKey(
         id=id,
         public_key=public_key,
         sealed_private_key=deps.vault.seal(private_key.private_bytes_raw()),
-        created_at=deps.clock.now(),
-        seal=keys.seal_of_key(deps.seals, id, public_key),
+        created_at=now,
+        seal=keys.seal_of_key(deps.seals, id, public_key, now),
     )
     keys.add_key(tx, made)
     return made

@@ -247,8 +247,7 @@ def _enabled_or_requested(deps: Deps, person_id: UUID) -> Person | Approval:
 
 def _enable(deps: Deps, tx: Tx, person: Person) -> None:
     people.set_disabled(tx, person.id, None)
-    if ADMIN in person.roles:
-        people.withdraw_all_of(tx, person.email, at=deps.clock.now())
+    people.withdraw_all_of(tx, person.email, at=deps.clock.now())
     acts.record(tx, ENABLE, f"person:{person.id}", after={"email": person.email})
 
 

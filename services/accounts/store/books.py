@@ -149,7 +149,7 @@ _PASSKEYS: Final = "SELECT id, seal, id, person_id, rp_id, credential FROM passk
 _SESSIONS: Final = (
     "SELECT id, seal, id, person_id, surface, started_at, token_hash FROM sessions WHERE ended_at IS NULL"
 )
-_KEYS: Final = "SELECT id, seal, id, public_key FROM signing_keys WHERE true"
+_KEYS: Final = "SELECT id, seal, id, public_key, created_at FROM signing_keys WHERE true"
 
 PARTS: Final = (
     schema_part("accounts"),

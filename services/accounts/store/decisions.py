@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Final
 from uuid import UUID
 
-from sqlalchemy import text
+from sqlalchemy import RowMapping, text
 from sqlalchemy.orm import Session as Tx
 
 from kit.audit.acts import COLUMNS, is_sealed, text_of
@@ -68,27 +68,42 @@ WHERE person_id = :person AND act IN ('factor.add', 'factor.remove', 'passkey.cl
 """)  # noqa: S608  made of constants
 
 
+def _acts_on_factors(tx: Tx, person_id: UUID) -> list[RowMapping]:
+    found = tx.execute(_FACTORS, {"person": person_id}).mappings()
+    return [act for act in found if is_sealed(seals_of(tx), act)]
+
+
 def has_factors_by_acts(tx: Tx, person_id: UUID) -> bool:
     """Returns whether the person has added all that a sign-in needs, and it still counts."""
     last: dict[str, str] = {}
-    for act in tx.execute(_FACTORS, {"person": person_id}).mappings():
-        if is_sealed(seals_of(tx), act):
-            is_passkey = act["object"].startswith("passkey:")
-            last["passkey " + act["object"] if is_passkey else act["note"]] = act["act"]
+    for act in _acts_on_factors(tx, person_id):
+        is_passkey = act["object"].startswith("passkey:")
+        last["passkey " + act["object"] if is_passkey else act["note"]] = act["act"]
     kept = {factor.partition(" ")[0] for factor, act in last.items() if act == "factor.add"}
     return "passkey" in kept or {"password", "TOTP"} <= kept
 
 
-_REPLACED: Final = text("""
-SELECT EXISTS (SELECT FROM acts WHERE act = ANY(:acts) AND refused = '' AND at > :made_at
-  AND merchant_id IS NOT DISTINCT FROM CAST(:merchant_id AS uuid) AND changes @> CAST(:email AS jsonb))
+def has_added_factors(tx: Tx, person_id: UUID, *, since: datetime) -> bool:
+    """Returns whether the person has added a factor since then."""
+    return any(act["act"] == "factor.add" and act["at"] > since for act in _acts_on_factors(tx, person_id))
+
+
+_INVITED: Final = text("""
+SELECT merchant_id, changes FROM acts
+WHERE act = ANY(:acts) AND refused = '' AND at > :made_at AND changes @> CAST(:email AS jsonb)
 """)
 
 
 def was_replaced(tx: Tx, email: str, merchant_id: UUID | None, *, made_at: datetime) -> bool:
-    """Returns whether a later link to the same address and place was made, which ends the one before."""
-    values = {"email": json.dumps([["email", "", email]]), "merchant_id": merchant_id, "made_at": made_at}
-    return bool(tx.scalar(_REPLACED, values | {"acts": list(INVITING)}))
+    """Returns whether a later link to the same address was made, at the same place or for an admin: it ends the one
+    before.
+    """
+    values = {"acts": list(INVITING), "made_at": made_at, "email": json.dumps([["email", "", email]])}
+    return any(
+        place == merchant_id
+        or any(name == "roles" and ADMIN in after.split(", ") for name, _, after in changes)
+        for place, changes in tx.execute(_INVITED, values)
+    )
 
 
 _OF_STAFF: Final = text("""
@@ -113,28 +128,33 @@ def decided_admins(tx: Tx) -> set[UUID]:
 
 
 class KnownRoles:
-    """The roles that one process has compared with their acts."""
+    """The roles, and that they are not disabled, of the people that one process has compared with their acts."""
 
     def __init__(self, db: Database) -> None:
         self._db = db
         self._remembered = Remembered()
 
     def are(self, person: Person) -> bool:
-        """Returns whether acts gave the person the roles that it has. If not, logs and counts it."""
+        """Returns whether acts gave the person the roles that it has, and did not disable it. If not, logs and counts
+        it.
+        """
         places = [(None, person.roles), *((each.merchant_id, each.roles) for each in person.memberships)]
         found = {place: text_of(roles) for place, roles in places if roles}
         if self._remembered.has(person.id, found):
             return True
         with self._db.transaction() as tx:
-            decided = [
-                roles_decided(tx, [person.id], until=until)[person.id] for until in (None, moments_ago())
-            ]
-        if not any(
-            all(found.get(place, "") in each.get(place, NOTHING) for place in found.keys() | each.keys())
-            for each in decided
-        ):
-            UNDECIDED.labels("person").inc()
-            _log.error("value_not_decided", object=f"person:{person.id}", field="roles")
-            return False
-        self._remembered.add(person.id, found)
-        return True
+            if is_disabled_by_acts(tx, person.id):
+                field = "state"
+            elif any(_are_due(tx, person.id, found, until) for until in (None, moments_ago())):
+                self._remembered.add(person.id, found)
+                return True
+            else:
+                field = "roles"
+        UNDECIDED.labels("person").inc()
+        _log.error("value_not_decided", object=f"person:{person.id}", field=field)
+        return False
+
+
+def _are_due(tx: Tx, person_id: UUID, found: Mapping[UUID | None, str], until: datetime | None) -> bool:
+    decided = roles_decided(tx, [person_id], until=until)[person_id]
+    return all(found.get(place, "") in decided.get(place, NOTHING) for place in found.keys() | decided.keys())

@@ -45,11 +45,11 @@ def newest_key(tx: Tx) -> StoredKey | None:
 
 
 def _is_own(seals: Seals, key: StoredKey) -> bool:
-    return is_sealed(seals, key.seal, SIGNING_KEY, key.id, bytes(key.public_key))
+    return is_sealed(seals, key.seal, SIGNING_KEY, key.id, bytes(key.public_key), key.created_at)
 
 
-def seal_of_key(seals: Seals, id: UUID, public_key: bytes) -> bytes:
-    return seal_of(seals, SIGNING_KEY, id, public_key)
+def seal_of_key(seals: Seals, id: UUID, public_key: bytes, created_at: datetime) -> bytes:
+    return seal_of(seals, SIGNING_KEY, id, public_key, created_at)
 
 
 def lock_keys(tx: Tx) -> None:

@@ -1,6 +1,6 @@
 """The operators' calls on currencies and payment methods."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass, replace
 from dataclasses import fields as fields_of
 from decimal import Decimal
@@ -9,7 +9,7 @@ from typing import TypeVar
 from sqlalchemy.orm import Session
 
 from kit.audit import acts
-from kit.audit.decisions import before_by_acts
+from kit.audit.decisions import Decided, decided_change
 from kit.base.money import FIAT_PLACES, has_decimals, parse_fraction
 from kit.db.database import refusing
 from kit.rpc import values
@@ -81,7 +81,7 @@ def set_currency(
             currency = _merged("currency", before, was, currency)
             _require_fitting_amounts(currency)
         entries.put_currency(tx, currency)
-        _record(tx, "currency", currency.code, before, currency)
+        _record(tx, CURRENCY, before, currency, was)
     deps.bus.hint(CATALOG_CHANGED)
     return currency
 
@@ -139,7 +139,7 @@ def set_payment_method(
             if method.min_sum > method.max_sum:
                 raise edit_conflict("method.max_sum", f"{method.max_sum:f}")
         stored = entries.put_method(tx, method, keeps=keeps)
-        _record(tx, "method", stored.code, before, stored)
+        _record(tx, METHOD, before, stored, was, keeps=keeps)
     deps.bus.hint(CATALOG_CHANGED)
     return stored
 
@@ -176,13 +176,16 @@ def _require_fitting_amounts(merged: Currency) -> None:
 
 
 def _record(
-    tx: Session, kind: str, code: str, before: Currency | Method | None, after: Currency | Method
+    tx: Session,
+    kind: Decided,
+    before: Entry | None,
+    after: Entry,
+    was: Entry | None,
+    *,
+    keeps: Collection[str] = (),
 ) -> None:
+    """Records what was set: all but `keeps`, or with the values that it `was` made from what differs."""
+    given = [] if was is not None else [name for name in asdict(after) if name not in keeps]
     known = {} if before is None else asdict(before)
-    acts.record(
-        tx,
-        f"{kind}.set",
-        f"{kind}:{code}",
-        before=known | before_by_acts(tx, CURRENCY if kind == "currency" else METHOD, code),
-        after=asdict(after),
-    )
+    decided, now = decided_change(tx, kind, after.code, known, asdict(after), given=given)
+    acts.record(tx, f"{kind.kind}.set", f"{kind.kind}:{after.code}", before=decided, after=now)

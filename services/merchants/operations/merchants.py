@@ -1,7 +1,8 @@
 """Merchants: creating, configuring, activating, banning."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from dataclasses import fields as fields_of
 from decimal import Decimal
 from types import MappingProxyType
 from typing import Final
@@ -10,7 +11,7 @@ from uuid import UUID
 from sqlalchemy.orm import Session
 
 from kit.audit import acts
-from kit.audit.decisions import before_by_acts
+from kit.audit.decisions import decided_change
 from kit.base.ids import new_id
 from kit.base.money import parse_fraction
 from kit.egress.address import check_url
@@ -92,7 +93,7 @@ def create_merchant(
         tx.add(created)
         tx.flush()
         merchant = merchant_or_refuse(tx, created.id)
-        _record(tx, "merchant.create", None, merchant)
+        _record(tx, "merchant.create", None, merchant, given=_IN_ACTS)
         return merchant
 
 
@@ -174,7 +175,9 @@ def _configured(
             merchant.logo = logo
         _require_no_conflict(merchant, options, was, present)
 
-    return _change(deps, merchant_id, "merchant.configure", configure)
+    given = [each.name for each in fields_of(options) if getattr(options, each.name) is not None]
+    given = [name for name in given if name not in was]
+    return _change(deps, merchant_id, "merchant.configure", configure, given=given)
 
 
 def activate_merchant(deps: Deps, *, merchant_id: str) -> Merchant:
@@ -190,7 +193,7 @@ def activate_merchant(deps: Deps, *, merchant_id: str) -> Merchant:
             raise errors.merchant_state_conflict(status.value)
         merchant.activated_at = merchant.activated_at or now
 
-    return _change(deps, merchant_id, "merchant.activate", activate).answer
+    return _change(deps, merchant_id, "merchant.activate", activate, given=["activated_at"]).answer
 
 
 @ends_leases
@@ -201,7 +204,7 @@ def ban_merchant(deps: Deps, *, merchant_id: str) -> Versioned[Merchant]:
     def ban(_: Session, merchant: models.Merchant) -> None:
         merchant.banned_at = merchant.banned_at or now
 
-    return _change(deps, merchant_id, "merchant.ban", ban)
+    return _change(deps, merchant_id, "merchant.ban", ban, given=["banned_at"])
 
 
 def unban_merchant(deps: Deps, *, merchant_id: str) -> Merchant:
@@ -210,11 +213,16 @@ def unban_merchant(deps: Deps, *, merchant_id: str) -> Merchant:
     def unban(_: Session, merchant: models.Merchant) -> None:
         merchant.banned_at = None
 
-    return _change(deps, merchant_id, "merchant.unban", unban).answer
+    return _change(deps, merchant_id, "merchant.unban", unban, given=["banned_at"]).answer
 
 
 def _change(
-    deps: Deps, merchant_id: str, act: str, change: Callable[[Session, models.Merchant], None]
+    deps: Deps,
+    merchant_id: str,
+    act: str,
+    change: Callable[[Session, models.Merchant], None],
+    *,
+    given: Collection[str],
 ) -> Versioned[Merchant]:
     with deps.db.transaction() as tx:
         merchant = merchants.merchant_to_change(tx, id_of_merchant(merchant_id))
@@ -224,19 +232,17 @@ def _change(
         change(tx, merchant)
         tx.flush()
         after = merchant_or_refuse(tx, merchant.id)
-        _record(tx, act, before, after)
+        _record(tx, act, before, after, given=given)
         return Versioned(answer=after, version=version_of(tx, models.Merchant.id, merchant.id))
 
 
-def _record(tx: Session, act: str, before: Merchant | None, after: Merchant) -> None:
-    acts.record(
-        tx,
-        act,
-        f"merchant:{after.merchant_id}",
-        merchant_id=after.merchant_id,
-        before=acts.values_of(before, _IN_ACTS) | before_by_acts(tx, MERCHANT, after.merchant_id),
-        after=acts.values_of(after, _IN_ACTS),
-    )
+def _record(
+    tx: Session, act: str, before: Merchant | None, after: Merchant, *, given: Collection[str]
+) -> None:
+    rows = acts.values_of(before, _IN_ACTS), acts.values_of(after, _IN_ACTS)
+    was, now = decided_change(tx, MERCHANT, after.merchant_id, *rows, given=given)
+    object = f"merchant:{after.merchant_id}"
+    acts.record(tx, act, object, merchant_id=after.merchant_id, before=was, after=now)
 
 
 def _require_category(tx: Session, code: str | None) -> None:

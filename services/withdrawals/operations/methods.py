@@ -6,7 +6,7 @@ from decimal import Decimal
 from typing import Final
 
 from kit.audit import acts
-from kit.audit.decisions import before_by_acts
+from kit.audit.decisions import decided_change
 from kit.base.money import usdt_text
 from kit.rpc import values
 from kit.rpc.errors import edit_conflict
@@ -71,13 +71,10 @@ def set_withdrawal_method(
         id = before.id if before else max((method.id for method in known.values()), default=0) + 1
         stored = replace(given, id=id)
         withdrawals.put_method(tx, stored)
-        acts.record(
-            tx,
-            "withdrawal-method.set",
-            f"withdrawal-method:{stored.code}",
-            before=({} if before is None else asdict(before)) | before_by_acts(tx, METHOD, stored.code),
-            after=asdict(stored),
-        )
+        row, given_now = {} if before is None else asdict(before), METHOD.fields if was is None else ()
+        decided, now = decided_change(tx, METHOD, stored.code, row, asdict(stored), given=given_now)
+        object = f"withdrawal-method:{stored.code}"
+        acts.record(tx, "withdrawal-method.set", object, before=decided, after=now)
     return stored
 
 

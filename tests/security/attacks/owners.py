@@ -89,7 +89,7 @@ ATTACKS: Final = (
         "WITH fact AS (DELETE FROM facts WHERE event_id = (SELECT event_id FROM invoices WHERE id = %(erased)s)),"
         " deal AS (DELETE FROM deals WHERE invoice_id = %(erased)s) DELETE FROM invoices WHERE id = %(erased)s",
         "%(erased)s",
-        "unknown invoice",
+        "which is unknown or not finished",
     ),
     found_of_owner(
         "invoices",
