@@ -99,15 +99,16 @@ def verify(
             findings = _verify_until_right(scope, repair_seconds)
     to_look_up = [] if since is None else restoring.withdrawals_to_look_up(since)
     _report(findings, repairs, scope, to_look_up)
-    raise typer.Exit(_exit_code(findings))
+    raise typer.Exit(exit_code(findings))
 
 
-def _exit_code(findings: Findings) -> int:
+def exit_code(findings: Findings) -> int:
+    """Returns 0 when all is right; of several, the gravest code."""
     if findings.problems:
         return PROBLEMS
-    if findings.unreadable:
-        return UNREADABLE
-    return NOT_RUN if findings.not_run else 0
+    if findings.not_run:
+        return NOT_RUN
+    return UNREADABLE if findings.unreadable else 0
 
 
 def _known(heads: Path | None) -> Sequence[audit_pb2.Head]:
@@ -164,7 +165,7 @@ def _report(findings: Findings, repairs: Repairs, scope: _Scope, to_look_up: Seq
     if output.mode.json:
         output.print_json(
             {
-                "ok": not _exit_code(findings),
+                "ok": not exit_code(findings),
                 "checked": findings.checked,
                 "settling": findings.settling,
                 "unchained": findings.unchained,
@@ -195,7 +196,7 @@ def _report(findings: Findings, repairs: Repairs, scope: _Scope, to_look_up: Seq
     )
     for colour, label, text in lines:
         show(f"[bold {colour}]{label}[/bold {colour}]  {escape(tables.printable(text))}")
-    if not _exit_code(findings):
+    if not exit_code(findings):
         show(f"[bold green]{_all_right(scope, to_look_up)}[/bold green]")
     elif any(problem.invoice_id for problem in findings.problems) and not repairs.done:
         show("Some of this can be rebuilt: [bold]fiatgate verify --repair[/bold]")

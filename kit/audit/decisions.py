@@ -1,6 +1,6 @@
 """Decisions: a value that people decide counts only as the last act about it says.
 
-Services compare before they use such a value (`Decided.is_as_decided`), and `fiatgate verify` compares all of them
+Services compare before they use such a value (`is_as_decided`), and `fiatgate verify` compares all of them
 (`follow_acts`). A row that someone inserts or changes by SQL has no act, because acts have seals.
 """
 
@@ -110,7 +110,8 @@ class Decided:
 def due(changes: Sequence[Change]) -> Due:
     """Returns what is due after these changes, oldest first: the value of the last.
 
-    Clocks of machines differ. If the last two are within seconds and fit only in the other order, both values are due.
+    Clocks of machines differ. If the last two are within seconds and fit only in the other order, both values are due;
+    of off and on again, which fit in both orders, only the last is.
     """
     before, last, at = changes[-1]
     if len(changes) > 1:

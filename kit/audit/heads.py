@@ -34,6 +34,10 @@ SELECT last.* FROM unnest(:services) AS of (service) CROSS JOIN LATERAL (
   ORDER BY at DESC, number DESC LIMIT 1
 ) AS last
 """)  # noqa: S608  made of constants
+_OF_SERVICE = text(f"""
+SELECT service, count, hash, at, seal FROM act_heads WHERE service = :service AND {_READABLE}
+ORDER BY at DESC, number DESC
+""")  # noqa: S608  made of constants
 _ODD = text(f"""
 SELECT DISTINCT left(service, 40) FROM act_heads WHERE service <> ALL(:services) OR NOT {_READABLE} LIMIT 100
 """)  # noqa: S608  made of constants
@@ -77,8 +81,9 @@ def require_in_chain(tx: Session, *, by: str, count: int, hash: bytes) -> None:
 
 
 def last(tx: Session, service: str) -> Head | None:
-    """Returns the head of the service that this one keeps."""
-    row = tx.execute(_LAST, {"services": [service]}).mappings().one_or_none()
+    """Returns the head of the service that this one keeps: the last that a process of this service wrote."""
+    found = tx.execute(_OF_SERVICE, {"service": service}, execution_options={"yield_per": 100}).mappings()
+    row = next((each for each in found if _is_sealed(seals_of(tx), each)), None)
     return None if row is None else Head(row["count"], bytes(row["hash"]), row["at"])
 
 
@@ -86,8 +91,8 @@ def restart(db: Database, clock: Clock, *, service: str, count: int, hash: bytes
     """Keeps a head of the service that may be shorter than the one before, and records the act of the operator."""
     with db.transaction() as tx:
         tx.execute(_LOCK, {"service": service})
-        row = tx.execute(_LAST, {"services": [service]}).mappings().one_or_none()
-        before = {} if row is None else {"entries": row["count"], "head": bytes(row["hash"]).hex()}
+        known = last(tx, service)
+        before = {} if known is None else {"entries": known.count, "head": known.hash.hex()}
         now = {"entries": count, "head": hash.hex()}
         _add(tx, service, Head(count, hash, clock.now()))
         acts.record(tx, RESTART, f"service:{service}", before=before, after=now, note=note)
@@ -95,10 +100,7 @@ def restart(db: Database, clock: Clock, *, service: str, count: int, hash: bytes
 
 def kept(tx: Session) -> dict[str, Head]:
     """Returns the last head of each other service that this one keeps."""
-    return {
-        row["service"]: Head(row["count"], bytes(row["hash"]), row["at"])
-        for row in tx.execute(_LAST, {"services": list(SERVICES)}).mappings()
-    }
+    return {service: head for service in SERVICES if (head := last(tx, service)) is not None}
 
 
 def forged(tx: Session) -> list[str]:

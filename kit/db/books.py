@@ -26,7 +26,7 @@ _ENDS: Final = {
     "bigint": ("0", str(2**63 - 1)),
     "text": ("", "\U0010ffff"),
 }
-_KEY_MOST_CHARACTERS: Final = 400
+_KEY_MOST_CHARACTERS: Final = 65_536
 
 Difference = tuple[object, str, object, object]
 """The id of a row, a field, the value found and the value due."""
@@ -82,7 +82,7 @@ def is_key(part: Part, text: str) -> bool:
     if part.key_type == "uuid":
         return parse_id(text) is not None
     if part.key_type == "bigint":
-        return text.isdecimal() and len(text) < 19
+        return text.isascii() and text.isdecimal() and len(text) < 20 and int(text) < 2**63
     return len(text) <= _KEY_MOST_CHARACTERS
 
 

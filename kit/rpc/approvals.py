@@ -196,7 +196,7 @@ class ApprovalsServicer(approvals_pb2_grpc.ApprovalsServiceServicer, Generic[D])
 
     def _approve(self, tx: Session, approval_id: UUID, note: str) -> Approved:
         def change(asked: Approval) -> str | None:
-            if self._believed(tx, [asked]) != [asked]:
+            if not (approvals.requested_by_calls(tx, [asked]) and self._follows(asked)):
                 raise precondition("APPROVAL_STATE_CONFLICT", approvals.NO_CALL, state=asked.state)
             return self._approvable[asked.act].change(self._parts, tx, asked)
 

@@ -96,7 +96,8 @@ class Logo(Base):
 
     __tablename__ = "logos"
     __table_args__ = (
-        CheckConstraint("digest ~ '^[0-9a-f]{64}$'", name="digest"),
+        CheckConstraint("digest = encode(sha256(content), 'hex')", name="digest"),
+        CheckConstraint("content_type IN ('image/jpeg', 'image/png', 'image/webp')", name="content_type"),
         CheckConstraint("octet_length(content) BETWEEN 1 AND 32768", name="content"),
     )
 

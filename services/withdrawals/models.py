@@ -24,7 +24,7 @@ def _texts(values: Iterable[str]) -> str:
     return ", ".join(f"'{value}'" for value in values)
 
 
-_STATES = ", ".join(f"('{state.status}', '{state.substatus or ''}')" for state in REACHED_FROM)
+_STATES = ", ".join(f"('{state.status}', '{state.substatus or 'none'}')" for state in REACHED_FROM)
 _UUID = "[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 _REFERENCE = f"^(invoice:{_UUID}|withdrawal:{_UUID}:(reserve|pay|fee|release))$"
 
@@ -120,7 +120,7 @@ class Withdrawal(Base):
         # Hashes are stored in one normal form (transactions.py), other marks as typed; the index finds both.
         UniqueConstraint("network", "external_tx_id"),
         Index("ix_withdrawals_transaction", "network", text("lower(external_tx_id)")),
-        CheckConstraint(f"(status, coalesce(substatus, '')) IN ({_STATES})", name="status"),
+        CheckConstraint(f"(status, coalesce(substatus, 'none')) IN ({_STATES})", name="status"),
         CheckConstraint("(status = 'success') = (external_tx_id IS NOT NULL)", name="external_tx_id"),
         CheckConstraint("(status = 'pending') = (processed_at IS NULL)", name="processed_at"),
         CheckConstraint("network_fee >= 0 AND amount > network_fee", name="amount"),

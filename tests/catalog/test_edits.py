@@ -3,6 +3,8 @@
 from typing import Any
 
 from fiatgate.catalog.v1 import catalog_pb2 as pb
+from kit.db.books import check_page, is_key
+from services.catalog.store.books import PARTS
 from tests.catalog.running import Catalog
 from tests.support.acting import refusal
 
@@ -84,3 +86,35 @@ def test_a_thing_to_create_must_be_new_and_one_to_edit_must_be_there(catalog: Ca
     made = with_changes(seen, code=catalog.new_code())
     catalog.stub.SetCurrency(pb.SetCurrencyRequest(currency=made, create=True))
     assert currency_of(catalog, made.code) == made
+
+
+def test_an_edit_does_not_bless_what_sql_wrote_into_another_field(catalog: Catalog) -> None:
+    """Also when the form had the value that SQL wrote, and sent it back."""
+    currency = currency_of(catalog, catalog.currency())
+    method = method_of(catalog, catalog.method(currency.code))
+    catalog.execute("UPDATE payment_methods SET commission = 0 WHERE code = %s", method.method_code)
+    catalog.execute("UPDATE currencies SET markup = 0.5 WHERE code = %s", currency.code)
+    edit(catalog, method_of(catalog, method.method_code), name="Bank 2")
+    edit(catalog, currency, max_amount="500")
+    named = {
+        (each.subject, each.field)
+        for part in PARTS
+        for each in check_page(catalog.deps.db, part, after="", limit=1000).problems
+    }
+    assert named >= {
+        (f"payment method {method.method_code}", "commission"),
+        (f"currency {currency.code}", "markup"),
+    }
+
+
+def test_a_row_with_a_long_key_ends_no_verification(catalog: Catalog) -> None:
+    catalog.execute(
+        "INSERT INTO payment_methods (code, currency_code, name, min_sum, max_sum, payment_minutes, commission, active,"
+        " takes_reference, account_kind) SELECT repeat('A', 500) || n, %s, 'x', 1, 2, 15, 0, false, false, 'free'"
+        " FROM generate_series(1, 1000) n",
+        catalog.currency(),
+    )
+    (part,) = (each for each in PARTS if each.table == "payment_methods")
+    page = check_page(catalog.deps.db, part, after="", limit=1000)
+    assert page.more
+    assert is_key(part, page.last), "CheckPage refuses the next page"

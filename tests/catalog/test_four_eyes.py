@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 from uuid import UUID
@@ -230,3 +231,12 @@ def test_switched_off_one_person_is_enough(make_catalog: MakeCatalog) -> None:
     catalog.set_rate(code, "100")
     set_anyway(catalog, code, "50")()
     assert in_force(catalog, code) == "50"
+
+
+def test_a_forged_request_whose_sentence_is_the_warning_is_not_approved(catalog: Catalog) -> None:
+    code = catalog.currency()
+    catalog.set_rate(code, "86.2")
+    terms = rates.set_terms({"currency_code": code, "rate": "8.62", WAS: "86.2"})
+    asked = insert_by_sql(catalog, replace(terms, summary=approvals.NO_CALL))
+    assert reason(lambda: catalog.approvals.approve(BEN, str(asked))) == "APPROVAL_STATE_CONFLICT"
+    assert in_force(catalog, code) == "86.2"

@@ -368,3 +368,17 @@ def test_a_head_that_goes_on_from_the_kept_one_is_kept(service: Side, keeper: Si
         keeper.db, SystemClock(), service=service.name, count=own.count, hash=own.hash, continues=before.count
     )
     assert (again.count, again.hash) == (own.count, own.hash)
+
+
+def test_a_forged_head_of_the_future_neither_counts_nor_stops_the_next(service: Side, keeper: Side) -> None:
+    service.act(3)
+    give(service, keeper)
+    for count in (0, 1_000_000):
+        with keeper.db.transaction() as tx:
+            forged = f"VALUES ('catalog', {count}, sha256(''), '2999-01-01', sha256(''))"
+            tx.execute(text(f"INSERT INTO act_heads (service, count, hash, at, seal) {forged}"))
+        assert [each.count for each in kept(service, keeper)] == [3]
+    service.act()
+    give(service, keeper)
+    service.cut(2)
+    assert any("removed at its end" in each for each in service.check(kept(service, keeper)).problems)

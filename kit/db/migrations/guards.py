@@ -30,11 +30,14 @@ BEGIN
         WHEN 'bytea' THEN 'octet_length(%1$I) <= '
           || CASE WHEN relname IN ('events', 'outbox', 'facts') THEN '65536' ELSE '8388608' END
         WHEN 'text' THEN 'octet_length(%1$I) <= 65536'
+        WHEN 'jsonb' THEN 'NOT jsonb_path_exists(%1$I, ''$.**{9}'')'
+          || ' AND NOT jsonb_path_exists(%1$I, ''$.** ? (@ > 1e15 || @ < -1e15)'')'
         ELSE '%1$I >= ''1970-01-01 00:00+00'' AND %1$I < ''3000-01-01 00:00+00''' END, attname), ' AND ' ORDER BY attnum
       ) AS condition
     FROM pg_class
     JOIN pg_attribute ON attrelid = pg_class.oid AND attnum > 0 AND NOT attisdropped
-    JOIN pg_type ON pg_type.oid = atttypid AND typname IN ('numeric', 'timestamptz', 'date', 'text', '_text', 'bytea')
+    JOIN pg_type ON pg_type.oid = atttypid AND typname IN ('numeric', 'timestamptz', 'date', 'text', '_text', 'bytea',
+      'jsonb')
     WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition
       AND NOT EXISTS (
         SELECT FROM pg_constraint WHERE conrelid = pg_class.oid AND conname = 'ck_' || relname || '_bounds')
@@ -54,7 +57,8 @@ def make_refusal() -> None:
 
 def bound_values() -> None:
     """Refuses NaN, the infinities, times that Python can't read, texts and facts above 64 KiB, other bytes above 8 MiB,
-    and lists with lists, nothing or a comma in them, in each table that has no such constraint yet.
+    JSON nested more than 8 deep or with numbers beyond 1e15, and lists with lists, nothing or a comma in them, in each
+    table that has no such constraint yet.
     """
     op.execute(_BOUND_VALUES)
 

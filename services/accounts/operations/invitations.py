@@ -270,10 +270,10 @@ def _was_ended(tx: Tx, invitation: Invitation, made: RowMapping) -> bool:
     of the inviter after it was made.
     """
     of_link, made_at = f"invitation:{invitation.id}", made["at"]
-    replaced = was_replaced(tx, invitation.email, invitation.merchant_id, made_at=made_at)
-    if replaced or acts_on(tx, [of_link], (WITHDRAW,)):
+    if was_replaced(tx, invitation, made_at=made_at) or acts_on(tx, [of_link], (WITHDRAW,)):
         return True
-    if _lost_the_right(tx, made["person_id"], invitation, made_at):
+    named = people.person_by_email(tx, made["on_behalf_of"]) if made["on_behalf_of"] else None
+    if _lost_the_right(tx, named.id if named else made["person_id"], invitation, made_at):
         return True
     person = people.person_by_email(tx, invitation.email)
     if person is None:

@@ -25,7 +25,7 @@ from kit.audit.decisions import (
 from kit.base.ids import parse_id
 from kit.db.database import Database, seals_of
 from kit.observe.log import get_logger
-from services.accounts.domain import ADMIN, Person
+from services.accounts.domain import ADMIN, Invitation, Person
 
 _log = get_logger()
 
@@ -94,13 +94,13 @@ WHERE act = ANY(:acts) AND refused = '' AND at > :made_at AND changes @> CAST(:e
 """)
 
 
-def was_replaced(tx: Tx, email: str, merchant_id: UUID | None, *, made_at: datetime) -> bool:
+def was_replaced(tx: Tx, link: Invitation, *, made_at: datetime) -> bool:
     """Returns whether a later link to the same address was made, at the same place or for an admin: it ends the one
     before.
     """
-    values = {"acts": list(INVITING), "made_at": made_at, "email": json.dumps([["email", "", email]])}
+    values = {"acts": list(INVITING), "made_at": made_at, "email": json.dumps([["email", "", link.email]])}
     return any(
-        place == merchant_id
+        place == link.merchant_id
         or any(name == "roles" and ADMIN in after.split(", ") for name, _, after in changes)
         for place, changes in tx.execute(_INVITED, values)
     )

@@ -118,7 +118,7 @@ FROM deals WHERE id > CAST(:first AS uuid) AND id <= CAST(:last AS uuid) AND sta
 """
 # A deal that was restored from its fact, or accepted by two operators, has an act on its invoice. Its fact proves it.
 _DECIDED: Final = """
-status IN ('completed', 'failed') AND NOT EXISTS (
+(status IN ('completed', 'failed') OR sub_status = 'opened_by_operator') AND NOT EXISTS (
   SELECT FROM acts WHERE object = 'invoice:' || deals.invoice_id AND act IN ('invoice.restore', 'invoice.accept')
   AND refused = ''
 )

@@ -17,6 +17,13 @@ _DEAL = (
 ATTACKS: Final = (
     found(
         "invoices",
+        "a colleague's appeal",
+        "UPDATE deals SET status = 'appeal', sub_status = 'opened_by_operator' WHERE id = %(asked_deal)s",
+        "%(asked_deal)s",
+        "act is none",
+    ),
+    found(
+        "invoices",
         "a deal with a rate of one's own",
         _DEAL.format(decimals="currency_decimals", rate="0.01"),
         "%(forged_deal)s",

@@ -70,6 +70,12 @@ ATTACKS: Final = (
         "%(dead_key)s",
         "secret is not readable",
     ),
+    refused(
+        "merchants",
+        "a page of one's own as a logo",
+        "INSERT INTO logos (digest, content_type, content, created_at)"
+        " VALUES (encode(sha256('<h1>'), 'hex'), 'text/html', '<h1>', now())",
+    ),
     refused("merchants", "a key given to another merchant", "UPDATE api_keys SET merchant_id = %(banned)s"),
     refused("merchants", "another hash of a key", "UPDATE api_keys SET key_hash = sha256('mine')"),
     refused("merchants", "a merchant deleted", "DELETE FROM merchants WHERE id = %(merchant)s"),

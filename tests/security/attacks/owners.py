@@ -132,7 +132,7 @@ ATTACKS: Final = (
     found_of_owner(
         "merchants",
         "an act that can't be read",
-        "ALTER TABLE acts DROP CONSTRAINT ck_acts_changes;"
+        "ALTER TABLE acts DROP CONSTRAINT ck_acts_changes, DROP CONSTRAINT ck_acts_bounds;"
         f" UPDATE acts SET changes = '{'[' * 5000 + ']' * 5000}'"
         " WHERE id = (SELECT id FROM acts WHERE act = 'key.create' ORDER BY id LIMIT 1)",
         "acts of merchants: entry",

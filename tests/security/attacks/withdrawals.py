@@ -111,6 +111,18 @@ ATTACKS: Final = (
         "merchant_reserved of merchant %(merchant)s",
         "below zero",
     ),
+    refused(
+        "withdrawals",
+        "a step that nobody sees",
+        "UPDATE withdrawals SET substatus = '' WHERE substatus IS NULL",
+    ),
+    refused(
+        "withdrawals",
+        "a request of 200 values in each other",
+        "INSERT INTO approvals (id, act, object, summary, request, requested_by, requested_as, requested_at, note)"
+        " VALUES (gen_random_uuid(), 'withdrawal.process', 'withdrawal:x', 'x', CAST('{\"a\": ' || repeat('[', 200)"
+        " || repeat(']', 200) || '}' AS jsonb), 'a', 'a', now(), '')",
+    ),
     refused("withdrawals", "where a withdrawal goes", "UPDATE withdrawals SET address = 'TEvil'"),
     refused("withdrawals", "a withdrawal's amount", "UPDATE withdrawals SET amount = 900000000"),
     refused("withdrawals", "a balance", "UPDATE accounts SET balance = 900000000"),

@@ -33,7 +33,8 @@ CREATE TABLE logos (
   content bytea NOT NULL,
   created_at timestamp with time zone NOT NULL,
   CONSTRAINT pk_logos PRIMARY KEY (digest),
-  CONSTRAINT ck_logos_digest CHECK (digest ~ '^[0-9a-f]{64}$'),
+  CONSTRAINT ck_logos_digest CHECK (digest = encode(sha256(content), 'hex')),
+  CONSTRAINT ck_logos_content_type CHECK (content_type IN ('image/jpeg', 'image/png', 'image/webp')),
   CONSTRAINT ck_logos_content CHECK (octet_length(content) BETWEEN 1 AND 32768)
 );
 """

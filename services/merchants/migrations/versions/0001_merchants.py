@@ -29,7 +29,8 @@ CREATE TABLE logos (
   created_at timestamp with time zone NOT NULL,
   kept_for uuid,
   CONSTRAINT pk_logos PRIMARY KEY (digest),
-  CONSTRAINT ck_logos_digest CHECK (digest ~ '^[0-9a-f]{64}$'),
+  CONSTRAINT ck_logos_digest CHECK (digest = encode(sha256(content), 'hex')),
+  CONSTRAINT ck_logos_content_type CHECK (content_type IN ('image/jpeg', 'image/png', 'image/webp')),
   CONSTRAINT ck_logos_content CHECK (octet_length(content) BETWEEN 1 AND 32768)
 );
 CREATE INDEX ix_logos_kept_for ON logos (kept_for, created_at) WHERE kept_for IS NOT NULL;

@@ -88,8 +88,8 @@ CREATE TABLE withdrawals (
   CONSTRAINT uq_withdrawals_network_external_tx_id UNIQUE (network, external_tx_id),
   CONSTRAINT fk_withdrawals_method_id FOREIGN KEY (method_id) REFERENCES withdrawal_methods (id),
   CONSTRAINT ck_withdrawals_status CHECK (
-    (status, coalesce(substatus, '')) IN (
-      ('pending', ''), ('pending', 'processing'), ('success', ''),
+    (status, coalesce(substatus, 'none')) IN (
+      ('pending', 'none'), ('pending', 'processing'), ('success', 'none'),
       ('failed', 'failed'), ('failed', 'invalid_address'), ('failed', 'unknown'),
       ('cancelled', 'cancelled_by_user'), ('cancelled', 'cancelled_by_admin')
     )
