@@ -313,6 +313,25 @@ def test_a_notice_waits_for_the_mail_server_for_three_days(
     assert (len(inbox.mails), kept(telling)) == (1, []), "given up"
 
 
+@pytest.mark.parametrize("changed", ["text", "person"])
+def test_a_notice_that_sql_wrote_is_not_sent(
+    telling: Deps, deps: Deps, server: MailServer, inbox: Inbox, new_email: Callable[[], str], changed: str
+) -> None:
+    merchant_id = new_id()
+    member(deps, new_email(), merchant_id, "owner")
+    other = member(deps, new_email(), new_id(), "owner")
+    tell(telling, merchant_id, new_id())
+    with telling.db.transaction() as tx:
+        row = dict(tx.execute(text("DELETE FROM notices RETURNING *")).mappings().one())
+        row |= (
+            {"added_by": "Sign in at evil.example"} if changed == "text" else {"person_id": other.person_id}
+        )
+        values = ", ".join(f":{each}" for each in row)
+        tx.execute(text(f"INSERT INTO notices ({', '.join(row)}) VALUES ({values})"), row)
+    assert notices.send_due_notice(telling, server)
+    assert (inbox.mails, kept(telling)) == ([], [])
+
+
 def test_without_a_mail_server_no_notice_is_kept(
     telling: Deps, deps: Deps, new_email: Callable[[], str]
 ) -> None:

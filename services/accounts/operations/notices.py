@@ -56,8 +56,13 @@ def send_due_notice(deps: Deps, server: MailServer) -> bool:
     now = deps.clock.now()
     with deps.db.transaction() as tx:
         notice = notices.take_due(tx, now=now, lease=LEASE)
-    if notice is None:
-        return False
+        if notice is None:
+            return False
+        is_own = notices.is_own(tx, notice)
+    if not is_own:
+        _remove(deps, notice)
+        _log.error("mail_discarded", notice_id=str(notice.id))
+        return True
     if notice.created_at + GIVEN_UP_AFTER <= now:
         _remove(deps, notice)
         _log.warning("notice_expired", notice_id=str(notice.id), attempts=notice.attempts - 1)

@@ -8,12 +8,15 @@ from uuid import UUID
 from sqlalchemy import text
 from sqlalchemy.orm import Session as Tx
 
-from services.accounts.domain import MOST_COUNTED
+from kit.db.database import seals_of
+from services.accounts.domain import MOST_COUNTED, OWNER
+from services.accounts.store.decisions import roles_by_acts
+from services.accounts.store.sealed import NOTICE, is_sealed, seal_of
 
 _ADD: Final = text("""
 INSERT INTO notices (id, person_id, merchant_id, network, address, added_by, usable_at, created_at, attempts, due_at,
-                     last_error)
-SELECT :id, people.id, :merchant_id, :network, :address, :added_by, :usable_at, :at, 0, :at, ''
+                     last_error, seal)
+SELECT :id, people.id, :merchant_id, :network, :address, :added_by, :usable_at, :at, 0, :at, '', :seal
 FROM people JOIN memberships ON memberships.person_id = people.id
 WHERE memberships.merchant_id = :merchant_id AND 'owner' = ANY (memberships.roles) AND people.disabled_at IS NULL
 ON CONFLICT DO NOTHING
@@ -26,7 +29,7 @@ WHERE (notices.id, notices.person_id) = (
   SELECT id, person_id FROM notices WHERE due_at <= :now ORDER BY due_at LIMIT 1 FOR UPDATE SKIP LOCKED
 ) AND people.id = notices.person_id
 RETURNING notices.id, notices.person_id, people.email, notices.merchant_id, notices.network, notices.address,
-          notices.added_by, notices.usable_at, notices.created_at, notices.attempts
+          notices.added_by, notices.usable_at, notices.created_at, notices.attempts, notices.seal
 """)  # noqa: S608  made of constants
 _PUT_OFF: Final = text(
     "UPDATE notices SET due_at = :due_at, last_error = :error WHERE id = :id AND person_id = :person_id"
@@ -61,10 +64,11 @@ class DueNotice:
     usable_at: datetime
     created_at: datetime
     attempts: int
+    seal: bytes
 
 
 def add(tx: Tx, new: NewAddress, *, at: datetime) -> None:
-    """Stores an e-mail to each active owner; one that waits already stays as it is."""
+    """Stores an e-mail to each active owner; one that waits already stays as it is. Its text is sealed."""
     tx.execute(
         _ADD,
         {
@@ -75,7 +79,23 @@ def add(tx: Tx, new: NewAddress, *, at: datetime) -> None:
             "added_by": new.added_by,
             "usable_at": new.usable_at,
             "at": at,
+            "seal": seal_of(seals_of(tx), NOTICE, *_text_of(new)),
         },
+    )
+
+
+def is_own(tx: Tx, notice: DueNotice) -> bool:
+    """Returns whether a call wrote the text, and acts made the person an owner of the merchant: SQL could else send any
+    text to any person.
+    """
+    is_owner = OWNER in roles_by_acts(tx, notice.person_id, notice.merchant_id)
+    return is_owner and is_sealed(seals_of(tx), notice.seal, NOTICE, *_text_of(notice))
+
+
+def _text_of(notice: NewAddress | DueNotice) -> tuple[UUID | str | datetime, ...]:
+    return (
+        *(notice.id, notice.merchant_id, notice.network),
+        *(notice.address, notice.added_by, notice.usable_at),
     )
 
 

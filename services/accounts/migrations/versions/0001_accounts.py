@@ -211,6 +211,7 @@ CREATE TABLE notices (
   attempts integer NOT NULL,
   due_at timestamp with time zone NOT NULL,
   last_error text NOT NULL,
+  seal bytea NOT NULL,
   CONSTRAINT pk_notices PRIMARY KEY (id, person_id)
 );
 CREATE INDEX ix_notices_due_at ON notices (due_at);
