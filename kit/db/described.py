@@ -8,6 +8,7 @@ by month where they are as their table, and views and functions of an extension.
 """
 
 import importlib.resources
+import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
@@ -81,9 +82,41 @@ UNION ALL SELECT 'session', name, setting FROM pg_settings
 _REVISION: Final = text("SELECT version_num FROM alembic_version")
 
 
+_TOKENS: Final = re.compile(r"""'(?:[^']|'')*'|"[^"]*"|[()]|[^\s()'"]+|\s+""")
+_JOINS: Final = frozenset({"AND", "OR"})
+
+
 def describe(connection: Connection | Session) -> Described:
     """Returns the description of the schema `public`."""
-    return {(name, part): " ".join(value.split()) for name, part, value in connection.execute(_DESCRIBED)}
+    return {
+        (name, part): flat(" ".join(value.split())) for name, part, value in connection.execute(_DESCRIBED)
+    }
+
+
+def flat(definition: str) -> str:
+    """Returns the definition without the parentheses of `(a AND b) AND c`: a restored dump has none there."""
+    tokens = iter(_TOKENS.findall(definition))
+    return "".join(_flat_group(tokens))
+
+
+def _flat_group(tokens: Iterator[str]) -> list[str]:
+    """Returns the items up to the end of a group. One that is a group itself begins with a parenthesis."""
+    items: list[str] = []
+    inner: dict[int, list[str]] = {}
+    for each in tokens:
+        if each == ")":
+            break
+        if each == "(":
+            group = inner[len(items)] = _flat_group(tokens)
+            items.append(f"({''.join(group)})")
+        else:
+            items.append(each)
+    joins = _JOINS.intersection(items)
+    for at, group in reversed(inner.items()):
+        around = {near for near in items[max(0, at - 2) : at] + items[at + 1 : at + 3] if near.strip()}
+        if joins and around <= joins and _JOINS.intersection(group) == joins and len(joins) == 1:
+            items[at : at + 1] = group
+    return items
 
 
 def written(revision: str, described: Described) -> str:

@@ -125,3 +125,13 @@ def test_an_account_that_sql_adds_or_enables_is_shown_to_no_customer(world: Worl
     execute(world, "UPDATE requisites SET enabled = false WHERE id = %(id)s", id=forged)
     execute(world, "UPDATE requisites SET enabled = true WHERE id = %(id)s", id=known.id)
     assert choose() == "NO_AVAILABLE_REQUISITES"
+
+
+def test_an_account_that_sql_changed_is_not_enabled(world: World) -> None:
+    id = world.with_deal().requisite_id
+    requisites.disable_requisite(world.deps, requisite_id=str(id))
+    execute(world, "UPDATE requisites SET max_deals = max_deals + 1 WHERE id = %(id)s", id=id)
+    with pytest.raises(Refused, match="NOT_DECIDED"):
+        requisites.enable_requisite(world.deps, requisite_id=str(id))
+    execute(world, "UPDATE requisites SET max_deals = max_deals - 1 WHERE id = %(id)s", id=id)
+    assert requisites.enable_requisite(world.deps, requisite_id=str(id)).enabled

@@ -9,7 +9,7 @@ import pytest
 from kit.base.services import SERVICES
 from kit.db.books import check_page
 from kit.db.database import Database
-from kit.db.described import schema_part
+from kit.db.described import flat, schema_part
 from tests.support.databases import Databases, past_all_rules
 from tests.support.schemas import file_of, text_of
 
@@ -36,6 +36,48 @@ def test_each_file_is_what_the_migrations_make(service_url: tuple[str, str]) -> 
     service, url = service_url
     assert file_of(service).read_text() == text_of(url), "run `make docs`"
     assert differences(service, url) == []
+
+
+def test_a_restored_dump_has_the_same_description(
+    _databases: Databases, service_url: tuple[str, str]
+) -> None:
+    """Reading a definition again takes parentheses out of `((a OR b) OR c)`."""
+    service, url = service_url
+    again = """
+    DO $$ DECLARE its record; BEGIN
+      FOR its IN SELECT conrelid::regclass AS of, conname AS name, pg_get_constraintdef(oid) AS definition
+        FROM pg_constraint WHERE contype = 'c' AND conparentid = 0 AND coninhcount = 0
+          AND connamespace = 'public'::regnamespace
+      LOOP
+        EXECUTE format('ALTER TABLE %s DROP CONSTRAINT %I', its.of, its.name);
+        EXECUTE format('ALTER TABLE %s ADD CONSTRAINT %I %s', its.of, its.name, its.definition);
+      END LOOP;
+      FOR its IN SELECT tgrelid::regclass AS of, tgname AS name, pg_get_triggerdef(oid) AS definition
+        FROM pg_trigger WHERE NOT tgisinternal AND tgparentid = 0
+      LOOP
+        EXECUTE format('DROP TRIGGER %I ON %s', its.name, its.of);
+        EXECUTE its.definition;
+      END LOOP;
+    END $$
+    """
+    with closing(psycopg2.connect(past_all_rules(url))) as owner, owner, owner.cursor() as cursor:
+        cursor.execute(again)
+    assert differences(service, url) == []
+
+
+@pytest.mark.parametrize(
+    ("definition", "due"),
+    [
+        ("CHECK ((((a) OR (b)) OR (c)))", "CHECK (((a) OR (b) OR (c)))"),
+        ("((a AND (b AND c)) AND d)", "(a AND b AND c AND d)"),
+        ("((a OR b) AND c)", "((a OR b) AND c)"),
+        ("(f((a AND b)) AND NOT (b AND c))", "(f((a AND b)) AND NOT (b AND c))"),
+        ("(x = ') OR (' OR (a OR b))", "(x = ') OR (' OR a OR b)"),
+        ("(a AND (b OR c) AND (d AND e))", "(a AND (b OR c) AND d AND e)"),
+    ],
+)
+def test_only_parentheses_without_a_meaning_are_taken_out(definition: str, due: str) -> None:
+    assert flat(definition) == due
 
 
 @pytest.mark.parametrize(

@@ -12,12 +12,12 @@ from sqlalchemy.orm import Session
 
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 from kit.audit import acts
-from kit.audit.decisions import before_by_acts
+from kit.audit.decisions import before_by_acts, is_as_decided
 from kit.audit.listing import Act, Filter, list_acts
 from kit.base.ids import new_id
 from kit.base.proto import most_of
 from kit.rpc import values
-from kit.rpc.errors import Refused
+from kit.rpc.errors import Refused, not_decided
 from services.invoices import errors
 from services.invoices.account_forms import AccountKind, account_key, same_account
 from services.invoices.domain.places import DEFAULT_MAX_DEALS
@@ -326,8 +326,8 @@ def disable_requisite(deps: Deps, *, requisite_id: str) -> RequisiteView:
 
 
 def enable_requisite(deps: Deps, *, requisite_id: str) -> RequisiteView:
-    """Enables the requisite. Raises REQUISITE_NOT_FOUND, VALIDATION_ERROR when another one of the method is in use with
-    the same account.
+    """Enables the requisite. Raises REQUISITE_NOT_FOUND, NOT_DECIDED for an account that SQL wrote or changed,
+    VALIDATION_ERROR when another one of the method is in use with the same account.
     """
     return _set_enabled(deps, requisite_id, enabled=True)
 
@@ -338,7 +338,9 @@ def _set_enabled(deps: Deps, requisite_id: str, *, enabled: bool) -> RequisiteVi
     with deps.db.transaction() as tx:
         if enabled:
             _require_alone(tx, _found(deals.requisite(tx, id)), kinds)
-        _found(deals.requisite_to_change(tx, id))
+        row = _found(deals.requisite_to_change(tx, id))
+        if enabled:
+            _require_decided(tx, row)
         after = _found(deals.set_requisite_enabled(tx, id, enabled=enabled))
         acts.record(
             tx,
@@ -348,6 +350,13 @@ def _set_enabled(deps: Deps, requisite_id: str, *, enabled: bool) -> RequisiteVi
             after={"enabled": after.enabled},
         )
     return after
+
+
+def _require_decided(tx: Session, requisite: RequisiteView) -> None:
+    by_acts = before_by_acts(tx, REQUISITE, requisite.id)
+    found = acts.values_of(requisite, REQUISITE.fields) | {"enabled": by_acts.get("enabled", "")}
+    if not is_as_decided(tx, REQUISITE, requisite.id, found, locked=True):
+        raise not_decided("requisite")
 
 
 def _require_alone(tx: Session, requisite: RequisiteView, kinds: Mapping[str, AccountKind]) -> None:
