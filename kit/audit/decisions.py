@@ -143,7 +143,8 @@ def decided_change(
     that with the values that the call changed or was `given`. Any other may be one that SQL wrote: the act must not
     bless it.
     """
-    was = {**before, **dict.fromkeys(kind.fields, ""), **before_by_acts(tx, kind, id)}
+    decided = before_by_acts(tx, kind, id)
+    was = {name: decided.get(name, "" if name in kind.fields else before.get(name)) for name in after}
     kept = {
         name
         for name, value in after.items()
