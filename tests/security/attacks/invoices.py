@@ -89,6 +89,17 @@ ATTACKS: Final = (
         "case 1001: act is none",
     ),
     refused("invoices", "an account's number", "UPDATE requisites SET account = 'GB33BUKB20201555555555'"),
+    refused(
+        "invoices",
+        "a deal that waits for an operator, replaced",
+        "UPDATE deals SET status = 'canceled', sub_status = 'replaced', finished_at = now() WHERE id = %(open_deal)s",
+    ),
+    refused(
+        "invoices",
+        "a deal that waits for an operator, as if it were not paid",
+        "UPDATE deals SET mark_paid_at = NULL, confirm_before = NULL, sub_status = 'awaiting_payment'"
+        " WHERE id = %(open_deal)s",
+    ),
     refused("invoices", "a deal's rate", "UPDATE deals SET conversion_rate = 0.1"),
     refused("invoices", "a deal's commission", "UPDATE deals SET merchant_percent = 0"),
     refused("invoices", "a deal's account", "UPDATE deals SET requisite_id = %(disabled_account)s"),

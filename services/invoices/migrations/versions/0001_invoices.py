@@ -111,6 +111,7 @@ CREATE TABLE deals (
     ('pending', 'awaiting_payment')
   )),
   CONSTRAINT ck_deals_confirm_before CHECK ((mark_paid_at IS NULL) = (confirm_before IS NULL)),
+  CONSTRAINT ck_deals_marked CHECK (mark_paid_at IS NULL OR status NOT IN ('canceled', 'expired')),
   CONSTRAINT ck_deals_adjusted_amount CHECK (adjusted_amount > 0 AND adjusted_amount < invoice_amount),
   CONSTRAINT ck_deals_amount_fiat CHECK (amount_fiat > 0),
   CONSTRAINT ck_deals_seal CHECK (octet_length(seal) = 32),
@@ -332,7 +333,7 @@ def upgrade() -> None:
     guards.keep("requisites", REQUISITE_TERMS)
     guards.stay("requisites")
     guards.keep("deals", DEAL_TERMS, ended="finished_at")
-    guards.set_once("deals", ("sender_name", "sender_words"))
+    guards.set_once("deals", ("sender_name", "sender_words", "mark_paid_at"))
     guards.stay("deals")
     guards.append_only("deal_transitions")
     # The role may own the table, so it has to give up these rights itself.
