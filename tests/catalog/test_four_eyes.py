@@ -238,5 +238,5 @@ def test_a_forged_request_whose_sentence_is_the_warning_is_not_approved(catalog:
     catalog.set_rate(code, "86.2")
     terms = rates.set_terms({"currency_code": code, "rate": "8.62", WAS: "86.2"})
     asked = insert_by_sql(catalog, replace(terms, summary=approvals.NO_CALL))
-    assert reason(lambda: catalog.approvals.approve(BEN, str(asked))) == "APPROVAL_STATE_CONFLICT"
+    assert refusal(catalog.approvals.approve, BEN, str(asked)).reason == "APPROVAL_STATE_CONFLICT"
     assert in_force(catalog, code) == "86.2"

@@ -301,8 +301,8 @@ def test_a_head_that_was_inserted_by_sql_is_named(service: Side, keeper: Side) -
             "year",
         ),
         (
-            "ALTER TABLE acts DROP CONSTRAINT ck_acts_changes, DROP CONSTRAINT ck_acts_bounds; UPDATE acts SET changes ="
-            " CAST(repeat('[', 5000) || repeat(']', 5000) AS jsonb)"
+            "ALTER TABLE acts DROP CONSTRAINT ck_acts_changes, DROP CONSTRAINT ck_acts_bounds;"
+            " UPDATE acts SET changes = CAST(repeat('[', 5000) || repeat(']', 5000) AS jsonb)"
             " WHERE id = (SELECT act_id FROM act_chain WHERE number = 4)",
             "recursion",
         ),
