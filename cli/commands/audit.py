@@ -105,7 +105,7 @@ def _heads() -> Iterator[dict[str, Any]]:
 def restart_head(
     service: Annotated[str, typer.Argument(help="The service whose database was restored.")],
     *,
-    note: Annotated[str, typer.Option(help="The reason, for the act.")] = "",
+    note: Annotated[str, typer.Option(help="The reason, for the act.")],
 ) -> None:
     """Have the other services keep the present head of a chain, although it is shorter than the one before: after a
     restored backup. Run `fiatgate verify` first and keep its report: acts that are missing now are not missed any more.

@@ -257,8 +257,8 @@ def test_an_operator_has_the_others_keep_a_head_anew(fiatgate: Fiatgate, count: 
     assert left == ["heads.restart"]
     for service in set(SERVICES) - {"accounts"}:
         execute(fiatgate, service, f"{replica} DELETE FROM act_heads")
-    left, _ = count.of("audit", "restart-head", "accounts")
+    left, _ = count.of("audit", "restart-head", "accounts", "--note", "Restored a backup")
     assert set(left) == {"heads.restart"}
     report = json.loads(run("verify", "--grace-seconds", "3600", "--json").out)
     assert [each for each in report["problems"] if each["check"] == "acts"] == []
-    assert run("audit", "restart-head", "nobody").exit_code == 2
+    assert run("audit", "restart-head", "nobody", "--note", "x").exit_code == 2
