@@ -8,6 +8,9 @@ BIN := $(VENV)/bin
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
 	"$$p" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo "$$p" && break; done)
 
+# Containers often set it; then each of dozens of processes compiles all modules again.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help run demo cli test referee soak bench weight faults restore rolling failover cluster lint types verify protos docs lock browser clean runs develops nodes port
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import gc
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from typing import TYPE_CHECKING, Final
 
 import pytest
@@ -71,13 +71,19 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=place)
 
 
-def pytest_collection_finish() -> None:
-    """The collected tests and their modules stay to the end: the collector of garbage need not look at them each time,
-    which takes a fifth of the time of tests that read all sources.
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Rests the collector of garbage while all modules are imported, which halves the time of that. They stay to the
+    end: it need not look at them at each test, which takes a fifth of the time of tests that read all sources.
     """
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(100_000, 50, 100)
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.collect()
+        gc.freeze()
+        gc.set_threshold(100_000, 50, 100)
+        gc.enable()
 
 
 class _ByFile(LoadFileScheduling):  # type: ignore[misc]  # xdist ships no types
