@@ -211,7 +211,7 @@ def own_desk(stack: Stack) -> Iterator[Desk]:
 @pytest.mark.parametrize(
     ("age_minutes", "code"),
     [
-        (11, "RATES_UNAVAILABLE"),  # older than RATES_MAX_AGE_SECONDS
+        (121, "RATES_UNAVAILABLE"),  # older than RATES_MAX_AGE_SECONDS
         (-5, "RATES_INVALID"),  # of a time that is to come
     ],
 )
