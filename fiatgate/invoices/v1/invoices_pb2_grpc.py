@@ -1131,7 +1131,8 @@ class DealDeskServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def EnableRequisite(self, request, context):
-        """Reasons: REQUISITE_NOT_FOUND, VALIDATION_ERROR when another one of the method is in use with the same account.
+        """Reasons: REQUISITE_NOT_FOUND, NOT_DECIDED, VALIDATION_ERROR when another one of the method is in use with the same
+        account.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

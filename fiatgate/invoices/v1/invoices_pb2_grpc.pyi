@@ -433,7 +433,9 @@ class DealDeskServiceStub:
     DisableRequisite: _grpc.UnaryUnaryMultiCallable[_invoices_pb2.DisableRequisiteRequest, _invoices_pb2.DisableRequisiteResponse]
     """No new deals on it; open ones go on. Reason: REQUISITE_NOT_FOUND."""
     EnableRequisite: _grpc.UnaryUnaryMultiCallable[_invoices_pb2.EnableRequisiteRequest, _invoices_pb2.EnableRequisiteResponse]
-    """Reasons: REQUISITE_NOT_FOUND, VALIDATION_ERROR when another one of the method is in use with the same account."""
+    """Reasons: REQUISITE_NOT_FOUND, NOT_DECIDED, VALIDATION_ERROR when another one of the method is in use with the same
+    account.
+    """
     ListMerchantMethods: _grpc.UnaryUnaryMultiCallable[_invoices_pb2.ListMerchantMethodsRequest, _invoices_pb2.ListMerchantMethodsResponse]
     """Every payment method as this merchant's customers get it, and what keeps each from being offered. Reason:
     MERCHANT_NOT_FOUND.
@@ -510,7 +512,9 @@ class DealDeskServiceAsyncStub(DealDeskServiceStub):
     DisableRequisite: _aio.UnaryUnaryMultiCallable[_invoices_pb2.DisableRequisiteRequest, _invoices_pb2.DisableRequisiteResponse]  # type: ignore[assignment]
     """No new deals on it; open ones go on. Reason: REQUISITE_NOT_FOUND."""
     EnableRequisite: _aio.UnaryUnaryMultiCallable[_invoices_pb2.EnableRequisiteRequest, _invoices_pb2.EnableRequisiteResponse]  # type: ignore[assignment]
-    """Reasons: REQUISITE_NOT_FOUND, VALIDATION_ERROR when another one of the method is in use with the same account."""
+    """Reasons: REQUISITE_NOT_FOUND, NOT_DECIDED, VALIDATION_ERROR when another one of the method is in use with the same
+    account.
+    """
     ListMerchantMethods: _aio.UnaryUnaryMultiCallable[_invoices_pb2.ListMerchantMethodsRequest, _invoices_pb2.ListMerchantMethodsResponse]  # type: ignore[assignment]
     """Every payment method as this merchant's customers get it, and what keeps each from being offered. Reason:
     MERCHANT_NOT_FOUND.
@@ -722,7 +726,9 @@ class DealDeskServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _invoices_pb2.EnableRequisiteRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_invoices_pb2.EnableRequisiteResponse, _abc.Awaitable[_invoices_pb2.EnableRequisiteResponse]]:
-        """Reasons: REQUISITE_NOT_FOUND, VALIDATION_ERROR when another one of the method is in use with the same account."""
+        """Reasons: REQUISITE_NOT_FOUND, NOT_DECIDED, VALIDATION_ERROR when another one of the method is in use with the same
+        account.
+        """
 
     @_abc_1.abstractmethod
     def ListMerchantMethods(
