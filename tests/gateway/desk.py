@@ -185,11 +185,12 @@ class Desk:
         """For states of a service that take too long to come, or that no operator can make. Changes are recorded."""
         url = self.stack.superuser_url(service)
         with closing(psycopg2.connect(url)) as connection, connection, connection.cursor() as cursor:
-            if service == "invoices":
-                cursor.execute("ALTER TABLE deals DISABLE TRIGGER deals_keep_their_terms")
+            guards = ("deals_keep_their_terms", "deals_are_set_once") if service == "invoices" else ()
+            for guard in guards:
+                cursor.execute(f"ALTER TABLE deals DISABLE TRIGGER {guard}")
             cursor.execute(statement, values)
-            if service == "invoices":
-                cursor.execute("ALTER TABLE deals ENABLE TRIGGER deals_keep_their_terms")
+            for guard in guards:
+                cursor.execute(f"ALTER TABLE deals ENABLE TRIGGER {guard}")
 
     # -- merchants
 

@@ -35,6 +35,7 @@ def _id(kind: str, number: str = "n") -> str:
 
 _MERCHANT: Final = _id("m", f"(n %% {MERCHANTS})")
 _AT: Final = "%(now)s - n * interval '26 minutes'"
+_MARKED_AT: Final = f"CASE WHEN n <= {OPEN} OR n %% 10 < 7 OR n %% 100 = 8 THEN {_AT} END"
 _REQUISITE: Final = _id("r", f"(n %% {REQUISITES})")
 
 _INVOICES: Final = f"""
@@ -64,7 +65,8 @@ SELECT {_id("d")}, {_id("i")}, {_MERCHANT},
             WHEN n %% 10 < 7 THEN 'successfully_paid' WHEN n %% 10 = 7 THEN 'canceled_by_customer'
             WHEN n %% 100 = 8 THEN 'rejected_by_operator' ELSE 'payment_window_expired' END,
        'method_' || n %% 5, 'Method', CASE n %% 4 WHEN 0 THEN 'GBP' ELSE 'EUR' END, 2,
-       n %% 5000 + 10.5, n %% 5000 + 10.75, 0.92, 0, 0, {_REQUISITE}, {_AT}, {_AT}, {_AT}, {_AT} + interval '1 hour',
+       n %% 5000 + 10.5, n %% 5000 + 10.75, 0.92, 0, 0, {_REQUISITE}, {_AT}, {_AT}, {_MARKED_AT},
+       {_MARKED_AT} + interval '1 hour',
        CASE WHEN n > {OPEN} AND n %% 10 < 7 THEN 1 END, CASE WHEN n > {OPEN} THEN {_AT} END,
        lpad(n::text, 8, '0'), 'Name ' || n, 'name ' || n, true, sha256('')
 FROM generate_series(1, {ROWS}) AS n;
