@@ -70,6 +70,18 @@ class Shop:
 
         wait_until(is_so, f"slow calls: {wanted}", timeout_seconds=15)
 
+    def wait_for_turns(self, waiting: int) -> None:
+        """Until so many calls stand in line: a call counts as waiting as soon as it arrives."""
+        pool = self._server._pools.get("slow")
+        assert pool is not None
+        turns = pool._turns
+        assert turns is not None
+
+        def stand() -> int:
+            return sum(line.count for line in list(turns._waiting.values()))
+
+        wait_until(lambda: stand() == waiting, "calls in line", timeout_seconds=15)
+
     def close(self) -> None:
         self._is_closed = True
         for each in self._let_go.values():
@@ -214,9 +226,9 @@ def test_the_calls_of_a_last_owner_begin_while_none_of_others_work_or_wait() -> 
         shop.slow("one")
         shop.wait_for(working=1)
         shop.slow("last")
-        shop.wait_for(working=1, waiting=1)
+        shop.wait_for_turns(1)
         shop.slow("one")
-        shop.wait_for(working=1, waiting=2)
+        shop.wait_for_turns(2)
         for number in range(2):
             wait_until(lambda n=number: len(shop.begun) > n, "the next turn", timeout_seconds=15)  # type: ignore[misc]
             shop.let_go(number)
