@@ -375,6 +375,9 @@ def test_the_start_page_and_the_choice_of_a_merchant_open_while_merchants_is_awa
         assert keys.status_code == 503
         assert 5 <= int(keys.headers["Retry-After"]) <= 10
     wait_until(lambda: _answers(market.desk), "merchants to be found again", timeout_seconds=30)
+    wait_until(
+        lambda: "does not answer" not in owner.get("/").text, "the dashboard to find it", timeout_seconds=30
+    )
 
 
 def _answers(desk: Desk) -> bool:
