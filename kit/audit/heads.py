@@ -82,8 +82,8 @@ def require_in_chain(tx: Session, *, by: str, count: int, hash: bytes) -> None:
 
 def last(tx: Session, service: str) -> Head | None:
     """Returns the head of the service that this one keeps: the last that a process of this service wrote."""
-    found = tx.execute(_OF_SERVICE, {"service": service}, execution_options={"yield_per": 100}).mappings()
-    row = next((each for each in found if _is_sealed(seals_of(tx), each)), None)
+    with tx.execute(_OF_SERVICE, {"service": service}, execution_options={"yield_per": 100}) as found:
+        row = next((each for each in found.mappings() if _is_sealed(seals_of(tx), each)), None)
     return None if row is None else Head(row["count"], bytes(row["hash"]), row["at"])
 
 

@@ -34,6 +34,7 @@ from tests.accounts.house import (
 )
 from tests.accounts.test_books import execute, problems
 from tests.accounts.test_passkeys import register, sign_in
+from tests.support.acting import CID
 from tests.support.clock import ManualClock
 
 INVITATION = (
@@ -330,6 +331,17 @@ def test_a_link_that_was_replaced_or_whose_inviter_is_disabled_opens_nothing_aga
     for each in (replaced, hers):
         execute(deps, "UPDATE invitations SET withdrawn_at = NULL WHERE id = :id", id=each.invitation.id)
         assert reason(lambda made=each: accept(deps, made)) == "INVITATION_INVALID"  # type: ignore[misc]
+
+
+def test_a_link_made_by_command_for_a_person_who_is_disabled_since_opens_nothing_again(
+    deps: Deps, new_email: Callable[[], str]
+) -> None:
+    ann = operator(deps, new_email(), "admin")
+    with actors.acting(replace(CID, on_behalf_of=ann.email.upper())):
+        made = invite_staff(deps, new_email(), "treasury")
+    people.disable_person(deps, person_id=str(ann.person_id))
+    execute(deps, "UPDATE invitations SET withdrawn_at = NULL WHERE id = :id", id=made.invitation.id)
+    assert reason(lambda: accept(deps, made)) == "INVITATION_INVALID"
 
 
 def test_a_link_stays_when_its_inviter_loses_a_role_elsewhere(

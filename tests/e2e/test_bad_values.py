@@ -26,7 +26,7 @@ QUERY: Final = dict.fromkeys(
     ("page", "per_page", "ListWithdrawals.status", "ListAllWithdrawals.status", "ListWithdrawals.order"),
     "query",
 )
-"""What merchants give in the query of an address."""
+"""These fields come from the query of an address, and are refused as a bad query."""
 OF_EVENTS: Final = ("ListInvoiceEvents.invoice_id", "ResendLatest.invoice_id")
 IN: Final = ("invoices", "withdrawals", "webhooks", "catalog")
 ID: Final = str(new_id())

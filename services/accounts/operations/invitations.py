@@ -272,14 +272,14 @@ def _was_ended(tx: Tx, invitation: Invitation, made: RowMapping) -> bool:
     of_link, made_at = f"invitation:{invitation.id}", made["at"]
     if was_replaced(tx, invitation, made_at=made_at) or acts_on(tx, [of_link], (WITHDRAW,)):
         return True
-    named = people.person_by_email(tx, made["on_behalf_of"]) if made["on_behalf_of"] else None
+    named = people.person_by_email(tx, made["on_behalf_of"].strip().lower())
     if _lost_the_right(tx, named.id if named else made["person_id"], invitation, made_at):
         return True
     person = people.person_by_email(tx, invitation.email)
     if person is None:
         return False
     if ADMIN in invitation.roles and has_added_factors(tx, person.id, since=made_at):
-        return True  # who has them is not who was approved, as far as anybody knows
+        return True  # another link may have let in somebody else, who added them
     deciding = acts_on(tx, [f"person:{person.id}"], (ACCEPT, ROLES_SET, DISABLE, ENABLE))
     return any(each["note"] == of_link or (each["at"] > made_at and _decides(each)) for each in deciding)
 
