@@ -14,11 +14,13 @@ import sys
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
+from types import FrameType
 from typing import Any, Final
 
 import uvicorn
 from gunicorn import glogging
 from gunicorn.app.base import BaseApplication
+from gunicorn.arbiter import Arbiter
 from gunicorn.workers import base
 
 from kit.observe.log import get_logger
@@ -129,17 +131,34 @@ class _Server(uvicorn.Server):
 
 
 class _Worker(base.Worker):  # type: ignore[misc]  # gunicorn ships no types
-    """A worker process of gunicorn."""
+    """A worker process of gunicorn. gunicorn signals it once: a stop that comes while it starts must not be lost."""
+
+    _server: _Server | None = None
 
     def run(self) -> None:
         signal.set_wakeup_fd(-1)  # gunicorn's own; the loop has one
-        self._server: _Server = self.wsgi(notify=self._notify)  # what `_Gunicorn.load` returned
-        self._server.run(self.sockets)
+        self._server = server = self.wsgi(notify=self._notify)  # what `_Gunicorn.load` returned
+        if not self.alive:
+            server.should_exit = True
+        server.run(self.sockets)
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        super().handle_exit(sig, frame)
+        if self._server is not None:
+            self._server.should_exit = True
 
     async def _notify(self) -> None:
         self.notify()
-        if os.getppid() != self.ppid:
+        if self._server is not None and os.getppid() != self.ppid:
             self._server.should_exit = True
+
+
+def _takes_signals(arbiter: Arbiter, worker: _Worker) -> None:
+    """Runs in a new worker: the signals that came since the fork are in the copy of gunicorn's queue."""
+    signal.signal(signal.SIGTERM, worker.handle_exit)
+    while not arbiter.SIG_QUEUE.empty():
+        if arbiter.SIG_QUEUE.get_nowait() == signal.SIGTERM:
+            worker.alive = False
 
 
 class _Log(glogging.Logger):  # type: ignore[misc]
@@ -171,6 +190,7 @@ class _Gunicorn(BaseApplication):  # type: ignore[misc]
             "proc_name": f"fiatgate-{self._settings.service}",
             "loglevel": self._settings.log_level,
             "logger_class": _Log,
+            "post_fork": _takes_signals,
         }
         for name, value in options.items():
             self.cfg.set(name, value)

@@ -49,8 +49,7 @@ def site(log: Path, **settings: str) -> Iterator[tuple[str, subprocess.Popen[byt
         assert process.poll() is None, log.read_text()
         yield url, process
     finally:
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(STOP_SECONDS) == 0
+        stop(process)
 
 
 def _started(url: str, log: Path, **more: str) -> subprocess.Popen[bytes]:
@@ -65,6 +64,15 @@ def _started(url: str, log: Path, **more: str) -> subprocess.Popen[bytes]:
         return subprocess.Popen(
             [sys.executable, "-m", PROGRAM], cwd=ROOT, env=environment, stdout=out, stderr=out
         )
+
+
+def stop(process: subprocess.Popen[bytes]) -> None:
+    process.send_signal(signal.SIGTERM)
+    try:
+        assert process.wait(STOP_SECONDS) == 0
+    finally:
+        process.kill()
+        process.wait()
 
 
 def connected(url: str, *, seconds: float = HTTP_SECONDS) -> socket.socket:
@@ -194,6 +202,21 @@ def test_a_request_under_way_is_answered_during_a_stop(tmp_path: Path, workers: 
         answer = read_all(client)
     assert answer.startswith(b"HTTP/1.1 303 ")
     assert b"\r\nconnection: close\r\n" in answer
+
+
+def test_a_stop_ends_workers_that_are_still_starting(tmp_path: Path) -> None:
+    process = _started(
+        f"http://127.0.0.1:{free_ports(1)[0]}",
+        tmp_path / "log",
+        FIATGATE_SMALL_SITE_WORKERS="2",
+        FIATGATE_SECONDS_TO_START="1",
+    )
+    wait_until(
+        lambda: len(psutil.Process(process.pid).children()) == 2,
+        "both workers",
+        timeout_seconds=START_SECONDS,
+    )
+    stop(process)
 
 
 def test_workers_end_with_their_killed_master(tmp_path: Path) -> None:

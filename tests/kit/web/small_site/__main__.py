@@ -1,5 +1,6 @@
 """`python -m tests.kit.web.small_site`, as the main program of a second HTTP process."""
 
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -37,6 +38,7 @@ class SmallSettings(WebSettings):
     service: ClassVar[str] = "small-site"
 
     public_url: BaseUrl
+    seconds_to_start: float = 0
 
 
 class PageResource:
@@ -84,6 +86,7 @@ def edge(settings: SmallSettings) -> Edge:
             yield routes(settings)
 
     notes = Pool("notes", most=2**20, most_per_client=2**20, item="note", most_per_item=4)
+    time.sleep(settings.seconds_to_start)
     bounds = Bounds(notes, BODY_MAX_BYTES, BODY_SECONDS)
     return Edge(open_app, clients=clients_of(settings), bounds=lambda path: bounds)
 
