@@ -49,7 +49,7 @@ LEAST_PAGE = 0.3
 GATEWAY_WORKERS = 2  # of both, as many as cores
 MERCHANTS = 100
 LEAST_SHOWN_MS = 0.005
-PROGRAMS = ("gateway", "merchants", "catalog", "invoices")  # those that a request goes through
+PROGRAMS = ("gateway", "identity", "catalog", "invoices")  # those that a request goes through
 
 
 @dataclass
@@ -174,7 +174,7 @@ def _with_a_method(stack: Stack) -> str:
 def _merchants(stack: Stack, count: int) -> list[dict[str, str]]:
     """Makes merchants that sell what the demo merchant sells; returns the headers of their requests."""
     made = []
-    with channel(stack.addresses["merchants"], name="merchants") as connected:
+    with channel(stack.addresses["identity"], name="identity") as connected:
         stub = MerchantsServiceStub(connected)
         demo = stub.GetMerchant(pb.GetMerchantRequest(merchant_id=stack.demo["merchant_id"])).merchant
         for number in range(count):

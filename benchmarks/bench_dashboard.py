@@ -79,12 +79,12 @@ def _stack(**settings: str) -> Iterator[Stack]:
 @contextmanager
 def _house(stack: Stack) -> Iterator[House]:
     urls = stack.home.running_stack()["consoles"]
-    with grpc.insecure_channel(stack.addresses["accounts"]) as accounts:
+    with grpc.insecure_channel(stack.addresses["identity"]) as accounts:
         yield House(urls["console-desk"], urls["console-dashboard"], stack, accounts)
 
 
 def _merchants(stack: Stack, count: int) -> list[str]:
-    with channel(stack.addresses["merchants"], name="merchants") as connected:
+    with channel(stack.addresses["identity"], name="identity") as connected:
         stub = MerchantsServiceStub(connected)
         demo = stub.GetMerchant(pb.GetMerchantRequest(merchant_id=stack.demo["merchant_id"])).merchant
 

@@ -50,7 +50,7 @@ DESKS_PER_PERSON = 10
 @contextmanager
 def _desk(stack: Stack) -> Iterator[House]:
     urls = stack.home.running_stack()["consoles"]
-    with grpc.insecure_channel(stack.addresses["accounts"]) as accounts:
+    with grpc.insecure_channel(stack.addresses["identity"]) as accounts:
         yield House(urls["console-desk"], urls["console-dashboard"], stack, accounts)
 
 

@@ -57,12 +57,12 @@ def _stub(package: str, name: str, service: str = "") -> Any:
     return getattr(module, name)(_channel(service or package))
 
 
-people: Callable[[], PeopleServiceStub] = partial(_stub, "accounts", "PeopleServiceStub")
+people: Callable[[], PeopleServiceStub] = partial(_stub, "accounts", "PeopleServiceStub", "identity")
 actor_keys: Callable[[], ActorKeysServiceStub] = partial(
-    _stub, "accounts", "ActorKeysServiceStub", "accounts"
+    _stub, "accounts", "ActorKeysServiceStub", "identity"
 )
 merchants: Callable[[], MerchantsServiceStub] = partial(
-    _stub, "merchants", "MerchantsServiceStub", "merchants"
+    _stub, "merchants", "MerchantsServiceStub", "identity"
 )
 catalog: Callable[[], CatalogServiceStub] = partial(_stub, "catalog", "CatalogServiceStub")
 invoices: Callable[[], InvoicesServiceStub] = partial(_stub, "invoices", "InvoicesServiceStub")

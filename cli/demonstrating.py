@@ -59,7 +59,7 @@ class Shop:
 
 def is_local() -> bool:
     """Returns whether the demo is meant for a local stack: one runs here, or no other installation is named."""
-    return stack.found() is not None or not os.environ.get("FIATGATE_MERCHANTS_ADDRESS")
+    return stack.found() is not None or not os.environ.get("FIATGATE_IDENTITY_ADDRESS")
 
 
 def shop_of(prepared: Prepared) -> Shop:

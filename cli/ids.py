@@ -16,15 +16,15 @@ from kit.base.ids import ids_beginning_with, parse_id
 from kit.rpc.errors import not_found
 
 SERVICES: Final = {
-    "merchant": "merchants",
-    "key": "merchants",
+    "merchant": "identity",
+    "key": "identity",
     "invoice": "invoices",
     "deal": "invoices",
     "requisite": "invoices",
     "withdrawal": "withdrawals",
-    "person": "accounts",
-    "invitation": "accounts",
-    "session": "accounts",
+    "person": "identity",
+    "invitation": "identity",
+    "session": "identity",
 }
 """The service that keeps each kind of thing."""
 

@@ -100,10 +100,10 @@ LARGER_FORMS: Final[Mapping[str, int]] = dict.fromkeys(
 
 def site(settings: ConsoleSettings) -> Site:
     """Returns a surface, for the server."""
-    accounts = {"accounts": addresses(settings)["accounts"]}
+    identity = {"identity": addresses(settings)["identity"]}
     return Site(
         edge=lambda: console(settings),
-        is_ready=lambda: can_reach_all(accounts, settings.identity),
+        is_ready=lambda: can_reach_all(identity, settings.identity),
     )
 
 

@@ -44,8 +44,7 @@ class ConsoleSettings(WebSettings):
         le=1_000_000,
         description="requests of one person, and of a network without session, per process; 0: no limit",
     )
-    accounts_address: Address = Field(description="host:port of the accounts service")
-    merchants_address: Address = Field(description="host:port of the merchants service")
+    identity_address: Address = Field(description="host:port of the identity service")
     catalog_address: Address = Field(description="host:port of the catalog service")
     invoices_address: Address = Field(description="host:port of the invoices service")
     withdrawals_address: Address = Field(description="host:port of the withdrawals service")

@@ -171,7 +171,7 @@ class Page:
         """
         if not text or parse_id(text):
             return text
-        found = (await self.deps.find["merchants"].Find(find_pb2.FindRequest(text=text, limit=5))).found
+        found = (await self.deps.find["identity"].Find(find_pb2.FindRequest(text=text, limit=5))).found
         fitting = {each.id: each.facts.get("name") or each.value for each in found if each.kind == "merchant"}
         if len(fitting) == 1:
             return next(iter(fitting))

@@ -55,10 +55,10 @@ if TYPE_CHECKING:
     from fiatgate.webhooks.v1.webhooks_pb2_grpc import WebhooksServiceAsyncStub
     from fiatgate.withdrawals.v1.withdrawals_pb2_grpc import WithdrawalsServiceAsyncStub
 
-WITH_APPROVALS: Final = ("withdrawals", "invoices", "catalog", "accounts")
-WITH_FIND: Final = ("invoices", "merchants", "withdrawals", "webhooks", "accounts", "catalog")
+WITH_APPROVALS: Final = ("withdrawals", "invoices", "catalog", "identity")
+WITH_FIND: Final = ("invoices", "identity", "withdrawals", "webhooks", "catalog")
 WITH_PARKED: Final = ("withdrawals", "webhooks")
-WITH_QUEUES: Final = ("invoices", "withdrawals", "catalog", "webhooks", "accounts")
+WITH_QUEUES: Final = ("invoices", "withdrawals", "catalog", "webhooks", "identity")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,8 +102,7 @@ class Deps:
 def addresses(settings: ConsoleSettings) -> Mapping[str, str]:
     """Returns the address of each service, by name."""
     return {
-        "accounts": settings.accounts_address,
-        "merchants": settings.merchants_address,
+        "identity": settings.identity_address,
         "catalog": settings.catalog_address,
         "invoices": settings.invoices_address,
         "withdrawals": settings.withdrawals_address,
@@ -122,21 +121,21 @@ async def wired(settings: ConsoleSettings, navigation: Sequence[Link]) -> AsyncI
             for name, address in addresses(settings).items()
         }
         surface = surface_of(settings)
-        accounts = channels["accounts"]
+        identity = channels["identity"]
         yield Deps(
             settings=settings,
             surface=surface,
             pages=Pages(surface, origin=settings.url, navigation=navigation),
             files=FileTurns(),
             strangers=strangers_of_surface(),
-            signin=SignInServiceStub(accounts),
-            own=OwnAccountServiceStub(accounts),
-            people=PeopleServiceStub(accounts),
+            signin=SignInServiceStub(identity),
+            own=OwnAccountServiceStub(identity),
+            people=PeopleServiceStub(identity),
             catalog=CatalogServiceStub(channels["catalog"]),
             invoices=InvoicesServiceStub(channels["invoices"]),
             deals=DealDeskServiceStub(channels["invoices"]),
             reports=ReportsServiceStub(channels["invoices"]),
-            merchants=MerchantsServiceStub(channels["merchants"]),
+            merchants=MerchantsServiceStub(identity),
             withdrawals=WithdrawalsServiceStub(channels["withdrawals"]),
             webhooks=WebhooksServiceStub(channels["webhooks"]),
             audit={name: AuditServiceStub(channel) for name, channel in channels.items()},
@@ -145,5 +144,5 @@ async def wired(settings: ConsoleSettings, navigation: Sequence[Link]) -> AsyncI
             parked={name: ParkedServiceStub(channels[name]) for name in WITH_PARKED},
             queues={name: QueuesServiceStub(channels[name]) for name in WITH_QUEUES},
             status={name: StatusServiceStub(channel) for name, channel in channels.items()},
-            health={"accounts": health_pb2_grpc.HealthStub(accounts)},
+            health={"identity": health_pb2_grpc.HealthStub(identity)},
         )

@@ -88,7 +88,7 @@ RIGHTS: Final[Mapping[str, Rights]] = {
 }
 USERS: Final = tuple(RIGHTS)
 PROCESSES: Final = tuple(user for user in USERS if user != OPERATOR)
-"""The users that are processes. accounts, merchants and the console do not use NATS."""
+"""The users that are processes. identity and the console do not use NATS."""
 
 OWNERS: Final = ("invoices", OPERATOR)
 """The users in the account of the stream."""

@@ -56,7 +56,7 @@ class GatewaySettings(WebSettings):
     webhook_allow_private: bool = Field(
         default=False, description="allow http and private callback addresses; for local stacks only"
     )
-    merchants_address: Address = Field(description="host:port of the merchants service")
+    identity_address: Address = Field(description="host:port of the identity service")
     catalog_address: Address = Field(description="host:port of the catalog service")
     invoices_address: Address = Field(description="host:port of the invoices service")
     withdrawals_address: Address = Field(description="host:port of the withdrawals service")

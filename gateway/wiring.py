@@ -59,7 +59,7 @@ class Deps:
 def addresses(settings: GatewaySettings) -> Mapping[str, str]:
     """Returns the address of each service, by name."""
     return {
-        "merchants": settings.merchants_address,
+        "identity": settings.identity_address,
         "catalog": settings.catalog_address,
         "invoices": settings.invoices_address,
         "withdrawals": settings.withdrawals_address,
@@ -88,7 +88,7 @@ async def wired(settings: GatewaySettings) -> AsyncIterator[Deps]:
         yield Deps(
             settings=settings,
             links=Links(settings.public_url),
-            merchants=MerchantsServiceStub(called["merchants"]),
+            merchants=MerchantsServiceStub(called["identity"]),
             catalog=CatalogServiceStub(called["catalog"]),
             invoices=InvoicesServiceStub(called["invoices"]),
             checkout=CheckoutServiceStub(called["invoices"]),

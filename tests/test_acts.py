@@ -1,6 +1,6 @@
 """The act of each call that changes something: total for all services, against what the protos say.
 
-That a call leaves exactly its act is in tests/cli/test_audit.py, and for accounts in tests/accounts/test_acts.py.
+That a call leaves exactly its act is in tests/cli/test_audit.py, and for people in tests/identity/people/test_acts.py.
 """
 
 import ast

@@ -29,7 +29,15 @@ from gateway.walls import calls as gateway_calls
 from kit.base.config.processes import ServiceSettings
 from kit.base.services import SERVICES
 from kit.rpc import audit
-from tests.support.contracts import BY_PROCESS, SHARED, methods_by_caller, permissions_of, rpcs_of, serves
+from tests.support.contracts import (
+    BY_PROCESS,
+    SERVICE_OF,
+    SHARED,
+    methods_by_caller,
+    permissions_of,
+    rpcs_of,
+    serves,
+)
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 
@@ -83,13 +91,13 @@ NOT_OURS: Final = frozenset({"build", "__pycache__"})  # what builds leave behin
 # "Requests go down": whose RPCs each calls. Facts go up as events. A cycle would be a deadlock of bounded
 # thread pools waiting for each other.
 CALLS: Final[Mapping[str, frozenset[str]]] = {
-    "gateway": frozenset(SERVICES) - {"accounts"},
+    "gateway": frozenset(SERVICES),
     "cli": frozenset(SERVICES),
     "console": frozenset(SERVICES),
-    "invoices": frozenset({"catalog", "merchants"}),
-    "webhooks": frozenset({"merchants"}),
-    "withdrawals": frozenset({"accounts", "merchants"}),
-    **dict.fromkeys(("catalog", "merchants", "accounts"), frozenset()),
+    "invoices": frozenset({"catalog", "identity"}),
+    "webhooks": frozenset({"identity"}),
+    "withdrawals": frozenset({"identity"}),
+    **dict.fromkeys(("catalog", "identity"), frozenset()),
 }
 
 REQUIRED_ROOMS: Final = frozenset(
@@ -110,10 +118,9 @@ REQUIRED_ROOMS: Final = frozenset(
 ABSENT_WHEN_NOT_NEEDED: Final = frozenset({"events", "workers", "clients"})
 OWN_ROOMS: Final[Mapping[str, str]] = {
     "invoices/account_forms": "forms of accounts by the libraries that know them, which domain must not import",
-    "merchants/credentials": "how keys are made and sealed: cryptography, which domain must not know",
     "withdrawals/addresses": "address formats by the libraries that know them, which domain must not import",
     "withdrawals/transactions": "the writings of a transaction hash: formats of the networks, as addresses are",
-    "accounts/credentials": "how passwords, codes, passkeys and keys are made and checked: cryptography too",
+    "identity/credentials": "how passwords and keys are made and checked: cryptography, which domain must not know",
     "webhooks/delivery": "the engine: the only worker too large for workers.py",
 }
 
@@ -257,7 +264,7 @@ def test_imports_keep_the_rule(rule: str) -> None:
         ("services/webhooks/workers.py", "deploy.local.home"),
         ("services/webhooks/store/claims.py", "services.webhooks.delivery.lanes"),
         ("services/invoices/rpc/desk.py", "services.invoices.models.Deal"),
-        ("services/merchants/rpc/converters.py", "sqlalchemy.Row"),
+        ("services/identity/rpc/merchants.py", "sqlalchemy.Row"),
         ("services/webhooks/domain.py", "services.webhooks.errors.field_invalid"),
         ("services/catalog/operations/rates.py", "services.catalog.rpc"),
         ("kit/db/database.py", "services.invoices.models"),
@@ -387,10 +394,10 @@ def calls_of(folder: str) -> dict[str, Import]:
             if (
                 parts[0] == "fiatgate"
                 and "_pb2_grpc" in each.module
-                and parts[1] in SERVICES
-                and parts[1] != name
+                and (service := SERVICE_OF.get(parts[1], parts[1])) in SERVICES
+                and service != name
             ):
-                found.setdefault(parts[1], each)
+                found.setdefault(service, each)
     return found
 
 
@@ -405,14 +412,15 @@ def test_a_caller_calls_exactly_the_services_of_its_row(caller: str) -> None:
 
 @pytest.mark.parametrize("service", SERVICES)
 def test_a_class_that_calls_a_service_is_named_client_of_it(service: str) -> None:
-    """`MerchantsClient` calls merchants in each service that does: one name for one thing."""
+    """`IdentityClient` calls identity in each service that does: one name for one thing."""
     named = {
         node.name
         for path in sources(f"services/{service}")
         for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, ast.ClassDef)
-        for callee in SERVICES
-        if f"{callee.title()}ServiceStub" in ast.unparse(node) and node.name != f"{callee.title()}Client"
+        for callee in (*SERVICES, *SERVICE_OF)
+        if f"{callee.title()}ServiceStub" in ast.unparse(node)
+        and node.name != f"{SERVICE_OF.get(callee, callee).title()}Client"
     }
     assert not named
 
@@ -476,7 +484,7 @@ def called_by_console(surface: str, service: str) -> frozenset[str]:
     return frozenset(called & offered)
 
 
-@pytest.mark.parametrize("service", [each for each in SERVICES if each != "accounts"])
+@pytest.mark.parametrize("service", [each for each in SERVICES if each != "identity"])
 def test_a_service_lets_each_caller_call_what_it_calls_and_no_more(service: str) -> None:
     """With TLS, that is what a stolen certificate is good for. The network policies follow the same calls."""
     callers = {caller: caller if caller not in SERVICES else f"services/{caller}" for caller in CALLS}
@@ -489,11 +497,11 @@ def test_a_service_lets_each_caller_call_what_it_calls_and_no_more(service: str)
     assert expected == methods_by_caller(service)
 
 
-def test_accounts_lets_the_consoles_call_what_they_call_of_contracts_of_all_services() -> None:
-    own = set(rpcs_of("accounts").values())
+def test_identity_lets_the_consoles_call_what_they_call_of_contracts_of_all_services() -> None:
+    own = set(rpcs_of("identity").values())
     for surface in ROOMS_OF:
-        permitted = methods_by_caller("accounts")[f"console-{surface}"]
-        assert permitted - own == called_by_console(surface, "accounts") - own
+        permitted = methods_by_caller("identity")[f"console-{surface}"]
+        assert permitted - own == called_by_console(surface, "identity") - own
 
 
 @pytest.mark.parametrize("service", SERVICES)

@@ -14,9 +14,9 @@ from kit.rpc.errors import Refused
 from kit.rpc.find import FOUND_MOST_ROWS
 from kit.web.exchange import REQUEST_SECONDS
 from services.catalog import domain as catalog
+from services.identity.operations.fields import parse_method_codes
+from services.identity.operations.merchants import MERCHANTS_PER_PAGE
 from services.invoices import account_forms
-from services.merchants.operations.fields import parse_method_codes
-from services.merchants.operations.merchants import MERCHANTS_PER_PAGE
 from tests.support.contracts import permissions_of
 from tests.test_architecture import ROOT, sources
 from tools.protolint import PROTOS, compile_protos

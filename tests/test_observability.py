@@ -147,14 +147,14 @@ def test_every_process_answers_scrapes(stack: Stack) -> None:
         assert now.total("fiatgate_db_pool_connections", service=service, state="limit") > 0
 
 
-def test_all_services_but_accounts_exchange_heads_with_it(stack: Stack) -> None:
+def test_all_services_but_identity_exchange_heads_with_it(stack: Stack) -> None:
     """It would refuse its own head, which is a critical alert for ever."""
     exchanging = {
         dict(labels)["service"]
         for name, labels in scraped(stack).values
         if name == "fiatgate_worker_healthy" and ("worker", "act-heads") in labels
     }
-    assert exchanging == set(SERVICES) - {"accounts"}
+    assert exchanging == set(SERVICES) - {"identity"}
 
 
 def test_requests_are_counted_by_route_and_code_and_calls_by_reason(stack: Stack) -> None:

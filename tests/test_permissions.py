@@ -16,7 +16,7 @@ from console.surfaces import DASHBOARD, DESK
 from console.words import acts
 from fiatgate.rpc.v1 import access_pb2
 from kit.base.actors import MEMBER_ROLES, STAFF_ROLES
-from kit.base.services import SERVICES
+from kit.base.services import PACKAGES, SERVICES
 from tests.support.contracts import BY_PROCESS, SHARED, permissions_of, serves
 from tests.test_architecture import ROOT
 
@@ -24,7 +24,8 @@ from tests.test_architecture import ROOT
 def method_of(service: str, method: str) -> Any:
     name, _, called = method.partition("/")
     modules = [
-        importlib.import_module(f"fiatgate.{each}.v1.{each}_pb2") for each in (service, *BY_PROCESS, *SHARED)
+        importlib.import_module(f"fiatgate.{each}.v1.{each}_pb2")
+        for each in (*PACKAGES.get(service, (service,)), *BY_PROCESS, *SHARED)
     ]
     (found,) = [
         each.DESCRIPTOR.services_by_name[name] for each in modules if name in each.DESCRIPTOR.services_by_name
@@ -99,7 +100,6 @@ def test_a_members_call_names_the_merchant_in_a_field_of_its_request(service: st
 
 
 NEED_A_STEP_UP: Final = {
-    "merchants": {"ConfigureMerchant", "ConfigureOwnMerchant", "CreateApiKey", "DeactivateApiKey"},
     "catalog": {"SetCurrency", "SetPaymentMethod", "SetRate", "Approve"},
     "invoices": {"AddRequisite", "AddRequisites", "EnableRequisite", "Approve"},
     "withdrawals": {
@@ -114,7 +114,11 @@ NEED_A_STEP_UP: Final = {
         "Approve",
     },
     "webhooks": set[str](),
-    "accounts": {
+    "identity": {
+        "ConfigureMerchant",
+        "ConfigureOwnMerchant",
+        "CreateApiKey",
+        "DeactivateApiKey",
         "InvitePerson",
         "RecoverPerson",
         "SetRoles",
@@ -126,7 +130,7 @@ NEED_A_STEP_UP: Final = {
         "Approve",
     },
 }
-"""Money, its terms, accounts and addresses, keys, people. Accounts checks the factors that a person adds itself."""
+"""Money, its terms, accounts and addresses, keys, people. identity checks the factors that a person adds itself."""
 
 
 @pytest.mark.parametrize("service", SERVICES)

@@ -226,5 +226,5 @@ def test_requests_do_not_feel_that_the_collector_is_gone(
         receiver.wait_for(1, path="alone")
         wait_until(lambda: told() > before, "a line in the log", timeout_seconds=30)
         assert {shop.request("GET", f"/api/v1/invoices/{invoice.id}").status_code for _ in range(50)} == {200}
-        traced.restart("merchants")
+        traced.restart("identity")
     traced.wait_until_ready()

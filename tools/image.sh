@@ -37,7 +37,7 @@ started() {
 }
 
 started fiatgate --help >/dev/null
-for process in services.accounts services.merchants services.catalog services.invoices services.withdrawals services.webhooks \
+for process in services.identity services.catalog services.invoices services.withdrawals services.webhooks \
     gateway "console desk" "console dashboard"; do
     started python -m $process settings >/dev/null
 done

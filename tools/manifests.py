@@ -18,6 +18,7 @@ import yaml
 ROOT: Final = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))  # run as a script, python looks beside the script only
 
+from kit.base.services import PACKAGES  # noqa: E402
 from kit.rpc.permissions import permission_of  # noqa: E402
 
 K8S: Final = ROOT / "deploy" / "k8s"
@@ -56,9 +57,13 @@ def _calls(services: list[str]) -> dict[str, Any]:
 
 
 def _callers_of(service: str) -> list[str]:
-    contract = importlib.import_module(f"fiatgate.{service}.v1.{service}_pb2").DESCRIPTOR
+    contracts = [
+        importlib.import_module(f"fiatgate.{each}.v1.{each}_pb2").DESCRIPTOR
+        for each in PACKAGES.get(service, (service,))
+    ]
     methods = [
         f"{each.full_name}/{method.name}"
+        for contract in contracts
         for each in contract.services_by_name.values()
         for method in each.methods
     ]

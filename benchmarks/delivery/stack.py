@@ -148,14 +148,15 @@ def running_bench() -> Iterator[Bench]:
         nats.write_config()
         stack.enter_context(_process(nats.command()))
         wait_until(lambda: postgres.is_ready() and nats.is_ready(), "servers", timeout_seconds=30)
-        urls = {service: _migrated(postgres, service) for service in ("merchants", "webhooks")}
+        urls = {service: _migrated(postgres, service) for service in ("identity", "webhooks")}
         stack.enter_context(
             _process(
-                [sys.executable, "-m", "services.merchants", "run"],
-                FIATGATE_MERCHANTS_DATABASE_URL=urls["merchants"],
-                FIATGATE_MERCHANTS_ADDRESS=f"127.0.0.1:{merchants_port}",
+                [sys.executable, "-m", "services.identity", "run"],
+                FIATGATE_IDENTITY_DATABASE_URL=urls["identity"],
+                FIATGATE_IDENTITY_ADDRESS=f"127.0.0.1:{merchants_port}",
                 FIATGATE_MASTER_KEYS=base64.b64encode(secrets.token_bytes(32)).decode(),
-                FIATGATE_MERCHANTS_SEAL_KEYS=new_private_key(),
+                FIATGATE_IDENTITY_SEAL_KEYS=new_private_key(),
+                **dict.fromkeys(("FIATGATE_DESK_URL", "FIATGATE_DASHBOARD_URL"), "http://localhost:1"),
                 FIATGATE_LOG_LEVEL="warning",
             )
         )
@@ -167,7 +168,7 @@ def running_bench() -> Iterator[Bench]:
             database_url=urls["webhooks"],
             bind="127.0.0.1:0",
             nats_url=nats.url("webhooks"),
-            merchants_address=f"127.0.0.1:{merchants_port}",
+            identity_address=f"127.0.0.1:{merchants_port}",
             webhook_allow_private=True,
             fact_public_keys=(signer.public_key,),
             seal_keys=(new_private_key(),),
@@ -198,7 +199,7 @@ def _environment(settings: WebhooksSettings) -> dict[str, str]:
     return {
         "FIATGATE_WEBHOOKS_DATABASE_URL": settings.database_url,
         "FIATGATE_WEBHOOKS_ADDRESS": f"127.0.0.1:{free_ports(1)[0]}",
-        "FIATGATE_MERCHANTS_ADDRESS": settings.merchants_address,
+        "FIATGATE_IDENTITY_ADDRESS": settings.identity_address,
         "FIATGATE_WEBHOOKS_NATS_URL": settings.nats_url,
         "FIATGATE_WEBHOOK_ALLOW_PRIVATE": "on",
         "FIATGATE_FACT_PUBLIC_KEYS": ",".join(settings.fact_public_keys),
@@ -218,7 +219,7 @@ def _migrated(postgres: Postgres, service: str) -> str:
 
 def _shop(port: int) -> Shop:
     wait_until(lambda: _listens(port), "merchants", timeout_seconds=60)
-    stub = merchants_pb2_grpc.MerchantsServiceStub(channel(f"127.0.0.1:{port}", name="merchants"))
+    stub = merchants_pb2_grpc.MerchantsServiceStub(channel(f"127.0.0.1:{port}", name="identity"))
     request = merchants_pb2.CreateMerchantRequest(name="Bench", owner_email="bench@example.com", active=True)
     merchant = stub.CreateMerchant(request).merchant
     key = stub.CreateApiKey(merchants_pb2.CreateApiKeyRequest(merchant_id=merchant.merchant_id))

@@ -166,7 +166,7 @@ class Scene:
     @cached_property
     def _house(self) -> House:
         urls = self.stack.home.running_stack()["consoles"]
-        accounts = grpc.insecure_channel(self.stack.addresses["accounts"])
+        accounts = grpc.insecure_channel(self.stack.addresses["identity"])
         return House(urls["console-desk"], urls["console-dashboard"], self.stack, accounts)
 
     # -- the attacker

@@ -21,7 +21,7 @@ app = group(
     "approvals", "Requests that wait for a second person: what one requested, another approves or rejects."
 )
 
-SERVICES: Final = ("withdrawals", "invoices", "catalog", "accounts")
+SERVICES: Final = ("withdrawals", "invoices", "catalog", "identity")
 """The services that have such requests."""
 
 TABLE: Final = Table(

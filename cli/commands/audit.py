@@ -113,7 +113,7 @@ def restart_head(
     if service not in SERVICES:
         raise typer.BadParameter(f"not one of {', '.join(SERVICES)}", param_hint="SERVICE")
     head = acts.head_of(service).head
-    keepers = [each for each in SERVICES if each != "accounts"] if service == "accounts" else ["accounts"]
+    keepers = [each for each in SERVICES if each != "identity"] if service == "identity" else ["identity"]
     request = pb.RestartHeadRequest(service=service, count=head.count, hash=head.hash or bytes(32), note=note)
     for keeper in keepers:
         made = connection.audit(keeper).RestartHead(request)

@@ -13,7 +13,7 @@ from fiatgate.find.v1 import find_pb2 as pb
 
 EXAMPLE: Final = "fiatgate find 50.90"
 
-SERVICES: Final = ("invoices", "merchants", "withdrawals", "webhooks", "accounts", "catalog")
+SERVICES: Final = ("invoices", "identity", "withdrawals", "webhooks", "catalog")
 ROWS: Final = 10
 MOST_ROWS: Final = 100
 TABLE: Final = Table(

@@ -81,7 +81,7 @@ class ApprovalsPage(ListPage):
                 "withdrawals": "withdrawals",
                 "invoices": "deals and late money",
                 "catalog": "rates",
-                "accounts": "people",
+                "identity": "people",
             },
         ),
         Text("object", "About", hint="withdrawal:0197…"),

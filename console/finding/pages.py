@@ -71,11 +71,8 @@ class FindPage(FilePage):
     paths     the page of each kind of thing
     """
 
-    services: ClassVar[Sequence[str]] = (
-        *("invoices", "merchants", "withdrawals"),
-        *("webhooks", "accounts", "catalog"),
-    )
-    entries: ClassVar[Mapping[str, str]] = {"accounts": "/people"}
+    services: ClassVar[Sequence[str]] = ("invoices", "identity", "withdrawals", "webhooks", "catalog")
+    entries: ClassVar[Mapping[str, str]] = {}
     paths: ClassVar[Mapping[str, str]] = PATHS
     template: ClassVar[str] = "finding"
     link = SEARCH

@@ -71,7 +71,7 @@ class PeoplePage(ListPage):
         shown["invitations"] = [(each, roles_shown(req, each)) for each in invitations]
         if not self.deps.surface.has_merchants:
             waiting = approvals_pb2.ListApprovalsRequest(state=approvals_pb2.APPROVAL_STATE_PENDING)
-            shown["requests"] = (await self.deps.approvals["accounts"].ListApprovals(waiting)).approvals
+            shown["requests"] = (await self.deps.approvals["identity"].ListApprovals(waiting)).approvals
         return shown
 
 

@@ -31,15 +31,15 @@ from kit.rpc.errors import Refused
 def invite(home: Home, stack: dict[str, Any]) -> None:
     """Writes the links to `links.json`; None for a person who needs no link, or got it by e-mail.
 
-    Waits for accounts. Raises kit.rpc.errors.Refused.
+    Waits for identity. Raises kit.rpc.errors.Refused.
     """
     demo = home.demo()
     if demo is None:
         raise RuntimeError(f"{home.demo_file} is missing")
-    address = stack["services"]["accounts"]["address"]
-    with channel(address, name="accounts", identity=load(CliSettings).identity) as accounts:
+    address = stack["services"]["identity"]["address"]
+    with channel(address, name="identity", identity=load(CliSettings).identity) as opened:
         links = people.links(
-            PeopleServiceStub(accounts), merchant_id=demo["merchant_id"], owner_email=demo["owner_email"]
+            PeopleServiceStub(opened), merchant_id=demo["merchant_id"], owner_email=demo["owner_email"]
         )
     write_private_json(home.links_file, links)
 

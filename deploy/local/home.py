@@ -90,7 +90,7 @@ class Home:
 
     def secrets(self) -> dict[str, Any]:
         """Returns `postgres`, `databases`, `owners` and `seal_keys` by service, `nats` by user, `master_key`,
-        `accounts_master_key`, `fact_signing_key`.
+        `fact_signing_key`.
 
         Each is made on first use. The folder of an earlier version lacks some; the others stay as they are.
         """
@@ -99,7 +99,6 @@ class Home:
         made = {
             "postgres": secrets.token_urlsafe(24),
             "master_key": Fernet.generate_key().decode(),
-            "accounts_master_key": Fernet.generate_key().decode(),
             "fact_signing_key": new_private_key(),
             **known,
             **{

@@ -254,10 +254,8 @@ def _private(
         private[service][_database_variable(service)] = url
     for process, url in nats_urls.items():
         private[process][_nats_variable(process)] = url
-    private["merchants"]["FIATGATE_MASTER_KEYS"] = own.get("FIATGATE_MASTER_KEYS") or secrets["master_key"]
-    private["accounts"] |= {
-        "FIATGATE_ACCOUNTS_MASTER_KEYS": own.get("FIATGATE_ACCOUNTS_MASTER_KEYS")
-        or secrets["accounts_master_key"],
+    private["identity"] |= {
+        "FIATGATE_MASTER_KEYS": own.get("FIATGATE_MASTER_KEYS") or secrets["master_key"],
         "FIATGATE_SMTP_URL": own.get("FIATGATE_SMTP_URL", ""),
     }
     signing_key = own.get("FIATGATE_FACT_SIGNING_KEY") or secrets["fact_signing_key"]

@@ -130,7 +130,7 @@ class Runner:
         if plan.serve_only:  # what a restore brought back is only looked at
             self._wait_until_serving(plan, status)
             return plan, lock
-        # Beside the start of the services: it waits for accounts itself.
+        # Beside the start of the services: it waits for identity itself.
         inviting = self._start_module(_DEMO_PEOPLE) if self._home.demo() else None
         self._wait_until_ready(plan, status)
         if inviting:

@@ -40,7 +40,7 @@ def seed(home: Home, stack: dict[str, Any]) -> None:
     addresses = {service: place["address"] for service, place in stack["services"].items()}
     identity = load(CliSettings).identity
     with (
-        channel(addresses["merchants"], name="merchants", identity=identity) as merchants,
+        channel(addresses["identity"], name="identity", identity=identity) as merchants,
         channel(addresses["catalog"], name="catalog", identity=identity) as catalog,
         channel(addresses["invoices"], name="invoices", identity=identity) as invoices,
     ):

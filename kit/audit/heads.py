@@ -1,6 +1,6 @@
 """Heads of other services' chains, kept where the owner of their database can't write.
 
-Each service gives its head to accounts every few seconds and keeps that of accounts, which the answer has. `fiatgate
+Each service gives its head to identity every few seconds and keeps that of identity, which the answer has. `fiatgate
 verify` compares each chain with the heads that the other services keep: a chain that was cut short lacks one. The log
 line `acts_chained` has each head too.
 
@@ -20,7 +20,7 @@ from kit.base.seals import Seals, canonical
 from kit.base.services import SERVICES
 from kit.db.database import Database, seals_of
 
-KEEPER: Final = "accounts"
+KEEPER: Final = "identity"
 """The service that keeps the heads of all others; each of them keeps the keeper's."""
 RESTART: Final = "heads.restart"
 """The act of an operator who has a shorter chain believed."""

@@ -2,5 +2,7 @@
 
 from typing import Final
 
-SERVICES: Final = ("merchants", "catalog", "invoices", "withdrawals", "webhooks", "accounts")
+SERVICES: Final = ("identity", "catalog", "invoices", "withdrawals", "webhooks")
 """Each is a folder of services/ and has a database of its own."""
+PACKAGES: Final = {"identity": ("accounts", "merchants")}
+"""The packages of protos that a service serves, where they are not its name."""

@@ -104,11 +104,11 @@ class Process:
         return workers
 
     def _of_acts(self, deps: Any) -> list[Worker]:
-        """Returns the workers that chain this service's acts, and give the head of the chain to accounts."""
+        """Returns the workers that chain this service's acts, and give the head of the chain to identity."""
         self._chaining = Chaining(deps.db, SystemClock())
         workers: list[Worker] = [self._chaining.loop()]
-        address = self._settings.accounts_address
-        if address and self._service.actor_keys is None:  # accounts keeps no heads of its own
+        address = self._settings.identity_address
+        if address and self._service.actor_keys is None:  # identity keeps no heads of its own
             identity = self._settings.identity
             workers.append(ActHeads(deps.db, self._service.name, address, identity=identity))
         return workers
@@ -162,9 +162,9 @@ class Process:
         settings = self._settings
         if self._service.actor_keys is not None:
             return self._service.actor_keys(deps)
-        if not settings.accounts_address:
+        if not settings.identity_address:
             return NoKeys()
-        self._fetched_keys = ActorKeys(settings.accounts_address, identity=settings.identity)
+        self._fetched_keys = ActorKeys(settings.identity_address, identity=settings.identity)
         return self._fetched_keys
 
     def _until_stopped(

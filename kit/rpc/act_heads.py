@@ -1,4 +1,4 @@
-"""The worker that gives the head of a chain of acts to accounts, and keeps that of accounts (kit.audit.heads)."""
+"""The worker that gives the head of a chain of acts to identity, and keeps that of identity (kit.audit.heads)."""
 
 from typing import Final
 
@@ -19,7 +19,7 @@ from kit.work.worker import Loop, Stop, WorkerHealth
 
 EVERY_SECONDS: Final = 5.0
 AT_LEAST_SECONDS: Final = 60.0
-"""Also without acts of its own a service takes the head of accounts this often."""
+"""Also without acts of its own a service takes the head of identity this often."""
 CALL_SECONDS: Final = 2.0
 
 REFUSED: Final = metrics.counter(
@@ -49,11 +49,11 @@ class ActHeads:
         self._loop.run(stop)
 
     def health(self) -> WorkerHealth:
-        """Returns a healthy state always: a service works for merchants and customers without accounts."""
+        """Returns a healthy state always: a service works for merchants and customers without identity."""
         return self._loop.health()
 
     def step(self) -> bool:
-        """Gives the head to accounts if this chain has grown, until accounts has one itself, and once a minute."""
+        """Gives the head to identity if this chain has grown, until identity has one itself, and once a minute."""
         with self._db.autocommit() as connection:
             own = head(connection) or Head(0, EMPTY, self._clock.now())
         now = monotonic_seconds()
@@ -65,7 +65,7 @@ class ActHeads:
         return False
 
     def _give(self, own: Head) -> bool:
-        """Returns whether accounts has the head, and this service that of accounts."""
+        """Returns whether identity has the head, and this service that of identity."""
         try:
             answer = self._stub.KeepHead(self._request(own), timeout=CALL_SECONDS)
             if (

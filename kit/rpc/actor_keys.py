@@ -1,9 +1,9 @@
-"""The public keys of actor tokens, which each service fetches from accounts and keeps.
+"""The public keys of actor tokens, which each service fetches from identity and keeps.
 
 They are fetched every minute, and at once for a key that is not known, at most once per second. While no key is known,
-because accounts starts as well, they are fetched each second: the first page of a person makes several calls at a
-time, of which few could wait. While accounts does not answer, the keys that are known count on: no work of merchants or
-customers waits for accounts.
+because identity starts as well, they are fetched each second: the first page of a person makes several calls at a
+time, of which few could wait. While identity does not answer, the keys that are known count on: no work of merchants or
+customers waits for identity.
 """
 
 import threading
@@ -37,7 +37,7 @@ class ActorKeys:
     name = "actor-keys"
 
     def __init__(self, address: str, *, identity: Identity | None = None) -> None:
-        opened = channel(address, name="accounts", identity=identity)
+        opened = channel(address, name="identity", identity=identity)
         self._stub = accounts_pb2_grpc.ActorKeysServiceStub(opened)
         self._keys: Mapping[str, Ed25519PublicKey] = {}
         self._wanted = Signal()
@@ -73,7 +73,7 @@ class ActorKeys:
         self._loop.run(stop)
 
     def health(self) -> WorkerHealth:
-        """Returns a healthy state always: a service works for merchants and customers without accounts."""
+        """Returns a healthy state always: a service works for merchants and customers without identity."""
         return self._loop.health()
 
     def _step(self) -> bool:

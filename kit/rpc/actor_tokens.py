@@ -1,4 +1,4 @@
-"""Actor tokens: accounts signs one for each request of a person, and every service checks it.
+"""Actor tokens: identity signs one for each request of a person, and every service checks it.
 
 A token is a JWT with an Ed25519 signature and lives for a minute. It names the person, the surface, the roles there,
 the merchant of a member, the session, and the time of its last step-up.
@@ -14,11 +14,11 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 from kit.base.actors import Actor
 from kit.base.ids import new_id, parse_id
 
-ISSUER: Final = "fiatgate-accounts"
+ISSUER: Final = "fiatgate-identity"
 ALGORITHM: Final = "EdDSA"
 LIFETIME: Final = timedelta(seconds=60)
 AHEAD_AT_MOST: Final = timedelta(seconds=5)
-"""How far the clock of accounts may be ahead of the clock of a service."""
+"""How far the clock of identity may be ahead of the clock of a service."""
 MAX_CHARACTERS: Final = 4096
 SURFACES: Final = frozenset({"desk", "dashboard"})
 
@@ -30,7 +30,7 @@ class Invalid(Exception):
 
 
 class Keys(Protocol):
-    """The public keys of accounts by their ids."""
+    """The public keys of identity by their ids."""
 
     def find(self, key_id: str) -> Ed25519PublicKey | None: ...
 
@@ -89,7 +89,7 @@ def read_token(token: str | bytes, keys: Keys, *, now: datetime) -> Actor:
 
 
 def _proved(token: str, keys: Keys) -> Mapping[str, Any]:
-    """Returns the claims, which a key of accounts has signed. Their times are not checked yet."""
+    """Returns the claims, which a key of identity has signed. Their times are not checked yet."""
     try:
         header = jwt.get_unverified_header(token)
     except jwt.InvalidTokenError:
@@ -136,7 +136,7 @@ def raw_public_key(private_key: Ed25519PrivateKey) -> bytes:
 
 
 class NoKeys:
-    """A service without the address of accounts: no token counts."""
+    """A service without the address of identity: no token counts."""
 
     def find(self, key_id: str) -> Ed25519PublicKey | None:
         return None

@@ -1,6 +1,6 @@
 """The actor of a call in its metadata: what a client sends, and the merchant that a member is bound to.
 
-The console sends a token of accounts (`kit.rpc.actor_tokens`), the operator's command its user and host. A process of
+The console sends a token of identity (`kit.rpc.actor_tokens`), the operator's command its user and host. A process of
 ours sends nothing: its certificate names it. `kit.rpc.permissions` checks all of it before the operation.
 """
 
@@ -17,7 +17,7 @@ from kit.base.ids import parse_id
 from kit.rpc.errors import Refused
 
 TOKEN_KEY: Final = "fiatgate-actor"  # noqa: S105  the name of the metadata
-"""A token of accounts: a person on the desk or on the dashboard."""
+"""A token of identity: a person on the desk or on the dashboard."""
 CLI_KEY: Final = "fiatgate-cli-actor"
 """USER@HOST of the operator's command, percent-encoded."""
 CLI_AS_KEY: Final = "fiatgate-cli-as"

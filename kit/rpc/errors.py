@@ -134,7 +134,7 @@ def unexpected() -> Refused:
 
 def is_away(refused: Refused) -> bool:
     """Returns whether the service failed or did not answer, so that the same call may succeed later. A service that has
-    just started refuses the tokens of people until it has the key of accounts.
+    just started refuses the tokens of people until it has the key of identity.
     """
     has_no_key = refused.reason == "ACTOR_INVALID" and refused.metadata.get("problem") == "key"
     return has_no_key or refused.reason in ("DB_UNAVAILABLE", "INTERNAL_ERROR")

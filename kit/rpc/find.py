@@ -1,6 +1,7 @@
 """fiatgate.find.v1.FindService: the search of operators and members, the same in every service."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Final
 from uuid import UUID
 
@@ -9,6 +10,7 @@ from sqlalchemy import Connection
 
 from fiatgate.find.v1 import find_pb2 as pb
 from fiatgate.find.v1 import find_pb2_grpc
+from kit.base import actors
 from kit.base.ids import BEGINNING_DIGITS, ids_beginning_with
 from kit.base.proto import most_of, timestamp_from
 from kit.db.database import Database, bound_statements
@@ -22,21 +24,36 @@ STATEMENT_SECONDS: Final = 2
 """The longest that one statement of a search may take: others wait for its thread."""
 
 
+@dataclass(frozen=True)
+class ForAdmins:
+    """The kinds and searches for the role `admin` and the command line alone: for others they find nothing."""
+
+    ids: Ids = field(default_factory=dict)
+    searches: Sequence[Search] = ()
+
+
 class FindServicer(find_pb2_grpc.FindServiceServicer):
     def __init__(
-        self, db: Database, ids: Ids, searches: Sequence[Search], own_searches: Sequence[OwnSearch]
+        self,
+        db: Database,
+        ids: Ids,
+        searches: Sequence[Search],
+        own_searches: Sequence[OwnSearch],
+        for_admins: ForAdmins,
     ) -> None:
         self._db = db
         self._ids = ids
         self._searches = searches
         self._own_searches = own_searches
+        self._for_admins = for_admins
 
     def CompleteId(
         self, request: pb.CompleteIdRequest, context: grpc.ServicerContext
     ) -> pb.CompleteIdResponse:
-        column = self._ids.get(request.kind)
+        ids = {**self._ids, **(self._for_admins.ids if _is_admin() else {})}
+        column = ids.get(request.kind)
         if column is None:
-            raise values.invalid("kind", f"Expected one of {', '.join(self._ids)}")
+            raise values.invalid("kind", f"Expected one of {', '.join(ids)}")
         bounds = ids_beginning_with(request.beginning)
         if bounds is None:
             raise values.invalid(
@@ -68,9 +85,15 @@ class FindServicer(find_pb2_grpc.FindServiceServicer):
         self, connection: Connection, merchant_id: UUID | None, wanted: str, limit: int
     ) -> Iterator[Part]:
         if merchant_id is None:
-            yield from (Part(search(connection, wanted, limit)) for search in self._searches)
+            searches = (*self._searches, *(self._for_admins.searches if _is_admin() else ()))
+            yield from (Part(search(connection, wanted, limit)) for search in searches)
         else:
             yield from (search(connection, merchant_id, wanted, limit) for search in self._own_searches)
+
+
+def _is_admin() -> bool:
+    actor = actors.current()
+    return actor.kind == "cli" or (actor.surface == "desk" and "admin" in actor.roles)
 
 
 def _found_to_message(found: Found) -> pb.Found:
@@ -91,7 +114,9 @@ def add_to(
     ids: Ids,
     searches: Sequence[Search],
     own_searches: Sequence[OwnSearch] = (),
+    *,
+    for_admins: ForAdmins = ForAdmins(),
 ) -> None:
     """Adds the service. `searches`, or of a merchant `own_searches`, are run one after the other for each text."""
-    servicer = FindServicer(db, ids, searches, own_searches)
+    servicer = FindServicer(db, ids, searches, own_searches, for_admins)
     find_pb2_grpc.add_FindServiceServicer_to_server(servicer, server)

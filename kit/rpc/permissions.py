@@ -125,7 +125,7 @@ def _unrecorded(actor: Actor, method: str, refused: Refused) -> None:
 class Checks:
     """The parts that the checks of a server need.
 
-    keys    the public keys of accounts
+    keys    the public keys of identity
     record  gets each refusal of an actor that claimed a name
     """
 

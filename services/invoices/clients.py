@@ -1,4 +1,4 @@
-"""The calls of invoices to catalog and merchants.
+"""The calls of invoices to catalog and identity.
 
 The catalog itself (bounds, methods) is kept in memory, because every create needs it. The parts of a payment page are
 kept for a moment, because pages are read often, and for longer while the services behind them do not answer. The quote
@@ -256,14 +256,14 @@ _ACCOUNT_KINDS: Mapping[int, AccountKind] = {
 }
 
 
-class MerchantsClient:
+class IdentityClient:
     def __init__(
         self, address: str, *, identity: Identity | None = None, now_seconds: Seconds = monotonic_seconds
     ) -> None:
-        opened = channel(address, name="merchants", identity=identity)
+        opened = channel(address, name="identity", identity=identity)
         self._stub = merchants_pb2_grpc.MerchantsServiceStub(opened)
-        self._page_calls = Breaker("merchants", calls="pages", seconds=PAGE_SECONDS)
-        self._choice_calls = Breaker("merchants", calls="deals", seconds=CHOICE_SECONDS)
+        self._page_calls = Breaker("identity", calls="pages", seconds=PAGE_SECONDS)
+        self._choice_calls = Breaker("identity", calls="deals", seconds=CHOICE_SECONDS)
         self._leases = Leases[UUID, merchants_pb2.Merchant](now_seconds)
 
     def merchant(self, merchant_id: UUID) -> merchants_pb2.Merchant:
@@ -347,7 +347,7 @@ class Storefronts:
     to `STOREFRONT_MAX_AGE_SECONDS`. For display only: no decision depends on them.
     """
 
-    def __init__(self, merchants: MerchantsClient, catalog: CatalogClient) -> None:
+    def __init__(self, merchants: IdentityClient, catalog: CatalogClient) -> None:
         self._merchants = merchants
         self._catalog = catalog
         self._open: dict[UUID, Storefront] = {}

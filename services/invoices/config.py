@@ -15,7 +15,7 @@ class InvoicesSettings(FourEyesSettings):
     service: ClassVar[str] = "invoices"
     slot_connections: ClassVar[int] = 20
 
-    merchants_address: Address = Field(description="host:port of the merchants service")
+    identity_address: Address = Field(description="host:port of the identity service")
     catalog_address: Address = Field(description="host:port of the catalog service")
     fact_signing_key: Key = Field(
         repr=False,

@@ -15,7 +15,7 @@ from kit.events.proof import Verifier
 from kit.events.signing import Signer
 from kit.work.recent import Recent
 from kit.work.set_aside import SetAside
-from services.invoices.clients import CATALOG_CHANGED, CatalogClient, MerchantsClient, Storefronts
+from services.invoices.clients import CATALOG_CHANGED, CatalogClient, IdentityClient, Storefronts
 from services.invoices.config import InvoicesSettings
 from services.invoices.events import CONSUMERS
 from services.invoices.store.decisions import REQUISITE
@@ -44,7 +44,7 @@ class Deps:
     db: Database
     bus: Bus
     catalog: CatalogClient
-    merchants: MerchantsClient
+    merchants: IdentityClient
     storefronts: Storefronts
     announced: Announced
     set_aside: SetAside[UUID]
@@ -60,7 +60,7 @@ def wire(settings: InvoicesSettings, *, clock: Clock | None = None) -> Deps:
     stream = OwnStream(replicas=settings.nats_replicas, consumers=CONSUMERS)
     bus = Bus(settings.nats_url, name=settings.service, ca=settings.nats_ca, stream=stream)
     catalog = CatalogClient(settings.catalog_address, identity=settings.identity)
-    merchants = MerchantsClient(settings.merchants_address, identity=settings.identity)
+    merchants = IdentityClient(settings.identity_address, identity=settings.identity)
     storefronts = Storefronts(merchants, catalog)
 
     def catalog_changed(_subject: str, _data: bytes) -> None:

@@ -1,4 +1,4 @@
-"""The calls of webhooks to other services: signing secrets and the default address from merchants."""
+"""The calls of webhooks to other services: signing secrets and the default address from identity."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -28,17 +28,17 @@ class SigningSecrets:
     lease_milliseconds: int = 0
 
 
-class MerchantsClient:
-    """The client of the merchants service. Connects on first use."""
+class IdentityClient:
+    """The client of the identity service. Connects on first use."""
 
     def __init__(self, address: str, *, identity: Identity | None = None) -> None:
-        opened = channel(address, name="merchants", identity=identity)
+        opened = channel(address, name="identity", identity=identity)
         self._stub = merchants_pb2_grpc.MerchantsServiceStub(opened)
 
     def signing_secrets(self, keys: Iterable[SigningKey]) -> dict[SigningKey, str]:
         """Returns the present signing secret of each; merchants without an active key are absent.
 
-        Raises `Refused` (DB_UNAVAILABLE) when merchants doesn't answer.
+        Raises `Refused` (DB_UNAVAILABLE) when identity doesn't answer.
         """
         return self.leased_secrets(keys).of_key
 

@@ -39,7 +39,7 @@ class WebhooksSettings(FactSettings):
         le=180,
         description="longest call; a resend takes up to WEBHOOK_TIMEOUT_SECONDS",
     )
-    merchants_address: Address = Field(description="host:port of the merchants service")
+    identity_address: Address = Field(description="host:port of the identity service")
     webhook_retry_delays: Annotated[tuple[Annotated[int, Field(ge=1, le=604_800)], ...], CommaSeparated] = (
         Field(
             default=RETRY_DELAYS_SECONDS,

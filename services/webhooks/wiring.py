@@ -8,7 +8,7 @@ from kit.db.database import Database
 from kit.events.bus.connection import Bus
 from kit.events.proof import Verifier
 from kit.rpc.turns import Share, Turns
-from services.webhooks.clients import MerchantsClient
+from services.webhooks.clients import IdentityClient
 from services.webhooks.config import WebhooksSettings
 from services.webhooks.delivery.courier import Courier
 from services.webhooks.delivery.fresh import Fresh
@@ -38,7 +38,7 @@ class Deps:
     bus: Bus
     verifier: Verifier
     clock: Clock
-    merchants: MerchantsClient
+    merchants: IdentityClient
     seals: EventSeals
     courier: Courier
     recorder: Recorder
@@ -62,7 +62,7 @@ def wire(settings: WebhooksSettings, *, clock: Clock | None = None) -> Deps:
         bus=Bus(settings.nats_url, name=settings.service, ca=settings.nats_ca),
         verifier=Verifier(settings.fact_public_keys),
         clock=clock,
-        merchants=MerchantsClient(settings.merchants_address, identity=settings.identity),
+        merchants=IdentityClient(settings.identity_address, identity=settings.identity),
         seals=seals,
         courier=Courier(
             clock=clock,

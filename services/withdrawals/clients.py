@@ -1,4 +1,4 @@
-"""The calls of withdrawals to other services: accounts tells owners by e-mail, merchants knows who is banned."""
+"""The calls of withdrawals to identity: it tells owners by e-mail, and knows who is banned."""
 
 from uuid import UUID
 
@@ -17,12 +17,14 @@ MERCHANT_SECONDS = 2.0
 """Of a call that a member waits for."""
 
 
-class AccountsClient:
-    """The client of the accounts service. Connects on first use."""
+class IdentityClient:
+    """Connects on first use."""
 
     def __init__(self, address: str, *, identity: Identity | None = None) -> None:
-        opened = channel(address, name="accounts", identity=identity)
-        self._stub = accounts_pb2_grpc.NoticesServiceStub(opened)
+        opened = channel(address, name="identity", identity=identity)
+        self._notices = accounts_pb2_grpc.NoticesServiceStub(opened)
+        self._merchants = merchants_pb2_grpc.MerchantsServiceStub(opened)
+        self._calls = Breaker("identity", calls="members", seconds=MERCHANT_SECONDS)
 
     def tell_owners(self, address: AddressView) -> None:
         """Lets the merchant's owners be told of a new address. Raises `Refused`."""
@@ -34,24 +36,15 @@ class AccountsClient:
             added_by=address.added_by,
             usable_at=timestamp_from(address.usable_at),
         )
-        self._stub.TellOwners(request, timeout=SECONDS_PER_CALL)
-
-
-class MerchantsClient:
-    """The client of the merchants service. Connects on first use."""
-
-    def __init__(self, address: str, *, identity: Identity | None = None) -> None:
-        opened = channel(address, name="merchants", identity=identity)
-        self._stub = merchants_pb2_grpc.MerchantsServiceStub(opened)
-        self._calls = Breaker("merchants", calls="members", seconds=MERCHANT_SECONDS)
+        self._notices.TellOwners(request, timeout=SECONDS_PER_CALL)
 
     def refusal_of(self, merchant_id: UUID) -> Refused | None:
         """Returns why the merchant may start nothing now: MERCHANT_NOT_FOUND, OWNER_BLOCKED or MERCHANT_BLOCKED; None
-        when it may. Raises `Refused` when merchants does not answer.
+        when it may. Raises `Refused` when identity does not answer.
         """
         request = merchants_pb2.GetMerchantRequest(merchant_id=str(merchant_id))
         try:
-            merchant = self._calls.call(self._stub.GetMerchant, request).merchant
+            merchant = self._calls.call(self._merchants.GetMerchant, request).merchant
         except Refused as refused:
             if refused.reason != "MERCHANT_NOT_FOUND":
                 raise

@@ -6,17 +6,12 @@ from typing import ClassVar
 from pydantic import Field
 
 from kit.base.config.processes import FactSettings, FourEyesSettings
-from kit.base.config.values import AddressOrNone
 
 
 class WithdrawalsSettings(FactSettings, FourEyesSettings):
     service: ClassVar[str] = "withdrawals"
     slot_connections: ClassVar[int] = 5
 
-    merchants_address: AddressOrNone = Field(
-        default="",
-        description="merchants, which knows bans; empty: members can't add addresses or request withdrawals",
-    )
     # CheckLedger reads the whole ledger: some seconds per million transfers. The database limits all other calls.
     call_seconds: int = Field(
         default=60,

@@ -6,7 +6,7 @@ from kit.base.clock import Clock, SystemClock
 from kit.db.database import Database
 from kit.events.bus.connection import Bus
 from kit.events.proof import Verifier
-from services.withdrawals.clients import AccountsClient, MerchantsClient
+from services.withdrawals.clients import IdentityClient
 from services.withdrawals.config import WithdrawalsSettings
 
 
@@ -14,9 +14,8 @@ from services.withdrawals.config import WithdrawalsSettings
 class Deps:
     """The first argument of every operation and worker.
 
-    verifier   knows the facts that invoices has signed
-    accounts   None where no people are served
-    merchants  None where members of merchants may start nothing
+    verifier  knows the facts that invoices has signed
+    identity  None where no people are served
     """
 
     settings: WithdrawalsSettings
@@ -24,8 +23,7 @@ class Deps:
     clock: Clock
     bus: Bus
     verifier: Verifier
-    accounts: AccountsClient | None
-    merchants: MerchantsClient | None
+    identity: IdentityClient | None
 
 
 def wire(settings: WithdrawalsSettings, *, clock: Clock | None = None) -> Deps:
@@ -42,10 +40,7 @@ def wire(settings: WithdrawalsSettings, *, clock: Clock | None = None) -> Deps:
         clock=clock,
         bus=Bus(settings.nats_url, name=settings.service, ca=settings.nats_ca),
         verifier=Verifier(settings.fact_public_keys),
-        accounts=AccountsClient(settings.accounts_address, identity=settings.identity)
-        if settings.accounts_address
-        else None,
-        merchants=MerchantsClient(settings.merchants_address, identity=settings.identity)
-        if settings.merchants_address
+        identity=IdentityClient(settings.identity_address, identity=settings.identity)
+        if settings.identity_address
         else None,
     )

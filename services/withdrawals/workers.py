@@ -15,7 +15,7 @@ from kit.observe.log import get_logger
 from kit.rpc import approvals
 from kit.rpc.status import Gauge
 from kit.work.worker import Loop, Worker
-from services.withdrawals.clients import AccountsClient
+from services.withdrawals.clients import IdentityClient
 from services.withdrawals.events import invoice_paid_from_message, is_unpaid
 from services.withdrawals.models import Inbox, Parked
 from services.withdrawals.operations import addresses, days, ledger
@@ -71,11 +71,11 @@ def daily_balances(deps: Deps) -> Loop:
     )
 
 
-def address_notices(deps: Deps, accounts: AccountsClient) -> Loop:
+def address_notices(deps: Deps, identity: IdentityClient) -> Loop:
     """Has owners told of new addresses by e-mail. The start page of the dashboard shows them without it."""
     return Loop(
         "address-notices",
-        lambda: addresses.tell_of_new_address(deps, accounts),
+        lambda: addresses.tell_of_new_address(deps, identity),
         every_seconds=NOTICES_SECONDS,
         required=False,
     )
@@ -105,7 +105,7 @@ def workers(deps: Deps) -> Sequence[Worker]:
     return [
         consumer(deps),
         daily_balances(deps),
-        *([address_notices(deps, deps.accounts)] if deps.accounts is not None else []),
+        *([address_notices(deps, deps.identity)] if deps.identity is not None else []),
         *([ledger_check(deps)] if deps.settings.ledger_check_minutes else []),
     ]
 

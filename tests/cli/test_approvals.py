@@ -137,10 +137,10 @@ def test_an_address_of_no_active_person_of_the_staff_is_named_before_and_after_t
     asked = run(*approve).out
     assert "Check the address of --as: ben@example.com is no person of the staff.\n" in asked
     assert f"Check the requester: {email} is no person of the staff.\n" in asked
-    with fiatgate.stack.without("accounts"):
+    with fiatgate.stack.without("identity"):
         done = run(*approve, "--yes")
-    assert (done.exit_code, "Check" in done.err) == (0, False), "without accounts nothing is known"
-    wait_until_well(fiatgate, "accounts")
+    assert (done.exit_code, "Check" in done.err) == (0, False), "without identity nothing is known"
+    wait_until_well(fiatgate, "identity")
 
 
 def test_a_change_reports_the_waiting_request_that_it_rejects(fiatgate: Fiatgate) -> None:

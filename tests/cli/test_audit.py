@@ -232,14 +232,14 @@ def test_verify_names_an_act_that_was_changed_and_checks_exported_heads(
     wait_until(is_chained, "the acts to be chained", timeout_seconds=SETTLE_SECONDS)
     (act,) = fiatgate("audit", "--object", f"merchant:{shop['merchant_id']}", "--act", "merchant.create")
     heads = fiatgate("audit", "heads")
-    assert {each["service"] for each in heads["heads"]} >= {"merchants"}
+    assert {each["service"] for each in heads["heads"]} >= {"identity"}
     file = tmp_path / "heads.json"
     file.write_text(json.dumps(heads))
     assert acts_wrong("--heads", str(file)) == []
 
-    with tampered(fiatgate, "merchants", act["act_id"]):
+    with tampered(fiatgate, "identity", act["act_id"]):
         (problem,) = acts_wrong()
-    assert f"merchants: act {act['act_id']} (merchant.create" in problem
+    assert f"identity: act {act['act_id']} (merchant.create" in problem
     assert acts_wrong() == []
 
     heads["heads"] = [each | {"count": each["count"] + 1_000_000} for each in heads["heads"]]
@@ -252,12 +252,12 @@ def test_verify_names_an_act_that_was_changed_and_checks_exported_heads(
 
 def test_an_operator_has_the_others_keep_a_head_anew(fiatgate: Fiatgate, count: Count) -> None:
     replica = "SET session_replication_role = replica;"
-    execute(fiatgate, "accounts", f"{replica} UPDATE act_heads SET count = 10^9 WHERE service = 'merchants'")
-    left, _ = count.of("audit", "restart-head", "merchants", "--note", "Restored a backup")
+    execute(fiatgate, "identity", f"{replica} UPDATE act_heads SET count = 10^9 WHERE service = 'catalog'")
+    left, _ = count.of("audit", "restart-head", "catalog", "--note", "Restored a backup")
     assert left == ["heads.restart"]
-    for service in set(SERVICES) - {"accounts"}:
+    for service in set(SERVICES) - {"identity"}:
         execute(fiatgate, service, f"{replica} DELETE FROM act_heads")
-    left, _ = count.of("audit", "restart-head", "accounts", "--note", "Restored a backup")
+    left, _ = count.of("audit", "restart-head", "identity", "--note", "Restored a backup")
     assert set(left) == {"heads.restart"}
     report = json.loads(run("verify", "--grace-seconds", "3600", "--json").out)
     assert [each for each in report["problems"] if each["check"] == "acts"] == []

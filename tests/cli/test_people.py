@@ -26,8 +26,8 @@ PASSWORD = "tundra violin obelisk"
 
 class Console:
     def __init__(self, fiatgate: Fiatgate) -> None:
-        of_accounts = channel(fiatgate.stack.addresses["accounts"], name="accounts")
-        of_merchants = channel(fiatgate.stack.addresses["merchants"], name="merchants")
+        of_accounts = channel(fiatgate.stack.addresses["identity"], name="identity")
+        of_merchants = channel(fiatgate.stack.addresses["identity"], name="identity")
         self.channels = (of_accounts, of_merchants)
         self.sign_in = SignInServiceStub(of_accounts)
         self.own = OwnAccountServiceStub(of_accounts)

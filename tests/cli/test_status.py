@@ -94,7 +94,7 @@ def test_on_a_terminal_all_of_it_fits_and_is_looked_at_again_until_ctrl_c(fiatga
         os.close(terminal)
     times = re.findall(rb"\d\d:\d\d:\d\d UTC", seen)
     assert len(set(times)) >= 2, seen.decode()
-    assert all(name in seen for name in (b"gateway", b"merchants", b"oldest_undelivered_seconds"))
+    assert all(name in seen for name in (b"gateway", b"identity", b"oldest_undelivered_seconds"))
     assert exit_code == 0
 
 

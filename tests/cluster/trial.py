@@ -23,7 +23,7 @@ GONE_SECONDS: Final = 180
 LOAD_SECONDS: Final = 20
 PLAIN: Final = ("env", "-u", "FIATGATE_TLS_CA", "-u", "FIATGATE_TLS_CERT", "-u", "FIATGATE_TLS_KEY")
 SERVED: Final = ("gateway:80",)
-CLOSED: Final = ("invoices:50051", "merchants:50051", "accounts:50051", "postgres:5432", "nats:4222")
+CLOSED: Final = ("invoices:50051", "identity:50051", "postgres:5432", "nats:4222")
 
 Seen = tuple[str, list[str]] | tuple[str, list[str], str]
 

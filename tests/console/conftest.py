@@ -23,7 +23,7 @@ Open = Callable[..., Page]
 def house(stack: Stack) -> Iterator[House]:
     """One for the session; its tests make people of their own."""
     urls = stack.home.running_stack()["consoles"]
-    with grpc.insecure_channel(stack.addresses["accounts"]) as channel:
+    with grpc.insecure_channel(stack.addresses["identity"]) as channel:
         yield House(urls["console-desk"], urls["console-dashboard"], stack, channel)
 
 

@@ -91,12 +91,12 @@ class House:
 
     def log(self) -> str:
         programs = self.stack.programs()
-        names = ("accounts", "console-desk", "console-dashboard")
+        names = ("identity", "console-desk", "console-dashboard")
         return "".join(programs[name].log.read_text() for name in names)
 
     def database(self, statement: str, *values: object) -> None:
-        """Changes a row of accounts: a time or a counter that a test would have to wait for."""
-        connection = psycopg2.connect(self.stack.superuser_url("accounts"))
+        """Changes a row of identity: a time or a counter that a test would have to wait for."""
+        connection = psycopg2.connect(self.stack.superuser_url("identity"))
         try:
             with connection, connection.cursor() as cursor:
                 cursor.execute(statement, values)

@@ -94,7 +94,7 @@ def hanging() -> Iterator[str]:
 
 @contextmanager
 def just_started() -> Iterator[str]:
-    """The address of a service that has no key of accounts yet, so that it refuses each token."""
+    """The address of a service that has no key of identity yet, so that it refuses each token."""
     refused = unauthenticated("ACTOR_INVALID", "The token of the person does not count", problem="key")
     status = rpc_status.to_status(refused_to_status(refused))
     with _serving(lambda context: context.abort_with_status(status)) as address:

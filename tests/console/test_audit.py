@@ -18,7 +18,7 @@ def admin(house: House) -> Person:
 
 @pytest.fixture(scope="module")
 def merchant(house: House) -> str:
-    """A merchant with acts in two services: its own, and its members' in accounts."""
+    """A merchant with acts: its own, and its members'."""
     created = house.stack.cli("merchants", "create", "Lamp shop", "--owner", new_email())
     merchant_id: str = created["merchant_id"]
     house.stack.cli("merchants", "ban", merchant_id)
@@ -37,13 +37,13 @@ def test_an_act_is_shown_with_its_author_object_and_change(admin: Person) -> Non
     assert acts_of(page) == ["person.invite"]
     assert admin.email in page
     assert email in page
-    assert "accounts, person, desk" in page
+    assert "identity, person, desk" in page
 
 
 def test_acts_of_all_services_are_one_list_by_time(house: House, admin: Person, merchant: str) -> None:
     house.person("owner", merchant=merchant)
-    rows = admin.rows("/audit.csv", merchant=merchant)
-    assert {"accounts", "merchants"} <= {row["service"] for row in rows}
+    rows = admin.rows("/audit.csv")
+    assert {"identity", "catalog"} <= {row["service"] for row in rows}
     times = [row["at"] for row in rows]
     assert times == sorted(times, reverse=True)
     assert [row["id"] for row in rows] == sorted((row["id"] for row in rows), reverse=True)

@@ -40,7 +40,7 @@ def place(house: House) -> Iterator[Place]:
     addresses = house.stack.addresses
     with (
         grpc.insecure_channel(addresses["withdrawals"]) as ledger,
-        grpc.insecure_channel(addresses["merchants"]) as channel,
+        grpc.insecure_channel(addresses["identity"]) as channel,
     ):
         payouts, merchants = Payouts(house, ledger), MerchantsServiceStub(channel)
         request = merchants_pb2.GetMerchantRequest(merchant_id=payouts.merchant)

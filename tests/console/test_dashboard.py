@@ -364,20 +364,15 @@ def test_the_start_page_names_the_services_that_are_away(market: Market) -> None
         assert "not answer" not in developer.get("/").text, "the balance is not for this role"
 
 
-def test_the_start_page_and_the_choice_of_a_merchant_open_while_merchants_is_away(market: Market) -> None:
+def test_no_page_opens_while_identity_is_away_and_all_open_again(market: Market) -> None:
     owner = market.members["developer"]
-    with market.desk.stack.without("merchants"):
-        page = owner.get("/")
-        assert page.status_code == 200
-        assert "merchants does not answer" in unescape(page.text)
-        assert owner.get("/merchant").status_code == 200
-        keys = owner.get("/keys")
-        assert keys.status_code == 503
-        assert 5 <= int(keys.headers["Retry-After"]) <= 10
+    with market.desk.stack.without("identity"):
+        for path in ("/", "/merchant", "/keys"):
+            page = owner.get(path)
+            assert page.status_code == 503
+            assert 5 <= int(page.headers["Retry-After"]) <= 10
     wait_until(lambda: _answers(market.desk), "merchants to be found again", timeout_seconds=30)
-    wait_until(
-        lambda: "does not answer" not in owner.get("/").text, "the dashboard to find it", timeout_seconds=30
-    )
+    wait_until(lambda: owner.get("/keys").status_code == 200, "the page to open again", timeout_seconds=30)
 
 
 def _answers(desk: Desk) -> bool:
@@ -434,9 +429,9 @@ def test_a_new_merchants_first_steps_are_those_that_the_role_may_do(
     )
     assert list(steps(finance)) == [todo[0], todo[2], todo[3]], "what this role may do"
     assert steps(viewer) == {}
-    before = calls_of(house, "merchants")
+    before = calls_of(house, "identity")
     page = unescape(owner.get("/").text)
-    asked = calls_of(house, "merchants") - before
+    asked = calls_of(house, "identity") - before
     assert [asked[each] for each in ("GetMerchant", "ListApiKeys", "NameMerchants")] == [1, 1, 0]
     assert "You are not active yet" in page
     assert "Ask the operator for the activation and a category with its commission." in page
@@ -519,7 +514,7 @@ def test_a_key_is_replaced_while_both_work_and_says_when_it_was_used(
     assert "was replaced and no use" not in listed
     # A day later the page says that it can go, and the start page too.
     with (
-        closing(psycopg2.connect(market.desk.stack.superuser_url("merchants"))) as connection,
+        closing(psycopg2.connect(market.desk.stack.superuser_url("identity"))) as connection,
         connection,
         connection.cursor() as cursor,
     ):

@@ -215,7 +215,7 @@ def first(pattern: str, page: str) -> str:
 
 def session_of(person: Person, stack: Stack) -> str:
     """The id of a person's session: its own page names it by no link."""
-    with closing(psycopg2.connect(stack.superuser_url("accounts"))) as connection:
+    with closing(psycopg2.connect(stack.superuser_url("identity"))) as connection:
         cursor = connection.cursor()
         query = "SELECT sessions.id FROM sessions JOIN people ON people.id = person_id WHERE email = %s"
         cursor.execute(query, [person.email])

@@ -138,7 +138,7 @@ def test_a_queue_is_empty_only_where_all_its_services_answered() -> None:
 def test_a_service_that_hangs_or_has_just_started_is_named_and_the_rest_is_shown(
     house: House, staff: Staff, tmp_path: Path
 ) -> None:
-    """Catalog and withdrawals accept calls and answer none; webhooks has no key of accounts yet."""
+    """Catalog and withdrawals accept calls and answer none; webhooks has no key of identity yet."""
     operator = staff("admin")
     typed = {
         "merchant": str(new_id()),

@@ -229,7 +229,7 @@ def test_a_service_that_is_away_is_named_and_the_rest_is_shown(
     house: House, staff: Staff, shop: Shop, tmp_path: Path
 ) -> None:
     created, operator = shop.create(), staff("desk")
-    away = {"FIATGATE_WEBHOOKS_ADDRESS": "127.0.0.1:1", "FIATGATE_MERCHANTS_ADDRESS": "127.0.0.1:1"}
+    away = {"FIATGATE_WEBHOOKS_ADDRESS": "127.0.0.1:1", "FIATGATE_IDENTITY_ADDRESS": "127.0.0.1:1"}
     with second_console("desk", house, tmp_path / "log", **away) as url:
         there = Person(url, operator.email, http=operator.http)
         page = there.get(f"/invoices/{created['invoice_id']}")

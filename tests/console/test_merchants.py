@@ -25,7 +25,7 @@ def admin(staff: Staff) -> Person:
 
 @pytest.fixture(scope="module")
 def merchants(house: House) -> Any:
-    with channel(house.stack.addresses["merchants"], name="merchants") as connected:
+    with channel(house.stack.addresses["identity"], name="identity") as connected:
         yield MerchantsServiceStub(connected)
 
 

@@ -114,11 +114,11 @@ def test_a_disabled_administrator_waits_for_a_second_one(house: House, admin: Pe
     answer = admin.post(f"{path}/enable")
     assert answer.status_code == 202
     assert 'role="status"><p>The request is recorded.' in answer.text
-    request = answer.text.partition('href="/approvals/accounts/')[2].partition('"')[0]
+    request = answer.text.partition('href="/approvals/identity/')[2].partition('"')[0]
     assert parse_id(request)
     listed = admin.get("/people").text
     assert "Waiting for a second pair of eyes" in listed
-    assert f'href="/approvals/accounts/{request}"' in listed
+    assert f'href="/approvals/identity/{request}"' in listed
     answer = admin.post(f"{path}/roles", {"role:admin": "on", "role:desk": "on"})
     assert answer.status_code in (200, 422)
 

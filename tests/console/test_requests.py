@@ -160,11 +160,11 @@ READ_BY: Final[dict[str, Permission]] = {
     "/live": permissions_of("invoices")["QueuesService/ListQueues"],
     "/deals": permissions_of("invoices")["DealDeskService/ListDeals"],
     "/cases": permissions_of("invoices")["DealDeskService/ListCases"],
-    "/merchants": permissions_of("merchants")["MerchantsService/ListMerchants"],
-    "/merchants/members": permissions_of("accounts")["PeopleService/ListPeople"],
-    "/owners": permissions_of("merchants")["MerchantsService/GetOwner"],
-    "/categories": permissions_of("merchants")["MerchantsService/ListCategories"],
-    "/people": permissions_of("accounts")["PeopleService/ListPeople"],
+    "/merchants": permissions_of("identity")["MerchantsService/ListMerchants"],
+    "/merchants/members": permissions_of("identity")["PeopleService/ListPeople"],
+    "/owners": permissions_of("identity")["MerchantsService/GetOwner"],
+    "/categories": permissions_of("identity")["MerchantsService/ListCategories"],
+    "/people": permissions_of("identity")["PeopleService/ListPeople"],
     "/audit": permissions_of("catalog")["AuditService/ListActs"],
     "/rates": permissions_of("catalog")["CatalogService/ListRates"],
     "/methods": permissions_of("catalog")["CatalogService/GetCatalog"],
@@ -173,8 +173,8 @@ READ_BY: Final[dict[str, Permission]] = {
     "/reports": permissions_of("invoices")["ReportsService/GetReport"],
     "/addresses": permissions_of("withdrawals")["WithdrawalsService/ListAddresses"],
     "/links": permissions_of("invoices")["InvoicesService/CreateInvoiceByHand"],
-    "/settings": permissions_of("merchants")["MerchantsService/GetMerchant"],
-    "/keys": permissions_of("merchants")["MerchantsService/ListApiKeys"],
+    "/settings": permissions_of("identity")["MerchantsService/GetMerchant"],
+    "/keys": permissions_of("identity")["MerchantsService/ListApiKeys"],
     "/balance": permissions_of("withdrawals")["WithdrawalsService/ListTransfers"],
     "/withdrawals": permissions_of("withdrawals")["WithdrawalsService/ListAllWithdrawals"],
     "/withdrawal-methods": permissions_of("withdrawals")["WithdrawalsService/ListWithdrawalMethods"],
@@ -229,7 +229,7 @@ def test_a_body_that_is_no_form_is_refused(signed_in: Person, body: bytes) -> No
 def test_health_needs_no_session_and_names_the_services(house: House) -> None:
     assert requests.get(f"{house.desk}/healthz", timeout=HTTP_SECONDS).json() == {"status": "alive"}
     ready = requests.get(f"{house.dashboard}/readyz", timeout=HTTP_SECONDS).json()
-    assert ready == {"status": "ready", "services": {"accounts": "serving"}}
+    assert ready == {"status": "ready", "services": {"identity": "serving"}}
 
 
 def test_the_templates_have_a_page_each() -> None:

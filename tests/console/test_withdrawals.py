@@ -183,7 +183,7 @@ def test_the_link_of_an_invitation_that_approval_made_is_shown_once(house: House
     admin, second, email = staff("admin"), staff("admin", "auditor"), new_email()
     asked = admin.post("/people/invite", {"email": email, "name": "Grace Hopper", "role:admin": "on"})
     assert asked.status_code == 202, text_of(asked)
-    (path,) = set(re.findall(r'href="(/approvals/accounts/[0-9a-f-]{36})"', asked.text))
+    (path,) = set(re.findall(r'href="(/approvals/identity/[0-9a-f-]{36})"', asked.text))
     approved = second.post(f"{path}/approve")
     assert title_of(approved) == "Approved: the link"
     (link,) = set(re.findall(r'value="([^"]+/invitation\?token=[^"]+)"', approved.text))

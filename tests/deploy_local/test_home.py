@@ -29,19 +29,18 @@ def test_secrets_are_made_once_and_for_us_alone(home: Home) -> None:
     first = home.secrets()
     assert home.secrets() == first
     assert mode(home.folder / "secrets.json") == 0o600
-    keys = (first["master_key"], first["accounts_master_key"])
-    assert len({first["postgres"], *keys, *first["databases"].values()}) == 3 + len(SERVICES)
+    assert len({first["postgres"], first["master_key"], *first["databases"].values()}) == 2 + len(SERVICES)
 
 
 def test_a_folder_of_an_earlier_version_gets_the_secrets_it_lacks_and_keeps_its_own(home: Home) -> None:
     first = home.secrets()
-    earlier = {name: value for name, value in first.items() if name not in ("nats", "accounts_master_key")}
-    for kind in ("databases", "owners"):  # of before there was a service accounts
-        earlier[kind] = {name: value for name, value in first[kind].items() if name != "accounts"}
+    earlier = {name: value for name, value in first.items() if name not in ("nats", "master_key")}
+    for kind in ("databases", "owners"):  # of before there was a service identity
+        earlier[kind] = {name: value for name, value in first[kind].items() if name != "identity"}
     write_private_json(home.folder / "secrets.json", earlier)
     mended = home.secrets()
     assert set(mended["nats"]) == set(USERS)
-    assert mended["accounts_master_key"]
+    assert mended["master_key"]
     for kind in ("databases", "owners"):
         assert mended[kind].items() > earlier.pop(kind).items()
         assert set(mended[kind]) == set(SERVICES)

@@ -60,7 +60,7 @@ def test_the_callers_settings_win_over_the_stacks_own(tmp_path: Path) -> None:
     plan = plan_for(tmp_path, caller)
     programs = {program.name: program for program in plan.programs}
     assert plan.environment["FIATGATE_PUBLIC_URL"] == "https://pay.example"
-    assert programs["merchants"].environment["FIATGATE_MASTER_KEYS"] == "mine"
+    assert programs["identity"].environment["FIATGATE_MASTER_KEYS"] == "mine"
     invoices = programs["invoices"].environment
     assert invoices["FIATGATE_INVOICES_DATABASE_URL"] == "postgresql://me:secret@db.example/mine"
     assert invoices["FIATGATE_INVOICES_NATS_URL"] == "nats://me:secret@nats.example:4222"
@@ -74,9 +74,8 @@ def test_a_process_gets_no_database_and_no_key_of_another(plan: Plan) -> None:
         assert urls == (
             [f"FIATGATE_{program.name.upper()}_DATABASE_URL"] if program.group == "services" else []
         )
-        assert ("FIATGATE_MASTER_KEYS" in program.environment) == (program.name == "merchants")
-        assert ("FIATGATE_ACCOUNTS_MASTER_KEYS" in program.environment) == (program.name == "accounts")
-        assert ("FIATGATE_SMTP_URL" in program.environment) == (program.name == "accounts")
+        assert ("FIATGATE_MASTER_KEYS" in program.environment) == (program.name == "identity")
+        assert ("FIATGATE_SMTP_URL" in program.environment) == (program.name == "identity")
         assert ("FIATGATE_FACT_SIGNING_KEY" in program.environment) == (program.name == "invoices")
         keys = [name for name in program.environment if name.endswith("SEAL_KEYS")]
         assert keys == ([f"FIATGATE_{program.name.upper()}_SEAL_KEYS"] if program.group == "services" else [])
@@ -231,5 +230,5 @@ def test_nothing_secret_is_on_a_command_line(plan: Plan) -> None:
     secrets = plan.home.secrets()
     words = " ".join(word for program in plan.programs for word in program.command)
     passwords = (*secrets["databases"].values(), *secrets["nats"].values())
-    for secret in (secrets["postgres"], secrets["master_key"], secrets["accounts_master_key"], *passwords):
+    for secret in (secrets["postgres"], secrets["master_key"], *passwords):
         assert secret not in words

@@ -161,7 +161,7 @@ def test_a_first_start_raises_no_alert_that_counts_events(own_stack: Stack) -> N
             connection.cursor() as cursor,
         ):
             cursor.execute("SELECT DISTINCT service FROM act_heads")
-            return "merchants" in {service for (service,) in cursor.fetchall()}
+            return "identity" in {service for (service,) in cursor.fetchall()}
 
     wait_until(heads_are_kept, "accounts to keep the head of merchants", timeout_seconds=30)
     workers = {

@@ -61,12 +61,12 @@ class House:
             return opened.enter_context(channel(stack.addresses[service], name=service))
 
         self.stack = stack
-        accounts, invoices = to("accounts"), to("invoices")
+        accounts, invoices = to("identity"), to("invoices")
         self.sign_in = pb_grpc.SignInServiceStub(accounts)
         self.people = pb_grpc.PeopleServiceStub(accounts)
         self.keys = pb_grpc.ActorKeysServiceStub(accounts)
         self.desk = DealDeskServiceStub(invoices)
-        self.merchants = MerchantsServiceStub(to("merchants"))
+        self.merchants = MerchantsServiceStub(to("identity"))
         self.withdrawals = WithdrawalsServiceStub(to("withdrawals"))
         self.statuses = {service: StatusServiceStub(to(service)) for service in stack.addresses}
 

@@ -30,11 +30,10 @@ SEED = 20
 PROGRAMS = (
     *(
         "webhooks",
-        "merchants",
+        "identity",
         "catalog",
         "invoices",
         "withdrawals",
-        "accounts",
         "gateway",
         "nats",
         "postgres",

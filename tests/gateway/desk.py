@@ -105,7 +105,7 @@ class Desk:
             name: self._exit.enter_context(channel(address, name=name))
             for name, address in stack.addresses.items()
         }
-        self.merchants = MerchantsServiceStub(opened["merchants"])
+        self.merchants = MerchantsServiceStub(opened["identity"])
         self.catalog = CatalogServiceStub(opened["catalog"])
         self.invoices = InvoicesServiceStub(opened["invoices"])
         self.checkout = CheckoutServiceStub(opened["invoices"])

@@ -50,10 +50,10 @@ def test_wrong_settings_are_all_told_at_once(
 ) -> None:
     monkeypatch.setenv("FIATGATE_PUBLIC_URL", "shop.example")
     monkeypatch.setenv("FIATGATE_INVOICES_ADDRESS", "nowhere")
-    monkeypatch.delenv("FIATGATE_MERCHANTS_ADDRESS")
+    monkeypatch.delenv("FIATGATE_IDENTITY_ADDRESS")
     with pytest.raises(SystemExit) as ended:
         load(GatewaySettings)
     assert ended.value.code == 2
     told = capsys.readouterr().err
-    for variable in ("PUBLIC_URL", "INVOICES_ADDRESS", "MERCHANTS_ADDRESS"):
+    for variable in ("PUBLIC_URL", "INVOICES_ADDRESS", "IDENTITY_ADDRESS"):
         assert f"FIATGATE_{variable}" in told

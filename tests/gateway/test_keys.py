@@ -24,7 +24,7 @@ AUTHENTICATE = "/fiatgate.merchants.v1.MerchantsService/Authenticate"
 
 
 def authenticate_calls(stack: Stack) -> float:
-    (address,) = stack.home.running_stack()["metrics"]["merchants"]
+    (address,) = stack.home.running_stack()["metrics"]["identity"]
     text = requests.get(f"http://{address}/metrics", timeout=10).text
     samples = [each for family in text_string_to_metric_families(text) for each in family.samples]
     calls = [each for each in samples if each.name == "fiatgate_rpc_calls_total"]
@@ -35,7 +35,7 @@ def test_requests_that_wait_for_one_key_share_a_call(stack: Stack, desk: Desk, s
     made = desk.merchants.CreateApiKey(merchants_pb2.CreateApiKeyRequest(merchant_id=shop.merchant_id))
     key = {"X-Api-Key": made.api_key}  # a key that has no lease yet
     before = authenticate_calls(stack)
-    with psycopg2.connect(stack.superuser_url("merchants")) as connection, connection.cursor() as cursor:
+    with psycopg2.connect(stack.superuser_url("identity")) as connection, connection.cursor() as cursor:
         cursor.execute("LOCK TABLE api_keys IN ACCESS EXCLUSIVE MODE")  # whoever asks now has to wait
         with ThreadPoolExecutor(CLIENTS) as threads:
             asked = [threads.submit(shop.get, "/api/v1/currencies", headers=key) for _ in range(CLIENTS)]

@@ -23,6 +23,9 @@ from kit.rpc.approvals import ApprovalsServicer
 from services.catalog import rpc as catalog_rpc
 from services.catalog.config import CatalogSettings
 from services.catalog.wiring import wire as wire_catalog
+from services.identity import rpc as merchants_rpc
+from services.identity.config import IdentitySettings
+from services.identity.wiring import wire as wire_merchants
 from services.invoices.config import InvoicesSettings
 from services.invoices.domain.creating import NewInvoice
 from services.invoices.models import Deal, Outbox
@@ -31,9 +34,6 @@ from services.invoices.rpc import APPROVABLE
 from services.invoices.store.decisions import REQUISITE
 from services.invoices.store.views import DealView
 from services.invoices.wiring import Deps, wire
-from services.merchants import rpc as merchants_rpc
-from services.merchants.config import MerchantsSettings
-from services.merchants.wiring import wire as wire_merchants
 from tests.support.acting import ANN, BEN, Approvals, requested
 from tests.support.clock import ManualClock
 from tests.support.databases import Databases, Snapshot
@@ -111,7 +111,7 @@ class World:
 class Surroundings:
     """The databases, merchants and catalog that all modules share."""
 
-    merchants_address: str
+    identity_address: str
     catalog_address: str
     merchants: merchants_pb2_grpc.MerchantsServiceStub
     catalog: catalog_pb2_grpc.CatalogServiceStub
@@ -127,15 +127,17 @@ def database_url(_databases: Databases) -> Callable[[str], str]:
 def surroundings(database_url: Callable[[str], str]) -> Iterator[Surroundings]:
     with ExitStack() as stack:
         merchants_deps = wire_merchants(
-            MerchantsSettings(
+            IdentitySettings(
                 seal_keys=(SEAL_KEY,),
-                database_url=database_url("merchants"),
+                database_url=database_url("identity"),
                 bind="127.0.0.1:0",
+                desk_url="http://localhost:8081",
+                dashboard_url="http://localhost:8082",
                 master_keys=(TEST_MASTER_KEY,),
                 key_lease_milliseconds=0,
             )
         )
-        merchants_address = stack.enter_context(serving(merchants_rpc.add_to, merchants_deps))
+        identity_address = stack.enter_context(serving(merchants_rpc.add_to, merchants_deps))
         catalog_deps = wire_catalog(
             CatalogSettings(
                 seal_keys=(SEAL_KEY,),
@@ -144,10 +146,10 @@ def surroundings(database_url: Callable[[str], str]) -> Iterator[Surroundings]:
             )
         )
         catalog_address = stack.enter_context(serving(catalog_rpc.add_to, catalog_deps))
-        merchants = merchants_pb2_grpc.MerchantsServiceStub(stack.enter_context(connected(merchants_address)))
+        merchants = merchants_pb2_grpc.MerchantsServiceStub(stack.enter_context(connected(identity_address)))
         catalog = catalog_pb2_grpc.CatalogServiceStub(stack.enter_context(connected(catalog_address)))
         _fill_catalog(catalog)
-        yield Surroundings(merchants_address, catalog_address, merchants, catalog)
+        yield Surroundings(identity_address, catalog_address, merchants, catalog)
         for each in (merchants_deps.db, catalog_deps.db):
             each.dispose()
 
@@ -177,7 +179,7 @@ def _settings(url: str, around: Surroundings, *, nats_url: str) -> InvoicesSetti
         bind="127.0.0.1:0",
         fact_signing_key=SIGNING_KEY,
         pool_size=30,
-        merchants_address=around.merchants_address,
+        identity_address=around.identity_address,
         catalog_address=around.catalog_address,
         nats_url=nats_url,
     )

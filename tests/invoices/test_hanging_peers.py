@@ -23,7 +23,7 @@ from kit.base.ids import new_id
 from kit.rpc.errors import Refused
 from kit.rpc.server import Options, RpcServer
 from services.invoices import clients, rpc
-from services.invoices.clients import CatalogClient, MerchantsClient, Storefronts
+from services.invoices.clients import CatalogClient, IdentityClient, Storefronts
 from services.invoices.domain.creating import NewInvoice
 from services.invoices.operations import checkout
 from services.invoices.wiring import Deps
@@ -65,6 +65,8 @@ def peer(service: str, database_url: Callable[[str], str], nats_url: str) -> Ite
         f"FIATGATE_{service.upper()}_ADDRESS": address,
         "FIATGATE_NATS_URL": nats_url,
         "FIATGATE_MASTER_KEYS": TEST_MASTER_KEY,
+        "FIATGATE_DESK_URL": "http://localhost:8081",
+        "FIATGATE_DASHBOARD_URL": "http://localhost:8082",
     }
     process = subprocess.Popen(
         [sys.executable, "-m", f"services.{service}", "serve"],
@@ -89,7 +91,7 @@ def catalog(module_world: World, database_url: Callable[[str], str], nats_url: s
 
 @pytest.fixture(scope="module")
 def merchants(module_world: World, database_url: Callable[[str], str], nats_url: str) -> Iterator[Peer]:
-    with peer("merchants", database_url, nats_url) as started:
+    with peer("identity", database_url, nats_url) as started:
         yield started
 
 
@@ -97,7 +99,7 @@ def calling(world: World, *, catalog: Peer | None = None, merchants: Peer | None
     """The same world, where invoices asks these processes."""
     settings = world.deps.settings
     catalog_client = CatalogClient(catalog.address if catalog else settings.catalog_address)
-    merchants_client = MerchantsClient(merchants.address if merchants else settings.merchants_address)
+    merchants_client = IdentityClient(merchants.address if merchants else settings.identity_address)
     catalog_client.catalog()
     storefronts = Storefronts(merchants_client, catalog_client)
     deps = replace(world.deps, catalog=catalog_client, merchants=merchants_client, storefronts=storefronts)

@@ -4,10 +4,10 @@ from collections.abc import Callable
 from uuid import UUID
 
 from fiatgate.merchants.v1 import merchants_pb2 as pb
-from services.invoices.clients import MerchantsClient
-from services.merchants import rpc
-from services.merchants.config import MerchantsSettings
-from services.merchants.wiring import wire
+from services.identity import rpc
+from services.identity.config import IdentitySettings
+from services.identity.wiring import wire
+from services.invoices.clients import IdentityClient
 from tests.invoices.conftest import World
 from tests.support.serving import TEST_MASTER_KEY, serving
 from tests.support.signing import SEAL_KEY
@@ -17,17 +17,19 @@ def test_a_merchant_is_used_for_its_lease_and_a_banned_one_has_none(
     world: World, database_url: Callable[[str], str]
 ) -> None:
     """The acts of `world` do not wait, so that the test sees an answer of before."""
-    settings = MerchantsSettings(
+    settings = IdentitySettings(
         seal_keys=(SEAL_KEY,),
-        database_url=database_url("merchants"),
+        database_url=database_url("identity"),
         bind="127.0.0.1:0",
+        desk_url="http://localhost:8081",
+        dashboard_url="http://localhost:8082",
         master_keys=(TEST_MASTER_KEY,),
         key_lease_milliseconds=1000,
     )
     deps, seconds = wire(settings), [100.0]
     id = world.merchant.merchant_id
     with serving(rpc.add_to, deps) as address:
-        client = MerchantsClient(address, now_seconds=lambda: seconds[0])
+        client = IdentityClient(address, now_seconds=lambda: seconds[0])
 
         def status_at(now_seconds: float) -> str:
             seconds[0] = now_seconds

@@ -22,7 +22,6 @@ VERSION: Final = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 CLASSES: Final = {settings.service: settings for settings in settings_classes().values()}
 SERVICES: Final = tuple(each for each, settings in CLASSES.items() if issubclass(settings, ServiceSettings))
 HTTP_PROCESSES: Final = tuple(each for each in CLASSES if each not in SERVICES)
-WITHOUT_WORKERS: Final = {"merchants"}
 
 Manifest = dict[str, Any]
 

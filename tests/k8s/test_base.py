@@ -35,7 +35,6 @@ from tests.k8s.manifests import (
     ROOT,
     SERVICES,
     VERSION,
-    WITHOUT_WORKERS,
     WORKLOADS,
     Manifest,
     component,
@@ -76,12 +75,9 @@ def test_manifests_are_made_from_their_templates() -> None:
 def test_every_process_is_there() -> None:
     commands = {tuple(container(each)["command"]) for each in WORKLOADS}
     expected = {
-        ("python", "-m", f"services.{service}", mode) for service in SERVICES for mode in ("serve", "migrate")
-    }
-    expected |= {
-        ("python", "-m", f"services.{service}", "work")
+        ("python", "-m", f"services.{service}", mode)
         for service in SERVICES
-        if service not in WITHOUT_WORKERS
+        for mode in ("serve", "work", "migrate")
     }
     http = {
         ("python", "-m", "gateway", "run"),
@@ -89,11 +85,6 @@ def test_every_process_is_there() -> None:
         ("python", "-m", "console", "dashboard"),
     }
     assert commands == expected | http
-
-
-def test_only_services_without_workers_have_no_work() -> None:
-    has_workers = {path.parent.name for path in ROOT.glob("services/*/workers.py")}
-    assert has_workers == set(SERVICES) - WITHOUT_WORKERS
 
 
 # -- settings

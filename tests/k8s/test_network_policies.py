@@ -237,10 +237,10 @@ def test_the_desk_is_reached_from_the_private_network_only() -> None:
 
 
 @on_workloads
-def test_only_the_worker_of_accounts_sends_mail(workload: Manifest) -> None:
+def test_only_the_worker_of_identity_sends_mail(workload: Manifest) -> None:
     for port in (465, 587):
         to_mail_servers = UNNAMED in peers(labels_of(workload), "egress", port)
-        assert to_mail_servers == (name(workload) == "accounts-work")
+        assert to_mail_servers == (name(workload) == "identity-work")
 
 
 @on_workloads

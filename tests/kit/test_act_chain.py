@@ -102,7 +102,7 @@ def service(_databases: Databases) -> Iterator[Side]:
 
 @pytest.fixture
 def keeper(_databases: Databases) -> Iterator[Side]:
-    made = side_of(_databases, "merchants", OTHER_KEY)
+    made = side_of(_databases, "identity", OTHER_KEY)
     yield made
     made.db.dispose()
 

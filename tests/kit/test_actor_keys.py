@@ -1,4 +1,4 @@
-"""The public keys of actor tokens: fetched at once when one is unknown, seldom, and kept while accounts is away."""
+"""The public keys of actor tokens: fetched at once when one is unknown, seldom, and kept while identity is away."""
 
 import threading
 from collections.abc import Iterator

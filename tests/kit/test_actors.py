@@ -54,7 +54,7 @@ declare("test.actors.Shop", ACCESS)
 
 
 class Keys:
-    """Those of accounts, in memory."""
+    """Those of identity, in memory."""
 
     def __init__(self) -> None:
         self.private = {name: Ed25519PrivateKey.generate() for name in ("first", "second")}
@@ -98,7 +98,7 @@ class Shop:
         return self._answer(request, context)
 
     def token(self, *, key_id: str = "first", **of_actor: Any) -> str:
-        """One of accounts, for a person of the desk unless told otherwise."""
+        """One of identity, for a person of the desk unless told otherwise."""
         given: dict[str, Any] = {"surface": "desk", "roles": frozenset({"desk"})}
         person = Actor(
             kind="person",
@@ -230,7 +230,7 @@ def test_the_clock_of_accounts_may_be_5_seconds_ahead(shop: Shop, ahead_seconds:
 
 
 def forged(shop: Shop, how: str) -> str:
-    """A token that no key of accounts has signed as it is."""
+    """A token that no key of identity has signed as it is."""
     claims, first = shop.claims(), shop.keys.private["first"]
     public = first.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw)
     header = {"kid": "first"}

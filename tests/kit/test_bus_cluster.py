@@ -51,7 +51,7 @@ def invoices(cluster: NatsCluster, url: str) -> Iterator[Bus]:
         seal_keys=(SEAL_KEY,),
         database_url=url,
         bind="127.0.0.1:0",
-        merchants_address="127.0.0.1:1",
+        identity_address="127.0.0.1:1",
         catalog_address="127.0.0.1:1",
         nats_url=cluster.url_of("invoices"),
         nats_replicas=int(cluster.settings["FIATGATE_NATS_REPLICAS"]),

@@ -373,11 +373,11 @@ def test_a_stop_while_waiting_for_the_database_is_obeyed(start: Start) -> None:
 
 def test_migrate_needs_no_key_and_leaves_a_newer_schema_as_it_is(empty_url: str) -> None:
     environment = {name: value for name, value in os.environ.items() if not name.startswith("FIATGATE_")} | {
-        "FIATGATE_MERCHANTS_DATABASE_URL": empty_url,
+        "FIATGATE_IDENTITY_DATABASE_URL": empty_url,
     }
 
     def migrated() -> str:
-        command = [sys.executable, "-m", "services.merchants", "migrate"]
+        command = [sys.executable, "-m", "services.identity", "migrate"]
         ended = subprocess.run(
             command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False
         )
@@ -385,7 +385,7 @@ def test_migrate_needs_no_key_and_leaves_a_newer_schema_as_it_is(empty_url: str)
         return ended.stderr
 
     assert '"schema_migrated"' in migrated()
-    assert migrate.is_current("merchants", empty_url)
+    assert migrate.is_current("identity", empty_url)
     with closing(psycopg2.connect(empty_url)) as connection, connection, connection.cursor() as cursor:
         cursor.execute("UPDATE alembic_version SET version_num = '9999'")
     assert "migration_skipped" in migrated()

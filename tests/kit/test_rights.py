@@ -59,13 +59,46 @@ def test_a_services_role_gives_itself_no_right(database_url: Callable[[str], str
 
 
 NEVER_CHANGED = {
-    "merchants": {
+    "identity": {
+        "people": {"id", "email", "created_at"},
+        "memberships": {"person_id", "merchant_id", "created_at"},
+        "invitations": {
+            "id",
+            "token_hash",
+            "email",
+            "name",
+            "roles",
+            "merchant_id",
+            "member_roles",
+            "invited_by",
+            "by_operator",
+            "created_at",
+            "expires_at",
+        },
+        "passkeys": {"id", "person_id", "rp_id", "credential_id", "credential", "name", "created_at", "seal"},
+        "totps": {"person_id"},
+        "recovery_codes": {"person_id", "code_hash", "created_at", "seal"},
+        "challenges": {"id", "kind", "surface", "session_id", "challenge", "expires_at"},
+        "sessions": {"id", "person_id", "surface", "way", "address", "user_agent", "started_at"},
+        "signing_keys": {"id", "public_key", "created_at", "seal"},
+        "mails": {"invitation_id"},
+        "notices": {
+            "id",
+            "person_id",
+            "merchant_id",
+            "network",
+            "address",
+            "added_by",
+            "usable_at",
+            "created_at",
+        },
         "owners": {"id", "email", "created_at"},
         "merchants": {"id", "owner_id", "created_at"},
         "logos": {"digest", "content_type", "content", "created_at", "kept_for"},
         "categories": {"code"},
         "api_keys": {"id", "merchant_id", "name", "hint", "key_hash", "created_at"},
         "lookup_key": {"id", "created_at"},
+        "approvals": set(TERMS),
     },
     "catalog": {
         "currencies": {"code"},
@@ -145,7 +178,7 @@ def test_a_database_that_the_service_owned_changes_hands_while_it_is_in_use(post
 def test_a_migration_takes_from_all_roles_what_a_new_database_gives_them(postgres: PostgresServer) -> None:
     """An operator of Kubernetes makes databases with PostgreSQL's own rights: CONNECT and TEMPORARY for PUBLIC."""
     name, password = "catalog_as_made", "service-of-tests"
-    roles = ("catalog", databases.owner_of("catalog"), "merchants")
+    roles = ("catalog", databases.owner_of("catalog"), "invoices")
     for role in roles:
         databases.ensure_role(postgres.admin_url, role, password=password)
     databases.create_database(postgres.admin_url, name, owner=databases.owner_of("catalog"))

@@ -123,4 +123,4 @@ def test_a_process_does_not_start_on_the_database_of_another_service(empty_url: 
         with db.transaction() as tx:
             tx.execute(text("UPDATE alembic_version SET version_num = :revision"), {"revision": revision})
         with pytest.raises(schema.WrongDatabase):
-            migrate.upgrade("merchants", empty_url)
+            migrate.upgrade("identity", empty_url)

@@ -135,7 +135,7 @@ FILLS: Final = {
     "invoices": (_INVOICES + _APPROVALS, ("invoices", "deals", "deal_transitions", "approvals")),
     "withdrawals": (_WITHDRAWALS, ("withdrawals", "transfers", "daily_balances")),
     "webhooks": (_WEBHOOKS, ("events", "attempts")),
-    "merchants": (_MERCHANTS, ("owners", "merchants")),
+    "identity": (_MERCHANTS, ("owners", "merchants")),
 }
 """The rows of each service, and its tables that count as a million."""
 

@@ -17,6 +17,11 @@ from kit.audit.approvals import State
 from kit.audit.listing import Filter, list_acts
 from kit.db.finding import OwnSearch
 from kit.db.queues import waiting
+from services.identity.config import IdentitySettings
+from services.identity.domain.merchants import MerchantFilter, MerchantStatus
+from services.identity.operations import merchants, owners
+from services.identity.store import finding as merchants_finding
+from services.identity.wiring import wire as wire_merchants
 from services.invoices.config import InvoicesSettings
 from services.invoices.domain.states import DealStatus, InvoiceStatus
 from services.invoices.operations import cases, desk, reading, reports, requisites
@@ -25,11 +30,6 @@ from services.invoices.store import finding as invoices_finding
 from services.invoices.store import queues as invoices_queues
 from services.invoices.store.daily import By
 from services.invoices.wiring import wire as wire_invoices
-from services.merchants.config import MerchantsSettings
-from services.merchants.domain import MerchantFilter, MerchantStatus
-from services.merchants.operations import merchants, owners
-from services.merchants.store import finding as merchants_finding
-from services.merchants.wiring import wire as wire_merchants
 from services.webhooks.config import WebhooksSettings
 from services.webhooks.domain import EventStatus
 from services.webhooks.operations import desk as webhooks_desk
@@ -240,7 +240,7 @@ LISTS: Final[Mapping[str, dict[str, List]]] = {
             deps, merchant_id=M, invoice_id=id_of("i", 507)
         ),
     },
-    "merchants": {
+    "identity": {
         "merchants: all": merchants.list_merchants,
         "merchants: next page": lambda deps: merchants.list_merchants(deps, older_than_merchant_id=M),
         "merchants: banned": lambda deps: merchants.list_merchants(
@@ -269,7 +269,7 @@ def searches(service: str) -> dict[str, List]:
         "invoices": invoices_finding.SEARCHES,
         "withdrawals": withdrawals_finding.SEARCHES,
         "webhooks": webhooks_finding.SEARCHES,
-        "merchants": merchants_finding.SEARCHES,
+        "identity": merchants_finding.SEARCHES,
     }
 
     def run(search: Any, words: str) -> List:
@@ -300,7 +300,7 @@ def queues(service: str) -> dict[str, List]:
         "invoices": invoices_queues.QUEUES,
         "withdrawals": withdrawals_queues.QUEUES,
         "webhooks": webhooks_queues.QUEUES,
-        "merchants": (),
+        "identity": (),
     }
 
     def count(queue: Any) -> List:
@@ -333,7 +333,7 @@ def wired(database_url: Callable[[str], str]) -> Iterator[Callable[[str], Any]]:
 
 
 def _invoices(url: str, common: dict[str, Any], away: dict[str, Any]) -> Any:
-    nowhere: dict[str, Any] = {"merchants_address": "127.0.0.1:1", "catalog_address": "127.0.0.1:1"}
+    nowhere: dict[str, Any] = {"identity_address": "127.0.0.1:1", "catalog_address": "127.0.0.1:1"}
     return wire_invoices(
         InvoicesSettings(database_url=url, fact_signing_key=SIGNING_KEY, **nowhere, **common, **away)
     )
@@ -349,13 +349,19 @@ WIRES: Final[Mapping[str, Callable[[str, dict[str, Any], dict[str, Any]], Any]]]
             database_url=url,
             fact_public_keys=(SIGNING_KEY,),
             seal_keys=(SIGNING_KEY,),
-            merchants_address="127.0.0.1:1",
+            identity_address="127.0.0.1:1",
             **common,
             **away,
         )
     ),
-    "merchants": lambda url, common, away: wire_merchants(
-        MerchantsSettings(database_url=url, master_keys=(TEST_MASTER_KEY,), **common)
+    "identity": lambda url, common, away: wire_merchants(
+        IdentitySettings(
+            database_url=url,
+            master_keys=(TEST_MASTER_KEY,),
+            desk_url="http://localhost:8081",
+            dashboard_url="http://localhost:8082",
+            **common,
+        )
     ),
 }
 

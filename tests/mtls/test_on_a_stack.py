@@ -129,8 +129,8 @@ def test_strangers_do_not_get_as_far_as_a_call(house: House, tmp_path: Path) -> 
 
 def test_a_stolen_certificate_opens_what_its_owner_needs_and_nothing_else(house: House) -> None:
     stolen = house.certificates["webhooks"]
-    assert answer(house, "merchants", stolen, secrets) == grpc.StatusCode.OK
-    assert answer(house, "merchants", stolen, another_key) == grpc.StatusCode.PERMISSION_DENIED
+    assert answer(house, "identity", stolen, secrets) == grpc.StatusCode.OK
+    assert answer(house, "identity", stolen, another_key) == grpc.StatusCode.PERMISSION_DENIED
     assert answer(house, "withdrawals", stolen, a_withdrawal) == grpc.StatusCode.PERMISSION_DENIED
     assert answer(house, "withdrawals", house.certificates["gateway"], a_withdrawal) == (
         grpc.StatusCode.PERMISSION_DENIED
@@ -161,15 +161,15 @@ def of_person(house: House, caller: str, service: str, token: str, call: Call) -
 
 def signed_in(house: House, surface: accounts_pb2.Surface.ValueType, **invited: Any) -> str:
     """A token of a new person, by the certificates of the command line and of the surface's console."""
-    address = house.stack.addresses["accounts"]
+    address = house.stack.addresses["identity"]
     email = f"p{uuid4().hex}@example.com"
-    with channel(address, name="accounts", identity=Identity(house.certificates["cli"])) as cli:
+    with channel(address, name="identity", identity=Identity(house.certificates["cli"])) as cli:
         request = accounts_pb2.InvitePersonRequest(email=email, name="Eve", **invited)
         link: str = accounts_pb2_grpc.PeopleServiceStub(cli).InvitePerson(request).link
 
     def accept() -> str:
         actors._carried.set(())  # the console names no operator
-        with channel(address, name="accounts", identity=Identity(house.certificates[console])) as browser:
+        with channel(address, name="identity", identity=Identity(house.certificates[console])) as browser:
             sign_in = accounts_pb2_grpc.SignInServiceStub(browser)
             token = link[-43:]  # 256 bits in base64url
             accepted = sign_in.AcceptInvitation(
@@ -199,7 +199,7 @@ def test_a_stolen_token_counts_with_the_certificate_of_its_surface_only(house: H
     other_surface = ("ACTOR_INVALID", {"problem": "surface"})
     operator = signed_in(house, accounts_pb2.SURFACE_DESK, roles=["desk"])
     assert of_person(house, "console-desk", "invoices", operator, confirmation)[0] == "DEAL_NOT_FOUND"
-    assert of_person(house, "console-dashboard", "accounts", operator, people) == other_surface
+    assert of_person(house, "console-dashboard", "identity", operator, people) == other_surface
     assert of_person(house, "cli", "invoices", operator, confirmation) == other_surface
     merchant_id = house.stack.demo["merchant_id"]
     owner = signed_in(house, accounts_pb2.SURFACE_DASHBOARD, merchant_id=merchant_id, member_roles=["owner"])
@@ -227,27 +227,27 @@ def keeps_heads_of(house: House, service: str) -> set[str]:
         return {service for (service,) in cursor.fetchall()}
 
 
-def test_accounts_and_each_other_service_keep_each_others_heads_of_acts(house: House) -> None:
-    others = set(SERVICES) - {"accounts"}
+def test_identity_and_each_other_service_keep_each_others_heads_of_acts(house: House) -> None:
+    others = set(SERVICES) - {"identity"}
     wait_until(
         lambda: (
-            keeps_heads_of(house, "accounts") == others
-            and all(keeps_heads_of(house, each) == {"accounts"} for each in others)
+            keeps_heads_of(house, "identity") == others
+            and all(keeps_heads_of(house, each) == {"identity"} for each in others)
         ),
         "the heads",
         timeout_seconds=60,
     )
 
 
-def test_no_process_gives_accounts_the_head_of_another(house: House) -> None:
+def test_no_process_gives_identity_the_head_of_another(house: House) -> None:
     def head_of_invoices(channel: grpc.Channel) -> Any:
         stub = accounts_pb2_grpc.HeadsServiceStub(channel)
         return stub.KeepHead(accounts_pb2.KeepHeadRequest(service="invoices", count=0, hash=bytes(32)))
 
     def told_by(process: str) -> grpc.StatusCode:
-        return answer(house, "accounts", house.certificates[process], head_of_invoices)
+        return answer(house, "identity", house.certificates[process], head_of_invoices)
 
-    assert told_by("merchants") == grpc.StatusCode.INVALID_ARGUMENT
+    assert told_by("catalog") == grpc.StatusCode.INVALID_ARGUMENT
     assert told_by("gateway") == told_by("console-desk") == grpc.StatusCode.PERMISSION_DENIED
 
 

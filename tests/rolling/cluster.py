@@ -223,7 +223,6 @@ class Cluster:
         secrets = {
             "database-url": "",
             "master-keys": MASTER_KEY,
-            "accounts-master-keys": MASTER_KEY,
             "smtp-url": "",
             "fact-signing-key": SIGNING_KEY,
             "seal-keys": SEAL_KEY,

@@ -97,7 +97,7 @@ class Shop:
             self.ids[name] = person["person_id"]
         self._fiatgate("people", "disable", self.ids["disabled"])
         self.ids["admin_session"] = self.row(
-            "accounts", "SELECT id FROM sessions WHERE person_id = %(admin)s"
+            "identity", "SELECT id FROM sessions WHERE person_id = %(admin)s"
         )
 
     def _payments(self) -> None:
@@ -187,7 +187,7 @@ class Shop:
         report = self.verified()
         problems = [each["text"] for each in report["problems"]]
         assert all("credited" in each or "event" in each for each in problems), problems
-        kept = {each.service: each.count for each in acts.head_of("accounts").kept}
-        own = {service: acts.head_of(service).head.count for service in SERVICES if service != "accounts"}
+        kept = {each.service: each.count for each in acts.head_of("identity").kept}
+        own = {service: acts.head_of(service).head.count for service in SERVICES if service != "identity"}
         self.behind = f"{report}, kept {kept}, own {own}"
         return bool(report["ok"]) and report["unchained"] == 0 and kept == {k: v for k, v in own.items() if v}

@@ -2,6 +2,7 @@
 
 import importlib
 from collections.abc import Mapping
+from itertools import chain
 from pathlib import Path
 from typing import Final
 
@@ -10,6 +11,7 @@ from google.protobuf.descriptor_pb2 import FileDescriptorProto, MethodOptions
 
 from fiatgate.rpc.v1 import access_pb2
 from fiatgate.rpc.v1.access_pb2 import Access
+from kit.base.services import PACKAGES
 from kit.rpc.permissions import Permission, permission_of
 
 ROOT: Final = Path(__file__).resolve().parents[2]
@@ -17,12 +19,15 @@ SHARED: Final = ("approvals", "books", "find", "parked", "queues")
 """Contracts whose servicers several services register."""
 BY_PROCESS: Final = ("audit", "status")
 """The contracts that the process registers, alike for all services."""
+SERVICE_OF: Final = {each: service for service, packages in PACKAGES.items() for each in packages}
 
 
 def rpcs_of(service: str) -> dict[str, str]:
     """Method name -> `Service/Method`, of all that a service of ours offers."""
-    module = importlib.import_module(f"fiatgate.{service}.v1.{service}_pb2")
-    offered = module.DESCRIPTOR.services_by_name.values()
+    offered = chain.from_iterable(
+        importlib.import_module(f"fiatgate.{each}.v1.{each}_pb2").DESCRIPTOR.services_by_name.values()
+        for each in PACKAGES.get(service, (service,))
+    )
     names = [(method.name, f"{each.name}/{method.name}") for each in offered for method in each.methods]
     assert len(dict(names)) == len(names), "two of one name: this test can't tell them apart"
     return dict(names)
@@ -38,7 +43,11 @@ def serves(service: str, shared: str) -> bool:
 
 def permissions_of(service: str) -> Mapping[str, Permission]:
     """The row of each method that the service serves, by `Service/Method`."""
-    contracts = (service, *BY_PROCESS, *(each for each in SHARED if serves(service, each)))
+    contracts = (
+        *PACKAGES.get(service, (service,)),
+        *BY_PROCESS,
+        *(each for each in SHARED if serves(service, each)),
+    )
     methods = {method: contract for contract in contracts for method in rpcs_of(contract).values()}
     return {
         method: permission_of(f"/fiatgate.{contract}.v1.{method}", service)

@@ -10,7 +10,7 @@ import requests
 
 HTTP_SECONDS = 15
 PAGES: Mapping[str, str] = {"desk": "/people", "dashboard": "/account"}
-"""A page of each surface that needs a session; it asks accounts."""
+"""A page of each surface that needs a session; it asks identity."""
 
 
 class NoAnswer(Exception):

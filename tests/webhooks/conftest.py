@@ -16,7 +16,7 @@ from tests.webhooks.worker_process import SHORT_LEASE, WorkerProcess
 @pytest.fixture(scope="module")
 def merchants(database_url: Callable[[str], str]) -> Iterator[MerchantsHouse]:
     """The module's merchants service; whoever closes it must be the last."""
-    house = MerchantsHouse(database_url("merchants"))
+    house = MerchantsHouse(database_url("identity"))
     yield house
     house.close()
 
@@ -68,7 +68,7 @@ def worker(
     environment = {
         "FIATGATE_WEBHOOKS_DATABASE_URL": database_url("webhooks"),
         "FIATGATE_WEBHOOKS_ADDRESS": f"127.0.0.1:{free_ports(1)[0]}",
-        "FIATGATE_MERCHANTS_ADDRESS": another.merchants.address,
+        "FIATGATE_IDENTITY_ADDRESS": another.merchants.address,
         "FIATGATE_NATS_URL": nats_url,
         "FIATGATE_WEBHOOK_ALLOW_PRIVATE": "on",
         "FIATGATE_FACT_PUBLIC_KEYS": ",".join(PUBLIC_KEYS),

@@ -19,9 +19,9 @@ from kit.base.ids import new_id
 from kit.rpc.client import channel
 from kit.rpc.server import RpcServer
 from kit.work.worker import Stop, Worker
-from services.merchants import rpc as merchants_rpc
-from services.merchants.config import MerchantsSettings
-from services.merchants.wiring import wire as wire_merchants
+from services.identity import rpc as merchants_rpc
+from services.identity.config import IdentitySettings
+from services.identity.wiring import wire as wire_merchants
 from services.webhooks import workers
 from services.webhooks.config import WebhooksSettings
 from services.webhooks.domain import FinishedInvoice
@@ -42,10 +42,12 @@ class MerchantsHouse:
     """A real merchants service on loopback, and one merchant of it."""
 
     def __init__(self, database_url: str) -> None:
-        settings = MerchantsSettings(
+        settings = IdentitySettings(
             seal_keys=(SEAL_KEY,),
             database_url=database_url,
             bind="127.0.0.1:0",
+            desk_url="http://localhost:8081",
+            dashboard_url="http://localhost:8082",
             master_keys=("A" * 43 + "=",),
             webhook_allow_private=True,
         )
@@ -54,7 +56,7 @@ class MerchantsHouse:
         merchants_rpc.add_to(self._server, self._deps)
         self.address = f"127.0.0.1:{self._server.add_insecure_port('127.0.0.1:0')}"
         self._server.start()
-        self._channel = channel(self.address, name="merchants")
+        self._channel = channel(self.address, name="identity")
         self.stub = merchants_pb2_grpc.MerchantsServiceStub(self._channel)
 
     def merchant(self) -> UUID:
@@ -89,7 +91,7 @@ class House:
                 **{
                     "database_url": database_url,
                     "bind": "127.0.0.1:0",
-                    "merchants_address": merchants.address,
+                    "identity_address": merchants.address,
                     "webhook_allow_private": True,
                     "fact_public_keys": PUBLIC_KEYS,
                     "seal_keys": (SEAL_KEY,),

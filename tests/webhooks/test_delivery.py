@@ -510,10 +510,10 @@ def test_while_merchants_is_away_nothing_is_sent_and_no_failure_is_counted(
     make_house: Callable[..., House], receiver: Receiver
 ) -> None:
     house = make_house(clock=ManualClock())
-    away = make_house(clock=house.clock, merchants_address="127.0.0.1:1")
+    away = make_house(clock=house.clock, identity_address="127.0.0.1:1")
     invoice_id = house.queue(receiver.url())
     with away.engine():
-        house.wait(lambda: "merchants" in _detail(away), "the trouble to be told")
+        house.wait(lambda: "identity" in _detail(away), "the trouble to be told")
     event = house.event(invoice_id)
     assert (event.status, event.auto_attempts, event.locked_at) == ("pending", 0, None)
     with house.engine():

@@ -73,11 +73,11 @@ def test_an_event_that_is_committed_after_the_engines_end_is_given_back(
 def test_a_new_event_whose_secret_merchants_does_not_give_is_given_back(
     make_house: Callable[..., House], receiver: Receiver
 ) -> None:
-    away = make_house(clock=ManualClock(), merchants_address="127.0.0.1:1")
+    away = make_house(clock=ManualClock(), identity_address="127.0.0.1:1")
     with away.engine():
         away.wait(lambda: _takes_new_events(away), "the engine to run")
         invoice_id = away.queue(receiver.url())
-        away.wait(lambda: "merchants" in away.engine_worker.health().detail, "the trouble to be reported")
+        away.wait(lambda: "identity" in away.engine_worker.health().detail, "the trouble to be reported")
         away.wait(lambda: away.event(invoice_id).locked_at is None, "the event to be given back")
     event = away.event(invoice_id)
     assert (event.status, event.auto_attempts, event.locked_at) == ("pending", 0, None)

@@ -217,7 +217,7 @@ def test_while_merchants_is_away_a_resend_is_refused_and_the_event_is_free_again
     make_house: Callable[..., House], receiver: Receiver
 ) -> None:
     house = make_house()
-    away = make_house(merchants_address="127.0.0.1:1")
+    away = make_house(identity_address="127.0.0.1:1")
     invoice_id = house.queue(receiver.url())
     away.merchant_id = house.merchant_id
     assert refusal(away.resend, invoice_id).reason == "DB_UNAVAILABLE"

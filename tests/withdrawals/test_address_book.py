@@ -18,10 +18,10 @@ from kit.base.ids import new_id
 from kit.base.proto import datetime_from
 from kit.db.database import DatabaseBusy
 from kit.rpc.errors import Refused
-from services.merchants import rpc as merchants_rpc
-from services.merchants.config import MerchantsSettings
-from services.merchants.wiring import wire as wire_merchants
-from services.withdrawals.clients import MerchantsClient
+from services.identity import rpc as merchants_rpc
+from services.identity.config import IdentitySettings
+from services.identity.wiring import wire as wire_merchants
+from services.withdrawals.clients import IdentityClient
 from services.withdrawals.domain import ADDRESSES_MOST, ADDRESSES_PER_DAY_MOST
 from services.withdrawals.operations import addresses, creating, reading, stepping
 from services.withdrawals.rpc.as_seen import story_as_seen
@@ -100,16 +100,18 @@ class Members:
 
 @pytest.fixture(scope="module")
 def members(house: House, database_url: Callable[[str], str]) -> Iterator[Members]:
-    settings = MerchantsSettings(
+    settings = IdentitySettings(
         seal_keys=(SEAL_KEY,),
-        database_url=database_url("merchants"),
+        database_url=database_url("identity"),
         bind="127.0.0.1:0",
+        desk_url="http://localhost:8081",
+        dashboard_url="http://localhost:8082",
         master_keys=(TEST_MASTER_KEY,),
         key_lease_milliseconds=0,
     )
     deps = wire_merchants(settings)
     with serving(merchants_rpc.add_to, deps) as address, connected(address) as channel:
-        yield Members(replace(house.deps, merchants=MerchantsClient(address)), MerchantsServiceStub(channel))
+        yield Members(replace(house.deps, identity=IdentityClient(address)), MerchantsServiceStub(channel))
     deps.db.dispose()
 
 
@@ -389,7 +391,7 @@ def test_members_of_a_banned_merchant_or_a_blocked_owner_add_and_request_nothing
     members.stub.BlockOwner(merchants_pb2.BlockOwnerRequest(**owner))
     assert reasons(members.deps) == ["OWNER_BLOCKED"] * 2
     members.stub.UnblockOwner(merchants_pb2.UnblockOwnerRequest(**owner))
-    away = replace(house.deps, merchants=MerchantsClient("127.0.0.1:1"))
+    away = replace(house.deps, identity=IdentityClient("127.0.0.1:1"))
     for deps in (away, house.deps):
         assert reasons(deps) == ["DB_UNAVAILABLE"] * 2, "nothing is allowed that nobody could check"
     assert house.balance(id)[:2] == ("83.000000", "17.000000")

@@ -1,4 +1,4 @@
-"""A new address is told to accounts, whose database has the e-mail then: none is lost while accounts is away."""
+"""A new address is told to identity, whose database has the e-mail then: none is lost while identity is away."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -8,10 +8,10 @@ from sqlalchemy import text
 
 from deploy.local.ports import free_ports
 from kit.base.ids import new_id
-from services.accounts import rpc as accounts_rpc
-from services.accounts import wiring as accounts_wiring
-from services.accounts.config import AccountsSettings
-from services.withdrawals.clients import AccountsClient
+from services.identity import rpc as accounts_rpc
+from services.identity import wiring as accounts_wiring
+from services.identity.config import IdentitySettings
+from services.withdrawals.clients import IdentityClient
 from services.withdrawals.operations import addresses
 from services.withdrawals.workers import workers
 from tests.support.serving import TEST_MASTER_KEY, serving
@@ -28,10 +28,10 @@ SELECT id, :merchant_id, '{owner}', now() FROM made
 
 @pytest.fixture(scope="module")
 def accounts(database_url: Callable[[str], str]) -> Iterator[accounts_wiring.Deps]:
-    """A real accounts service with a mail server that is away."""
-    settings = AccountsSettings(
+    """A real identity service with a mail server that is away."""
+    settings = IdentitySettings(
         seal_keys=(SEAL_KEY,),
-        database_url=database_url("accounts"),
+        database_url=database_url("identity"),
         bind="127.0.0.1:0",
         master_keys=(TEST_MASTER_KEY,),
         desk_url="http://localhost:8081",
@@ -44,7 +44,7 @@ def accounts(database_url: Callable[[str], str]) -> Iterator[accounts_wiring.Dep
     deps.db.dispose()
 
 
-def test_the_owners_are_told_though_accounts_was_away_first(
+def test_the_owners_are_told_though_identity_was_away_first(
     house: House, accounts: accounts_wiring.Deps
 ) -> None:
     merchant = new_id()
@@ -60,13 +60,13 @@ def test_the_owners_are_told_though_accounts_was_away_first(
     )
     # Removed before anybody was told: the owners learn of it all the same.
     addresses.remove_address(house.deps, address_id=str(added.id))
-    away = AccountsClient(f"127.0.0.1:{free_ports(1)[0]}")
+    away = IdentityClient(f"127.0.0.1:{free_ports(1)[0]}")
     assert addresses.tell_of_new_address(house.deps, away)
     assert not addresses.tell_of_new_address(house.deps, away), "after a pause"
     assert house.execute("SELECT address_id::text FROM address_notices") == [(str(added.id),)]
     house.clock.advance(seconds=addresses.NOTICE_LEASE.seconds)
     with serving(accounts_rpc.add_to, accounts) as address:
-        assert addresses.tell_of_new_address(house.deps, AccountsClient(address))
+        assert addresses.tell_of_new_address(house.deps, IdentityClient(address))
     assert not addresses.tell_of_new_address(house.deps, away)
     assert house.execute("SELECT address_id FROM address_notices") == []
     with accounts.db.transaction() as tx:
@@ -76,7 +76,7 @@ def test_the_owners_are_told_though_accounts_was_away_first(
     assert tuple(row) == (added.id, merchant, "TRC20", TRON_ADDRESS, "the operator", added.usable_at)
 
 
-def test_a_process_tells_accounts_where_people_are_served(house: House) -> None:
+def test_a_process_tells_identity_where_people_are_served(house: House) -> None:
     assert "address-notices" not in {each.name for each in workers(house.deps)}
-    there = replace(house.deps, accounts=AccountsClient("127.0.0.1:1"))
+    there = replace(house.deps, identity=IdentityClient("127.0.0.1:1"))
     assert "address-notices" in {each.name for each in workers(there)}

@@ -1898,7 +1898,7 @@ class KeepHeadRequest(_message.Message):
     continues: _builtins.int
     """The count of the kept head that the caller has found in its chain. Of another one the head is not kept."""
     own_count: _builtins.int
-    """The head of accounts that the caller keeps."""
+    """The head of identity that the caller keeps."""
     own_hash: _builtins.bytes
     def __init__(
         self,
@@ -1927,10 +1927,10 @@ class KeepHeadResponse(_message.Message):
     KEPT_COUNT_FIELD_NUMBER: _builtins.int
     KEPT_HASH_FIELD_NUMBER: _builtins.int
     count: _builtins.int
-    """The head of accounts."""
+    """The head of identity."""
     hash: _builtins.bytes
     kept_count: _builtins.int
-    """The head of the caller that accounts keeps now."""
+    """The head of the caller that identity keeps now."""
     kept_hash: _builtins.bytes
     def __init__(
         self,

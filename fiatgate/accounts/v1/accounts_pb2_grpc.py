@@ -1743,7 +1743,7 @@ class ActorKeysService:
 
 
 class HeadsServiceStub:
-    """The heads of the chains of acts, which accounts and each other service keep for one another.
+    """The heads of the chains of acts, which identity and each other service keep for one another.
 
     Any call may fail with DB_UNAVAILABLE or INTERNAL_ERROR.
     """
@@ -1762,13 +1762,13 @@ class HeadsServiceStub:
 
 
 class HeadsServiceServicer:
-    """The heads of the chains of acts, which accounts and each other service keep for one another.
+    """The heads of the chains of acts, which identity and each other service keep for one another.
 
     Any call may fail with DB_UNAVAILABLE or INTERNAL_ERROR.
     """
 
     def KeepHead(self, request, context):
-        """Keeps the caller's head of its chain of acts, if that goes on from the kept one, and returns that of accounts for the
+        """Keeps the caller's head of its chain of acts, if that goes on from the kept one, and returns that of identity for the
         caller to keep: a chain that is cut at its end in one database contradicts the other, also when it has grown again.
         Reason: VALIDATION_ERROR (a service that does not exist, a head that contradicts the kept one).
         """
@@ -1793,7 +1793,7 @@ def add_HeadsServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class HeadsService:
-    """The heads of the chains of acts, which accounts and each other service keep for one another.
+    """The heads of the chains of acts, which identity and each other service keep for one another.
 
     Any call may fail with DB_UNAVAILABLE or INTERNAL_ERROR.
     """

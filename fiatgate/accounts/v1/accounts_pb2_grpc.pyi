@@ -643,7 +643,7 @@ class ActorKeysServiceServicer(metaclass=_abc_1.ABCMeta):
 def add_ActorKeysServiceServicer_to_server(servicer: ActorKeysServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...
 
 class HeadsServiceStub:
-    """The heads of the chains of acts, which accounts and each other service keep for one another.
+    """The heads of the chains of acts, which identity and each other service keep for one another.
 
     Any call may fail with DB_UNAVAILABLE or INTERNAL_ERROR.
     """
@@ -653,27 +653,27 @@ class HeadsServiceStub:
     @_typing.overload
     def __new__(cls, channel: _aio.Channel) -> HeadsServiceAsyncStub: ...
     KeepHead: _grpc.UnaryUnaryMultiCallable[_accounts_pb2.KeepHeadRequest, _accounts_pb2.KeepHeadResponse]
-    """Keeps the caller's head of its chain of acts, if that goes on from the kept one, and returns that of accounts for the
+    """Keeps the caller's head of its chain of acts, if that goes on from the kept one, and returns that of identity for the
     caller to keep: a chain that is cut at its end in one database contradicts the other, also when it has grown again.
     Reason: VALIDATION_ERROR (a service that does not exist, a head that contradicts the kept one).
     """
 
 @_typing.type_check_only
 class HeadsServiceAsyncStub(HeadsServiceStub):
-    """The heads of the chains of acts, which accounts and each other service keep for one another.
+    """The heads of the chains of acts, which identity and each other service keep for one another.
 
     Any call may fail with DB_UNAVAILABLE or INTERNAL_ERROR.
     """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     KeepHead: _aio.UnaryUnaryMultiCallable[_accounts_pb2.KeepHeadRequest, _accounts_pb2.KeepHeadResponse]  # type: ignore[assignment]
-    """Keeps the caller's head of its chain of acts, if that goes on from the kept one, and returns that of accounts for the
+    """Keeps the caller's head of its chain of acts, if that goes on from the kept one, and returns that of identity for the
     caller to keep: a chain that is cut at its end in one database contradicts the other, also when it has grown again.
     Reason: VALIDATION_ERROR (a service that does not exist, a head that contradicts the kept one).
     """
 
 class HeadsServiceServicer(metaclass=_abc_1.ABCMeta):
-    """The heads of the chains of acts, which accounts and each other service keep for one another.
+    """The heads of the chains of acts, which identity and each other service keep for one another.
 
     Any call may fail with DB_UNAVAILABLE or INTERNAL_ERROR.
     """
@@ -684,7 +684,7 @@ class HeadsServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _accounts_pb2.KeepHeadRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_accounts_pb2.KeepHeadResponse, _abc.Awaitable[_accounts_pb2.KeepHeadResponse]]:
-        """Keeps the caller's head of its chain of acts, if that goes on from the kept one, and returns that of accounts for the
+        """Keeps the caller's head of its chain of acts, if that goes on from the kept one, and returns that of identity for the
         caller to keep: a chain that is cut at its end in one database contradicts the other, also when it has grown again.
         Reason: VALIDATION_ERROR (a service that does not exist, a head that contradicts the kept one).
         """

@@ -25,7 +25,7 @@ _sym_db = _symbol_database.Default()
 from fiatgate.rpc.v1 import access_pb2 as fiatgate_dot_rpc_dot_v1_dot_access__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1d\x66iatgate/books/v1/books.proto\x12\x11\x66iatgate.books.v1\x1a\x1c\x66iatgate/rpc/v1/access.proto\"\x12\n\x10ListPartsRequest\"\"\n\x11ListPartsResponse\x12\r\n\x05parts\x18\x01 \x03(\t\">\n\x10\x43heckPageRequest\x12\x0c\n\x04part\x18\x01 \x01(\t\x12\r\n\x05\x61\x66ter\x18\x02 \x01(\t\x12\r\n\x05limit\x18\x03 \x01(\x05\"\x86\x01\n\x11\x43heckPageResponse\x12\x0f\n\x07\x63hecked\x18\x01 \x01(\x05\x12\x30\n\x08problems\x18\x02 \x03(\x0b\x32\x1e.fiatgate.books.v1.BookProblem\x12\x0c\n\x04last\x18\x03 \x01(\t\x12\x0c\n\x04more\x18\x04 \x01(\x08\x12\x12\n\nunreadable\x18\x05 \x03(\t\"I\n\x0b\x42ookProblem\x12\x0f\n\x07subject\x18\x01 \x01(\t\x12\r\n\x05\x66ield\x18\x02 \x01(\t\x12\r\n\x05\x66ound\x18\x03 \x01(\t\x12\x0b\n\x03\x64ue\x18\x04 \x01(\t2\xaa\x02\n\x0c\x42ooksService\x12\x8b\x01\n\tListParts\x12#.fiatgate.books.v1.ListPartsRequest\x1a$.fiatgate.books.v1.ListPartsResponse\"3\x8a\xb5\x18\x11:\x07\x61uditorb\x06proofs\x8a\xb5\x18\x1a\n\tmerchants:\x07\x61uditorb\x04\x64\x65sk\x12\x8b\x01\n\tCheckPage\x12#.fiatgate.books.v1.CheckPageRequest\x1a$.fiatgate.books.v1.CheckPageResponse\"3\x8a\xb5\x18\x11:\x07\x61uditorb\x06proofs\x8a\xb5\x18\x1a\n\tmerchants:\x07\x61uditorb\x04\x64\x65skb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1d\x66iatgate/books/v1/books.proto\x12\x11\x66iatgate.books.v1\x1a\x1c\x66iatgate/rpc/v1/access.proto\"\x12\n\x10ListPartsRequest\"\"\n\x11ListPartsResponse\x12\r\n\x05parts\x18\x01 \x03(\t\">\n\x10\x43heckPageRequest\x12\x0c\n\x04part\x18\x01 \x01(\t\x12\r\n\x05\x61\x66ter\x18\x02 \x01(\t\x12\r\n\x05limit\x18\x03 \x01(\x05\"\x86\x01\n\x11\x43heckPageResponse\x12\x0f\n\x07\x63hecked\x18\x01 \x01(\x05\x12\x30\n\x08problems\x18\x02 \x03(\x0b\x32\x1e.fiatgate.books.v1.BookProblem\x12\x0c\n\x04last\x18\x03 \x01(\t\x12\x0c\n\x04more\x18\x04 \x01(\x08\x12\x12\n\nunreadable\x18\x05 \x03(\t\"I\n\x0b\x42ookProblem\x12\x0f\n\x07subject\x18\x01 \x01(\t\x12\r\n\x05\x66ield\x18\x02 \x01(\t\x12\r\n\x05\x66ound\x18\x03 \x01(\t\x12\x0b\n\x03\x64ue\x18\x04 \x01(\t2\xec\x01\n\x0c\x42ooksService\x12m\n\tListParts\x12#.fiatgate.books.v1.ListPartsRequest\x1a$.fiatgate.books.v1.ListPartsResponse\"\x15\x8a\xb5\x18\x11:\x07\x61uditorb\x06proofs\x12m\n\tCheckPage\x12#.fiatgate.books.v1.CheckPageRequest\x1a$.fiatgate.books.v1.CheckPageResponse\"\x15\x8a\xb5\x18\x11:\x07\x61uditorb\x06proofsb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -33,9 +33,9 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'fiatgate.books.v1.books_pb2
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_BOOKSSERVICE'].methods_by_name['ListParts']._loaded_options = None
-  _globals['_BOOKSSERVICE'].methods_by_name['ListParts']._serialized_options = b'\212\265\030\021:\007auditorb\006proofs\212\265\030\032\n\tmerchants:\007auditorb\004desk'
+  _globals['_BOOKSSERVICE'].methods_by_name['ListParts']._serialized_options = b'\212\265\030\021:\007auditorb\006proofs'
   _globals['_BOOKSSERVICE'].methods_by_name['CheckPage']._loaded_options = None
-  _globals['_BOOKSSERVICE'].methods_by_name['CheckPage']._serialized_options = b'\212\265\030\021:\007auditorb\006proofs\212\265\030\032\n\tmerchants:\007auditorb\004desk'
+  _globals['_BOOKSSERVICE'].methods_by_name['CheckPage']._serialized_options = b'\212\265\030\021:\007auditorb\006proofs'
   _globals['_LISTPARTSREQUEST']._serialized_start=82
   _globals['_LISTPARTSREQUEST']._serialized_end=100
   _globals['_LISTPARTSRESPONSE']._serialized_start=102
@@ -47,5 +47,5 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_BOOKPROBLEM']._serialized_start=339
   _globals['_BOOKPROBLEM']._serialized_end=412
   _globals['_BOOKSSERVICE']._serialized_start=415
-  _globals['_BOOKSSERVICE']._serialized_end=713
+  _globals['_BOOKSSERVICE']._serialized_end=651
 # @@protoc_insertion_point(module_scope)

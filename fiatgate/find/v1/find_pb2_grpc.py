@@ -27,7 +27,7 @@ if _version_not_supported:
 
 class FindServiceStub:
     """The search of operators, and of a merchant's members in the merchant's own things. Every service that keeps things with
-    ids serves it. Each search reads an index.
+    ids serves it. Each search reads an index. identity finds people for admins and the command line alone.
 
     Any call may fail with VALIDATION_ERROR, DB_UNAVAILABLE or INTERNAL_ERROR.
     """
@@ -52,7 +52,7 @@ class FindServiceStub:
 
 class FindServiceServicer:
     """The search of operators, and of a merchant's members in the merchant's own things. Every service that keeps things with
-    ids serves it. Each search reads an index.
+    ids serves it. Each search reads an index. identity finds people for admins and the command line alone.
 
     Any call may fail with VALIDATION_ERROR, DB_UNAVAILABLE or INTERNAL_ERROR.
     """
@@ -96,7 +96,7 @@ def add_FindServiceServicer_to_server(servicer, server):
  # This class is part of an EXPERIMENTAL API.
 class FindService:
     """The search of operators, and of a merchant's members in the merchant's own things. Every service that keeps things with
-    ids serves it. Each search reads an index.
+    ids serves it. Each search reads an index. identity finds people for admins and the command line alone.
 
     Any call may fail with VALIDATION_ERROR, DB_UNAVAILABLE or INTERNAL_ERROR.
     """

@@ -28,7 +28,7 @@ GRPC_VERSION: str
 
 class FindServiceStub:
     """The search of operators, and of a merchant's members in the merchant's own things. Every service that keeps things with
-    ids serves it. Each search reads an index.
+    ids serves it. Each search reads an index. identity finds people for admins and the command line alone.
 
     Any call may fail with VALIDATION_ERROR, DB_UNAVAILABLE or INTERNAL_ERROR.
     """
@@ -49,7 +49,7 @@ class FindServiceStub:
 @_typing.type_check_only
 class FindServiceAsyncStub(FindServiceStub):
     """The search of operators, and of a merchant's members in the merchant's own things. Every service that keeps things with
-    ids serves it. Each search reads an index.
+    ids serves it. Each search reads an index. identity finds people for admins and the command line alone.
 
     Any call may fail with VALIDATION_ERROR, DB_UNAVAILABLE or INTERNAL_ERROR.
     """
@@ -66,7 +66,7 @@ class FindServiceAsyncStub(FindServiceStub):
 
 class FindServiceServicer(metaclass=_abc_1.ABCMeta):
     """The search of operators, and of a merchant's members in the merchant's own things. Every service that keeps things with
-    ids serves it. Each search reads an index.
+    ids serves it. Each search reads an index. identity finds people for admins and the command line alone.
 
     Any call may fail with VALIDATION_ERROR, DB_UNAVAILABLE or INTERNAL_ERROR.
     """

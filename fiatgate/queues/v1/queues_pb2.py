@@ -26,7 +26,7 @@ from fiatgate.rpc.v1 import access_pb2 as fiatgate_dot_rpc_dot_v1_dot_access__pb
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1f\x66iatgate/queues/v1/queues.proto\x12\x12\x66iatgate.queues.v1\x1a\x1c\x66iatgate/rpc/v1/access.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x13\n\x11ListQueuesRequest\"?\n\x12ListQueuesResponse\x12)\n\x06queues\x18\x01 \x03(\x0b\x32\x19.fiatgate.queues.v1.Queue\"\xa8\x01\n\x05Queue\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05\x63ount\x18\x02 \x01(\x05\x12\x32\n\toldest_at\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.TimestampH\x00\x88\x01\x01\x12\x32\n\tnewest_at\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.TimestampH\x01\x88\x01\x01\x42\x0c\n\n_oldest_atB\x0c\n\n_newest_at2\xc1\x01\n\rQueuesService\x12\xaf\x01\n\nListQueues\x12%.fiatgate.queues.v1.ListQueuesRequest\x1a&.fiatgate.queues.v1.ListQueuesResponse\"R\x8a\xb5\x18\x1f\x12\x0c\x63onsole-desk(\x01:\x07readersb\x04\x64\x65sk\x8a\xb5\x18+\n\x08\x61\x63\x63ounts\x12\x0c\x63onsole-desk(\x01:\x07readersb\x06peopleb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1f\x66iatgate/queues/v1/queues.proto\x12\x12\x66iatgate.queues.v1\x1a\x1c\x66iatgate/rpc/v1/access.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x13\n\x11ListQueuesRequest\"?\n\x12ListQueuesResponse\x12)\n\x06queues\x18\x01 \x03(\x0b\x32\x19.fiatgate.queues.v1.Queue\"\xa8\x01\n\x05Queue\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05\x63ount\x18\x02 \x01(\x05\x12\x32\n\toldest_at\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.TimestampH\x00\x88\x01\x01\x12\x32\n\tnewest_at\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.TimestampH\x01\x88\x01\x01\x42\x0c\n\n_oldest_atB\x0c\n\n_newest_at2\x92\x01\n\rQueuesService\x12\x80\x01\n\nListQueues\x12%.fiatgate.queues.v1.ListQueuesRequest\x1a&.fiatgate.queues.v1.ListQueuesResponse\"#\x8a\xb5\x18\x1f\x12\x0c\x63onsole-desk(\x01:\x07readersb\x04\x64\x65skb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -34,7 +34,7 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'fiatgate.queues.v1.queues_p
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_QUEUESSERVICE'].methods_by_name['ListQueues']._loaded_options = None
-  _globals['_QUEUESSERVICE'].methods_by_name['ListQueues']._serialized_options = b'\212\265\030\037\022\014console-desk(\001:\007readersb\004desk\212\265\030+\n\010accounts\022\014console-desk(\001:\007readersb\006people'
+  _globals['_QUEUESSERVICE'].methods_by_name['ListQueues']._serialized_options = b'\212\265\030\037\022\014console-desk(\001:\007readersb\004desk'
   _globals['_LISTQUEUESREQUEST']._serialized_start=118
   _globals['_LISTQUEUESREQUEST']._serialized_end=137
   _globals['_LISTQUEUESRESPONSE']._serialized_start=139
@@ -42,5 +42,5 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_QUEUE']._serialized_start=205
   _globals['_QUEUE']._serialized_end=373
   _globals['_QUEUESSERVICE']._serialized_start=376
-  _globals['_QUEUESSERVICE']._serialized_end=569
+  _globals['_QUEUESSERVICE']._serialized_end=522
 # @@protoc_insertion_point(module_scope)

@@ -129,7 +129,7 @@ class DatabaseSettings(Settings):
 
     @classmethod
     def of_each_process(cls) -> frozenset[str]:
-        of_services = ServiceSettings.model_fields.keys() - Settings.model_fields - {"accounts_address"}
+        of_services = ServiceSettings.model_fields.keys() - Settings.model_fields - {"identity_address"}
         return super().of_each_process() | of_services
 
     @classmethod
@@ -172,9 +172,9 @@ class ServiceSettings(DatabaseSettings):
     )
     call_seconds: int = Field(default=5, ge=1, le=60, description="longest call without a deadline")
     stop_seconds: int = Field(default=20, ge=1, le=300, description="time to finish at a stop")
-    accounts_address: AddressOrNone = Field(
+    identity_address: AddressOrNone = Field(
         default="",
-        description="accounts, whose keys prove people; empty: no person may call this service",
+        description="identity, whose keys prove people; empty: no person may call this service",
     )
     seal_keys: Annotated[tuple[Key, ...], CommaSeparated] = Field(
         min_length=1,

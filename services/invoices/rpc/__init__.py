@@ -38,7 +38,7 @@ SLOTS: Final = (
     Slots(name="customers", threads=2, waiting=128),
     # Calls with a picture of up to 5 MiB, which is checked here and written to the database.
     Slots(name="pictures", threads=2, waiting=16),
-    # Pages and choices may wait for catalog and merchants. A page can do without them, a choice can't.
+    # Pages and choices may wait for catalog and identity. A page can do without them, a choice can't.
     Slots(name="pages", threads=3, waiting=64),
     Slots(name="choices", threads=3, waiting=64),
     lists(),

@@ -18,7 +18,7 @@ from kit.db.database import Database
 from kit.observe.log import get_logger
 from kit.rpc.errors import Refused
 from kit.work.worker import Backoff, Outage, Pulse, Stop, WorkerHealth, log_failure
-from services.webhooks.clients import MerchantsClient
+from services.webhooks.clients import IdentityClient
 from services.webhooks.delivery.courier import Courier
 from services.webhooks.delivery.fresh import Fresh
 from services.webhooks.delivery.lanes import Lanes
@@ -67,7 +67,7 @@ class EngineParts:
     db: Database
     clock: Clock
     courier: Courier
-    merchants: MerchantsClient
+    merchants: IdentityClient
     recorder: Recorder
     wake: Wake
     fresh: Fresh
@@ -216,7 +216,7 @@ class _Run:
             return claims.claim_due(connection, lease, rooms)
 
     async def _with_secrets(self, claimed: list[Claimed]) -> list[Shipment]:
-        """Adds the secrets that sign now. When merchants does not answer, gives all events back: no receiver failed."""
+        """Adds the secrets that sign now. When identity does not answer, gives all events back: no receiver failed."""
         keys = {(each.terms.merchant_id, each.terms.key_id) for each in claimed}
         try:
             secrets = await self._in_thread(lambda: self._parts.merchants.signing_secrets(keys))
@@ -357,7 +357,7 @@ class _Run:
 
 
 def _as_outage(error: Exception) -> Exception:
-    """Turns an error of an absent merchants service into an outage, which is logged in one line."""
+    """Turns an error of an absent identity service into an outage, which is logged in one line."""
     if isinstance(error, Refused) and error.reason == "DB_UNAVAILABLE":
-        return Outage(f"merchants: {error.message}")
+        return Outage(f"identity: {error.message}")
     return error

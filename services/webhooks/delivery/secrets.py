@@ -9,10 +9,10 @@ from collections.abc import Mapping
 from concurrent.futures import Executor, Future
 
 from kit.rpc.leases import Leases
-from services.webhooks.clients import MerchantsClient, SigningKey
+from services.webhooks.clients import IdentityClient, SigningKey
 
 Secret = Future[str | None]
-"""None: the merchant has no active key. Raises `Refused` when merchants does not answer."""
+"""None: the merchant has no active key. Raises `Refused` when identity does not answer."""
 
 
 class SecretsAhead:
@@ -20,7 +20,7 @@ class SecretsAhead:
     secret was read before it was requested.
     """
 
-    def __init__(self, merchants: MerchantsClient, threads: Executor) -> None:
+    def __init__(self, merchants: IdentityClient, threads: Executor) -> None:
         self._merchants = merchants
         self._threads = threads
         self._lock = threading.Lock()

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 
 from kit.work.worker import Outage, log_failure
-from services.webhooks.clients import MerchantsClient, SigningKey
+from services.webhooks.clients import IdentityClient, SigningKey
 from services.webhooks.delivery.fresh import Batch
 from services.webhooks.delivery.lanes import Lanes
 from services.webhooks.delivery.secrets import Secret, SecretsAhead
@@ -21,7 +21,7 @@ class Taking:
 
     def __init__(
         self,
-        merchants: MerchantsClient,
+        merchants: IdentityClient,
         threads: Executor,
         lanes: Lanes,
         *,

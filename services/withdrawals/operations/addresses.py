@@ -22,7 +22,7 @@ from kit.rpc.actors import require_merchant
 from kit.rpc.errors import Refused
 from services.withdrawals import errors
 from services.withdrawals.addresses import is_address_of
-from services.withdrawals.clients import AccountsClient
+from services.withdrawals.clients import IdentityClient
 from services.withdrawals.domain import ADDRESS_NAME_MAX_CHARACTERS, ADDRESSES_MOST, ADDRESSES_PER_DAY_MOST
 from services.withdrawals.operations import fields
 from services.withdrawals.operations.bans import refusal_of_member
@@ -33,7 +33,7 @@ from services.withdrawals.wiring import Deps
 
 DAY: Final = timedelta(days=1)
 NOTICE_LEASE: Final = timedelta(seconds=30)
-"""Longer than a call of accounts takes."""
+"""Longer than a call of identity takes."""
 _log = get_logger()
 _IN_ACTS: Final = (
     *("name", "method_id", "network", "address", "address_memo", "added_by", "usable_at", "removed_at"),
@@ -120,8 +120,8 @@ def remove_address(deps: Deps, *, address_id: str) -> None:
         )
 
 
-def tell_of_new_address(deps: Deps, accounts: AccountsClient) -> bool:
-    """Has the owners told of the new address that is due for longest; returns whether there was one. While accounts
+def tell_of_new_address(deps: Deps, identity: IdentityClient) -> bool:
+    """Has the owners told of the new address that is due for longest; returns whether there was one. While identity
     does not take it, it is due again after `NOTICE_LEASE`.
     """
     with deps.db.transaction() as tx:
@@ -129,7 +129,7 @@ def tell_of_new_address(deps: Deps, accounts: AccountsClient) -> bool:
     if address is None:
         return False
     try:
-        accounts.tell_owners(address)
+        identity.tell_owners(address)
     except Refused as refused:
         _log.warning("address_notice_failed", address_id=str(address.id), reason=refused.reason)
         return True

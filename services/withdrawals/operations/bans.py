@@ -11,10 +11,10 @@ def refusal_of_member(deps: Deps, merchant_id: UUID) -> Refused | None:
     """Returns why the author may start nothing for the merchant: OWNER_BLOCKED, MERCHANT_BLOCKED, MERCHANT_NOT_FOUND.
     None when nothing is in the way, and for operators, who may pay out what a banned merchant is due.
 
-    Call it before the transaction: it waits for merchants. Raises DB_UNAVAILABLE when that does not answer.
+    Call it before the transaction: it waits for identity. Raises DB_UNAVAILABLE when that does not answer.
     """
     if actors.current().surface != "dashboard":
         return None
-    if deps.merchants is None:
+    if deps.identity is None:
         raise database_unavailable()
-    return deps.merchants.refusal_of(merchant_id)
+    return deps.identity.refusal_of(merchant_id)

@@ -1,4 +1,4 @@
-"""New addresses of which accounts is still to be told: a row is written with the address; it goes when accounts took
+"""New addresses of which identity is still to be told: a row is written with the address; it goes when identity took
 it.
 """
 

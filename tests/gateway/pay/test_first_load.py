@@ -10,7 +10,7 @@ from fiatgate.merchants.v1 import merchants_pb2
 from gateway.pay.view import METHOD_LOGOS_MAX
 from kit.web.compression import takes_gzip
 from services.catalog.domain import LOGO_MAX_BYTES as METHOD_LOGO_MAX_BYTES
-from services.merchants.domain import LOGO_MAX_BYTES as MERCHANT_LOGO_MAX_BYTES
+from services.identity.domain.merchants import LOGO_MAX_BYTES as MERCHANT_LOGO_MAX_BYTES
 from tests.gateway.desk import HTTP_SECONDS, Desk, Shop
 from tests.gateway.pay.conftest import Open
 from tests.support.pictures import noise

@@ -6,12 +6,12 @@ thing of `tests/security/shop.py`. `python -m tests.security.attacks` writes the
 
 from typing import Final
 
-from tests.security.attacks import accounts, catalog, invoices, merchants, owners, webhooks, withdrawals
+from tests.security.attacks import catalog, invoices, merchants, owners, people, webhooks, withdrawals
 
 ATTACKS: Final = (
-    *accounts.ATTACKS,
-    *catalog.ATTACKS,
+    *people.ATTACKS,
     *merchants.ATTACKS,
+    *catalog.ATTACKS,
     *invoices.ATTACKS,
     *withdrawals.ATTACKS,
     *webhooks.ATTACKS,

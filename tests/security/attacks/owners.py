@@ -6,30 +6,30 @@ from tests.security.attacks.attack import found_of_owner
 
 ATTACKS: Final = (
     found_of_owner(
-        "merchants",
+        "identity",
         "an act changed",
         "UPDATE acts SET note = 'nothing' WHERE act = 'merchant.create' AND object = 'merchant:' || %(banned)s",
         "merchant.create",
         "no process of the service wrote it",
     ),
     found_of_owner(
-        "accounts",
+        "identity",
         "a person deleted",
         "DELETE FROM people WHERE id = %(deleted)s",
         "%(deleted)s: row is deleted",
     ),
     found_of_owner(
-        "accounts",
+        "identity",
         "a person's address",
         "UPDATE people SET email = 'eve@example.com' WHERE id = %(renamed)s",
         "%(renamed)s: email is eve@example.com",
     ),
     found_of_owner(
-        "accounts",
+        "identity",
         "a kept head with a time that can't be read",
         "ALTER TABLE act_heads DROP CONSTRAINT ck_act_heads_bounds; INSERT INTO act_heads (service, count, hash, at,"
         " seal) SELECT 'invoices', count, hash, '200000-01-01', seal FROM act_heads LIMIT 1",
-        "accounts: the head of invoices",
+        "identity: the head of invoices",
         "added by hand",
     ),
     found_of_owner(
@@ -118,24 +118,24 @@ ATTACKS: Final = (
         "%(rejected_deal)s",
     ),
     found_of_owner(
-        "merchants",
+        "identity",
         "a key given to another merchant",
         "UPDATE api_keys SET merchant_id = %(banned)s WHERE id = %(dead_key)s",
         "%(dead_key)s: merchant_id is",
     ),
     found_of_owner(
-        "merchants",
+        "identity",
         "another hash of a key",
         "UPDATE api_keys SET key_hash = sha256('mine') WHERE id = %(dead_key)s",
         "%(dead_key)s: key_sha256 is",
     ),
     found_of_owner(
-        "merchants",
+        "identity",
         "an act that can't be read",
         "ALTER TABLE acts DROP CONSTRAINT ck_acts_changes, DROP CONSTRAINT ck_acts_bounds;"
         f" UPDATE acts SET changes = '{'[' * 5000 + ']' * 5000}'"
         " WHERE id = (SELECT id FROM acts WHERE act = 'key.create' ORDER BY id LIMIT 1)",
-        "acts of merchants: entry",
+        "acts of identity: entry",
         "RecursionError",
     ),
     found_of_owner(
@@ -153,9 +153,9 @@ ATTACKS: Final = (
         "relation withdrawals: trigger withdrawals_stay is D",
     ),
     found_of_owner(
-        "accounts",
+        "identity",
         "a right given to the service's role",
-        "GRANT DELETE ON acts TO accounts",
+        "GRANT DELETE ON acts TO identity",
         "relation acts: rights is DELETE, INSERT, SELECT",
     ),
     found_of_owner(

@@ -1,15 +1,10 @@
 -- Two roles and one database per service, as docs/operations/kubernetes.md has them: the owner migrates and grants the service its rights.
 REVOKE CONNECT, TEMPORARY ON DATABASE postgres, template1 FROM PUBLIC;
-CREATE ROLE accounts_owner LOGIN CONNECTION LIMIT 5 PASSWORD 'local-only';
-CREATE ROLE accounts LOGIN CONNECTION LIMIT 210 PASSWORD 'local-only';
-ALTER ROLE accounts SET track_activities = off;
-CREATE DATABASE accounts OWNER accounts_owner;
-REVOKE ALL ON DATABASE accounts FROM PUBLIC;
-CREATE ROLE merchants_owner LOGIN CONNECTION LIMIT 5 PASSWORD 'local-only';
-CREATE ROLE merchants LOGIN CONNECTION LIMIT 320 PASSWORD 'local-only';
-ALTER ROLE merchants SET track_activities = off;
-CREATE DATABASE merchants OWNER merchants_owner;
-REVOKE ALL ON DATABASE merchants FROM PUBLIC;
+CREATE ROLE identity_owner LOGIN CONNECTION LIMIT 5 PASSWORD 'local-only';
+CREATE ROLE identity LOGIN CONNECTION LIMIT 700 PASSWORD 'local-only';
+ALTER ROLE identity SET track_activities = off;
+CREATE DATABASE identity OWNER identity_owner;
+REVOKE ALL ON DATABASE identity FROM PUBLIC;
 CREATE ROLE catalog_owner LOGIN CONNECTION LIMIT 5 PASSWORD 'local-only';
 CREATE ROLE catalog LOGIN CONNECTION LIMIT 210 PASSWORD 'local-only';
 ALTER ROLE catalog SET track_activities = off;

@@ -1,1 +1,0 @@
-"""Every query of the accounts service, named by its result."""

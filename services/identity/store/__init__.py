@@ -1,0 +1,1 @@
+"""Every query of the identity service, named by its result."""

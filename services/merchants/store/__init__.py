@@ -1,1 +1,0 @@
-"""Every query of the merchants service, named by its result."""
