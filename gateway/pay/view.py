@@ -156,6 +156,7 @@ class View:
     late_money: LateMoney | None = None
     return_url: str | None = None
     refresh: Refresh | None = None
+    has_lost_account: bool = False
 
     @property
     def can_cancel(self) -> bool:
@@ -221,7 +222,8 @@ def view_of(checkout: pb.GetCheckoutResponse, links: Links) -> View:
     page = links.page(invoice.invoice_id)
     deal = invoice.deal if invoice.HasField("deal") else None
     screen = screen_of(invoice)
-    if screen is Screen.PAY and not checkout.HasField("requisite"):  # its account is not the decided one
+    has_lost_account = screen is Screen.PAY and not checkout.HasField("requisite")
+    if has_lost_account:  # no act decided the account as it stands now
         screen = Screen.CHOOSE
     now = datetime_from(checkout.now)
     outcome = OUTCOMES.get(invoice.status)
@@ -230,6 +232,7 @@ def view_of(checkout: pb.GetCheckoutResponse, links: Links) -> View:
     amount = (optional(deal, "adjusted_amount") if deal else None) or invoice.amount
     return View(
         screen=screen,
+        has_lost_account=has_lost_account,
         invoice_id=invoice.invoice_id,
         brand=_brand(checkout.branding, links),
         merchant_name=checkout.merchant_name,

@@ -30,6 +30,10 @@ ALL_STATES: dict[str, tuple[pb.GetCheckoutResponse, str]] = {
     "choose, all taken": (a_checkout(methods=TAKEN), "choose"),
     "choose again, all taken": (a_checkout(deal=a_deal(), methods=TAKEN), "choose"),
     "choose again": (a_checkout(deal=a_deal(), methods=METHODS), "choose"),
+    "choose again, the account is not the decided one": (
+        a_checkout(deal=a_deal(), methods=METHODS, requisite=None),
+        "choose",
+    ),
     "choose, nothing to choose": (a_checkout(), "choose"),
     "pay": (a_checkout(deal=a_deal(), methods=METHODS, requisite=REQUISITE), "pay"),
     "pay with a reference": (

@@ -234,3 +234,9 @@ def test_minutes_are_counted_as_the_language_does(code: str, texts: list[str]) -
 @pytest.mark.parametrize(("code", "text"), [("en", "15 min"), ("de", "15 Min."), ("ru", "15 мин")])
 def test_a_list_says_minutes_shortly(code: str, text: str) -> None:
     assert plain(language(code).minutes(15, form="short")) == text
+
+
+def test_who_may_have_paid_to_a_lost_account_is_told_not_to_pay_again() -> None:
+    told = "do not pay again"
+    assert told in shown(*ALL_STATES["choose again, the account is not the decided one"], language(DEFAULT))
+    assert told not in shown(*ALL_STATES["choose again"], language(DEFAULT))
