@@ -16,9 +16,6 @@ from tests.security.shop import Shop
 from tests.support.receiver import Receiver
 from tests.support.stack import Stack
 
-REFUSALS = ("42501", "23514", "23001", "22003", "23502", "23505")
-"""Rights, checks, guards, ranges: not mistakes of the attack itself."""
-
 
 @pytest.fixture(scope="module")
 def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]:
@@ -36,8 +33,11 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]:
 
 @pytest.fixture(scope="module")
 def errors(shop: Shop) -> dict[Attack, str]:
-    """The refusal of each attack, in PostgreSQL's codes; empty where it was not refused. All are made, one by one."""
-    return {each: attacked(shop, each) for each in ATTACKS}
+    """PostgreSQL's error for each attack; empty where it was not refused. All are made, one by one: first those that are
+    refused, before the others change their rows.
+    """
+    in_order = sorted(ATTACKS, key=lambda each: each.outcome is not Outcome.REFUSED)
+    return {each: attacked(shop, each) for each in in_order}
 
 
 @pytest.fixture(scope="module")
@@ -59,8 +59,7 @@ def attacked(shop: Shop, attack: Attack) -> str:
             cursor.execute(attack.sql, shop.ids)
             database.commit()
         except psycopg2.Error as error:
-            assert error.pgcode in REFUSALS, f"{attack.service}: {attack.what}: {error}"
-            return error.pgcode
+            return str(error)
         return ""
 
 
@@ -85,7 +84,7 @@ def test_it_is_refused_found_or_not_promised(
     shop: Shop, errors: dict[Attack, str], report: dict[str, Any], attack: Attack
 ) -> None:
     if attack.outcome is Outcome.REFUSED:
-        assert errors[attack], "PostgreSQL did it"
+        assert attack.names[0] in errors[attack]
         return
     assert not errors[attack], f"refused: {errors[attack]}"
     if attack.outcome is Outcome.FOUND:

@@ -14,7 +14,9 @@ class Outcome(Enum):
 
 @dataclass(frozen=True)
 class Attack:
-    """One attack. `names` are words of one problem, or of one line of `could not read`, for an attack that is found."""
+    """One attack. `names` are words of one problem, or of one line of `could not read`, for an attack that is found; of
+    PostgreSQL's error for one that is refused, so that no other guard refuses it by chance.
+    """
 
     what: str
     service: str
@@ -24,8 +26,8 @@ class Attack:
     by_owner: bool = False
 
 
-def refused(service: str, what: str, sql: str) -> Attack:
-    return Attack(what, service, sql, Outcome.REFUSED)
+def refused(service: str, what: str, sql: str, by: str) -> Attack:
+    return Attack(what, service, sql, Outcome.REFUSED, (by,))
 
 
 def found(service: str, what: str, sql: str, *names: str) -> Attack:

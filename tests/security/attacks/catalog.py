@@ -77,25 +77,41 @@ ATTACKS: Final = (
         "a replaced rate as the newest again",
         "INSERT INTO rates (currency_code, source_rate, origin, taken_at, document, seal)"
         " SELECT currency_code, source_rate, origin, taken_at, document, seal FROM rates WHERE currency_code = 'EUR'",
+        "uq_rates_seal",
     ),
     refused(
         "catalog",
         "a rate without sources",
         _RATE.format(currency="EUR", rate="1", origin="sources", document=_WRONG_QUOTES),
+        "ck_rates_document",
     ),
     refused(
         "catalog",
         "a rate that is no number",
         _RATE.format(currency="EUR", rate="'NaN'", origin="sources", document=_NO_QUOTES),
+        "ck_rates_bounds",
     ),
-    refused("catalog", "a rate changed", "UPDATE rates SET source_rate = 1"),
-    refused("catalog", "rates deleted", "DELETE FROM rates"),
-    refused("catalog", "200,000 decimals", "UPDATE currencies SET decimals = 20000 WHERE code = 'EUR'"),
+    refused(
+        "catalog", "a rate changed", "UPDATE rates SET source_rate = 1", "permission denied for table rates"
+    ),
+    refused("catalog", "rates deleted", "DELETE FROM rates", "permission denied for table rates"),
+    refused(
+        "catalog",
+        "20,000 decimals",
+        "UPDATE currencies SET decimals = 20000 WHERE code = 'EUR'",
+        "ck_currencies_decimals",
+    ),
     refused(
         "catalog",
         "an amount that is no number",
         "UPDATE currencies SET max_amount = 'NaN' WHERE code = 'EUR'",
+        "ck_currencies_bounds",
     ),
-    refused("catalog", "a currency deleted", "DELETE FROM currencies WHERE code = 'EUR'"),
+    refused(
+        "catalog",
+        "a currency deleted",
+        "DELETE FROM currencies WHERE code = 'EUR'",
+        "permission denied for table currencies",
+    ),
     not_promised("catalog", "the turn of the poller", "UPDATE poll_turns SET started_at = now()"),
 )

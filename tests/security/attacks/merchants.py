@@ -75,11 +75,32 @@ ATTACKS: Final = (
         "a page of one's own as a logo",
         "INSERT INTO logos (digest, content_type, content, created_at)"
         " VALUES (encode(sha256('<h1>'), 'hex'), 'text/html', '<h1>', now())",
+        "ck_logos_content_type",
     ),
-    refused("identity", "a key given to another merchant", "UPDATE api_keys SET merchant_id = %(banned)s"),
-    refused("identity", "another hash of a key", "UPDATE api_keys SET key_hash = sha256('mine')"),
-    refused("identity", "a merchant deleted", "DELETE FROM merchants WHERE id = %(merchant)s"),
-    refused("identity", "a share that is no number", "UPDATE merchants SET client_share = 'NaN'"),
+    refused(
+        "identity",
+        "a key given to another merchant",
+        "UPDATE api_keys SET merchant_id = %(banned)s",
+        "permission denied for table api_keys",
+    ),
+    refused(
+        "identity",
+        "another hash of a key",
+        "UPDATE api_keys SET key_hash = sha256('mine')",
+        "permission denied for table api_keys",
+    ),
+    refused(
+        "identity",
+        "a merchant deleted",
+        "DELETE FROM merchants WHERE id = %(merchant)s",
+        "permission denied for table merchants",
+    ),
+    refused(
+        "identity",
+        "a share that is no number",
+        "UPDATE merchants SET client_share = 'NaN'",
+        "ck_merchants_bounds",
+    ),
     not_promised(
         "identity",
         "the time of a key's last use",

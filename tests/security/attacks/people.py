@@ -144,40 +144,55 @@ ATTACKS: Final = (
         "%(forged_request)s",
         "act is none",
     ),
-    refused("identity", "an act changed", "UPDATE acts SET note = 'x'"),
-    refused("identity", "an act deleted", "DELETE FROM acts"),
-    refused("identity", "the chain cut", "DELETE FROM act_chain"),
-    refused("identity", "kept heads deleted", "DELETE FROM act_heads"),
+    refused("identity", "an act changed", "UPDATE acts SET note = 'x'", "permission denied for table acts"),
+    refused("identity", "an act deleted", "DELETE FROM acts", "permission denied for table acts"),
+    refused("identity", "the chain cut", "DELETE FROM act_chain", "permission denied for table act_chain"),
+    refused(
+        "identity", "kept heads deleted", "DELETE FROM act_heads", "permission denied for table act_heads"
+    ),
     refused(
         "identity",
         "an act whose changes are no list",
         _ACT.format(act="person.roles", object="person:x", changes="{}"),
+        "ck_acts_changes",
     ),
     refused(
         "identity",
         "an act of 500 lists in each other",
         _ACT.format(act="person.roles", object="person:x", changes="[" * 500 + "]" * 500),
+        "ck_acts_bounds",
     ),
     refused(
-        "identity", "a person's address", "UPDATE people SET email = 'eve@example.com' WHERE id = %(admin)s"
+        "identity",
+        "a person's address",
+        "UPDATE people SET email = 'eve@example.com' WHERE id = %(admin)s",
+        "permission denied for table people",
     ),
-    refused("identity", "a person deleted", "DELETE FROM people WHERE id = %(viewer)s"),
+    refused(
+        "identity",
+        "a person deleted",
+        "DELETE FROM people WHERE id = %(viewer)s",
+        "permission denied for table people",
+    ),
     refused(
         "identity",
         "a request approved as it is made",
         "INSERT INTO approvals (id, act, object, summary, request, requested_by, requested_as, requested_at, note,"
         " state, decided_by, decided_as, decided_at) VALUES (gen_random_uuid(), 'x', 'x', 'x', '{}', 'a', 'a', now(),"
         " '', 'approved', 'b', 'b', now())",
+        "INSERT of approvals is refused: a request begins as a pending one",
     ),
     refused(
         "identity",
         "a time in the year 200000, which locks people out",
         "UPDATE people SET last_seen_at = '200000-01-01'",
+        "ck_people_bounds",
     ),
     refused(
         "identity",
         "a code of the year 200000 as used, so that none counts any more",
         "INSERT INTO totps (person_id, last_step) VALUES (%(viewer)s, 9223372036854775807)",
+        "ck_totps_last_step",
     ),
     not_promised(
         "identity",

@@ -58,12 +58,18 @@ ATTACKS: Final = (
         "UPDATE events SET last_manual_at = now() + interval '9 years' WHERE invoice_id = %(adjusted)s",
         "%(adjusted)s: last_manual_at is ",
     ),
-    refused("webhooks", "another body", "UPDATE events SET payload = 'x' WHERE invoice_id = %(sold)s"),
-    refused("webhooks", "an event deleted", "DELETE FROM events"),
+    refused(
+        "webhooks",
+        "another body",
+        "UPDATE events SET payload = 'x' WHERE invoice_id = %(sold)s",
+        "UPDATE of events is refused: id, payload_event_id, invoice_id, merchant_id, key_id, event_type, callback_url, destination, payload, created_at keep their value",
+    ),
+    refused("webhooks", "an event deleted", "DELETE FROM events", "permission denied for table events"),
     refused(
         "webhooks",
         "a lease without an end",
         "UPDATE events SET lease_until = 'infinity' WHERE invoice_id = %(sold)s",
+        "ck_events_bounds",
     ),
     not_promised(
         "webhooks",

@@ -115,6 +115,7 @@ ATTACKS: Final = (
         "withdrawals",
         "a step that nobody sees",
         "UPDATE withdrawals SET substatus = '' WHERE substatus IS NULL",
+        "ck_withdrawals_status",
     ),
     refused(
         "withdrawals",
@@ -122,23 +123,52 @@ ATTACKS: Final = (
         "INSERT INTO approvals (id, act, object, summary, request, requested_by, requested_as, requested_at, note)"
         " VALUES (gen_random_uuid(), 'withdrawal.process', 'withdrawal:x', 'x', CAST('{\"a\": ' || repeat('[', 200)"
         " || repeat(']', 200) || '}' AS jsonb), 'a', 'a', now(), '')",
+        "ck_approvals_bounds",
     ),
-    refused("withdrawals", "where a withdrawal goes", "UPDATE withdrawals SET address = 'TEvil'"),
-    refused("withdrawals", "a withdrawal's amount", "UPDATE withdrawals SET amount = 900000000"),
-    refused("withdrawals", "a balance", "UPDATE accounts SET balance = 900000000"),
     refused(
         "withdrawals",
-        "a balance that is no number",
-        "INSERT INTO accounts (kind, merchant_id, balance) VALUES ('merchant_available', gen_random_uuid(), 'NaN')",
+        "where a withdrawal goes",
+        "UPDATE withdrawals SET address = 'TEvil'",
+        "permission denied for table withdrawals",
+    ),
+    refused(
+        "withdrawals",
+        "a withdrawal's amount",
+        "UPDATE withdrawals SET amount = 900000000",
+        "permission denied for table withdrawals",
+    ),
+    refused(
+        "withdrawals",
+        "a balance",
+        "UPDATE accounts SET balance = 900000000",
+        "permission denied for table accounts",
     ),
     refused(
         "withdrawals",
         "a new account with money",
         "INSERT INTO accounts (kind, merchant_id, balance) VALUES ('merchant_available', gen_random_uuid(), 5)",
+        "INSERT of accounts is refused: the ledger is append-only, correct it with a further transfer",
     ),
-    refused("withdrawals", "a transfer changed", "UPDATE transfers SET amount = 3000"),
-    refused("withdrawals", "a transfer deleted", "DELETE FROM transfers"),
-    refused("withdrawals", "an address usable at once", "UPDATE withdrawal_addresses SET usable_at = now()"),
-    refused("withdrawals", "a method deleted", "DELETE FROM withdrawal_methods"),
+    refused(
+        "withdrawals",
+        "a transfer changed",
+        "UPDATE transfers SET amount = 3000",
+        "permission denied for table transfers",
+    ),
+    refused(
+        "withdrawals", "a transfer deleted", "DELETE FROM transfers", "permission denied for table transfers"
+    ),
+    refused(
+        "withdrawals",
+        "an address usable at once",
+        "UPDATE withdrawal_addresses SET usable_at = now()",
+        "permission denied for table withdrawal_addresses",
+    ),
+    refused(
+        "withdrawals",
+        "a method deleted",
+        "DELETE FROM withdrawal_methods",
+        "permission denied for table withdrawal_methods",
+    ),
     not_promised("withdrawals", "a notice about an address", "DELETE FROM address_notices"),
 )
