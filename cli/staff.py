@@ -7,7 +7,7 @@ from kit.rpc.errors import Refused
 
 
 def doubt(email: str) -> str:
-    """Returns why this is no active person of the staff; "" for one who is, and when accounts does not answer."""
+    """Returns why this is no active person of the staff; "" for one who is, and when identity does not answer."""
     try:
         person = connection.people().GetPerson(pb.GetPersonRequest(person=email)).person
     except Refused as refused:

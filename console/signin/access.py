@@ -1,6 +1,6 @@
 """Falcon's middleware before every page: rate, own pages only, session, actor token, roles of the navigation.
 
-Each request with a session makes one call of accounts, which returns the person and a token for one request. So the end
+Each request with a session makes one call of identity, which returns the person and a token for one request. So the end
 of a session, a disabled person and changed roles count from the next request.
 """
 

@@ -58,6 +58,7 @@ SELECT {", ".join(COLUMNS)}, seal FROM acts
 WHERE NOT EXISTS (SELECT FROM act_chain WHERE act_id = acts.id)
   AND id > CAST(:first AS uuid) AND id <= CAST(:last AS uuid) ORDER BY id
 """)  # noqa: S608  made of constants
+_AT = text("SELECT acts.at FROM act_chain JOIN acts ON acts.id = act_id WHERE number = :number")
 _COUNT_UNCHAINED = text(
     "SELECT count(*) FROM acts WHERE NOT EXISTS (SELECT FROM act_chain WHERE act_id = acts.id)"
 )
@@ -90,6 +91,7 @@ def check_page(db: Database, clock: Clock, *, after: int, limit: int, known: Seq
                 f"the head of {each} that is kept here was added by hand" for each in heads.forged(tx)
             ]
             report.problems += _of_heads(tx, known)
+            report.problems += _of_newer(tx, known, clock.now())
             report.problems += _of_unchained(tx, clock.now(), report.unreadable)
         report.problems += of_entries
     if (more := len(report.problems) - MAX_PROBLEMS) > 0:
@@ -157,6 +159,17 @@ def _of_heads(tx: Session, known: Iterable[Head]) -> Iterator[str]:
             yield f"the chain has {count} entries, but {kept} has {each.count}: acts were removed at its end"
         elif found != each.hash:
             yield f"entry {each.count} of the chain has another hash than {kept}: acts were rewritten"
+
+
+def _of_newer(tx: Session, known: Sequence[Head], now: datetime) -> Iterator[str]:
+    """Yields that no newer head is kept, though the chain has grown long ago: its end could be cut unnoticed."""
+    if not known:
+        return
+    newest = max(known, key=lambda each: each.count)
+    grown = tx.scalar(_AT, {"number": newest.count + 1})
+    if grown is not None and grown < now - OVERDUE:
+        kept = f"the newest head that is kept elsewhere is of {_time(newest.at)}"
+        yield f"the chain has grown at {_time(grown)}, but {kept}"
 
 
 def _named(row: RowMapping | dict[str, Any]) -> str:

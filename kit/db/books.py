@@ -17,6 +17,7 @@ from kit.db.database import Database, bound_statements
 from kit.db.reading import each_by_itself
 
 MAX_PROBLEMS: Final = 100
+SHOWN_CHARACTERS: Final = 2000
 STATEMENT_TIMEOUT_SECONDS: Final = 50
 """Longer than other statements may take: a page may join with many rows. Shorter than the caller waits."""
 
@@ -100,7 +101,7 @@ def check_page(db: Database, part: Part, *, after: str, limit: int) -> Page:
         unreadable: list[str] = []
         problems = [Problem(f"{part.one} {key}", "key", key, "one that the service makes") for key in odd]
         problems += [
-            Problem(f"{part.one} {id}", field, str(found), str(due))
+            Problem(_shown(f"{part.one} {id}"), field, _shown(found), _shown(due))
             for rule in part.follows
             for id, field, found, due in each_by_itself(
                 tx, partial(_differences, tx, rule), first=first, keys=keys, last=last, unreadable=unreadable
@@ -111,6 +112,12 @@ def check_page(db: Database, part: Part, *, after: str, limit: int) -> Page:
     if (left := len(problems) - MAX_PROBLEMS) > 0:
         problems[MAX_PROBLEMS:] = [Problem(part.name, "list of problems", f"cut: {left} more", "whole")]
     return Page(len(keys), problems, named[:MAX_PROBLEMS], last, more)
+
+
+def _shown(value: object) -> str:
+    """Cuts a long value: what many rows hold must fit in one answer."""
+    text = str(value)
+    return text if len(text) <= SHOWN_CHARACTERS else f"{text[:SHOWN_CHARACTERS]}…"
 
 
 def _keys(tx: Session, part: Part, first: str, limit: int) -> list[str]:

@@ -121,7 +121,7 @@ def test_what_is_secret_is_readable_by_us_alone(stack: Stack) -> None:
         "links.json",
         "stack.json",
         "supervisor.conf",
-        "settings/merchants.env",
+        "settings/identity.env",
     ):
         assert stat.S_IMODE((stack.home.folder / name).stat().st_mode) == 0o600, name
 
@@ -161,16 +161,16 @@ def test_a_first_start_raises_no_alert_that_counts_events(own_stack: Stack) -> N
             connection.cursor() as cursor,
         ):
             cursor.execute("SELECT DISTINCT service FROM act_heads")
-            return "identity" in {service for (service,) in cursor.fetchall()}
+            return "catalog" in {service for (service,) in cursor.fetchall()}
 
-    wait_until(heads_are_kept, "accounts to keep the head of merchants", timeout_seconds=30)
+    wait_until(heads_are_kept, "identity to keep the head of catalog", timeout_seconds=30)
     workers = {
         each["service"]: {worker["name"] for worker in each["workers"]}
         for each in own_stack.cli("status")
         if "workers" in each
     }
     with_heads = {service for service, names in workers.items() if "act-heads" in names}
-    assert with_heads == set(SERVICES) - {KEEPER}, "accounts has no other side"
+    assert with_heads == set(SERVICES) - {KEEPER}, "identity has no other side"
 
     now = scraped(own_stack)
     counted = {

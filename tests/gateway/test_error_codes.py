@@ -260,7 +260,7 @@ def test_merchant_category_not_found(desk: Desk, currency: str) -> None:
     change = "UPDATE merchants SET category_code = :code WHERE id = :id"
     code = unique("nowhere")
     act = ("merchant.configure", f"merchant:{shop.merchant_id}", {"category_code": code})
-    desk.stack.decide("merchants", change, *act, code=code, id=shop.merchant_id)
+    desk.stack.decide("identity", change, *act, code=code, id=shop.merchant_id)
     assert_refused(shop.get("/api/v1/payment-methods"), "MERCHANT_CATEGORY_NOT_FOUND")
 
 

@@ -83,7 +83,7 @@ def deactivate_again(desk: Desk, shop: Shop) -> None:
     now = SystemClock().now()
     change = "UPDATE api_keys SET deactivated_at = :now WHERE id = :id"
     act = ("key.deactivate", f"key:{shop.key_id}", {"deactivated_at": now})
-    desk.stack.decide("merchants", change, *act, now=now, id=shop.key_id)
+    desk.stack.decide("identity", change, *act, now=now, id=shop.key_id)
     deactivate(desk, shop)
 
 

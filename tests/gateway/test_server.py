@@ -236,7 +236,7 @@ def test_a_gateway_without_any_service_waits_for_a_while_and_answers_with_the_te
     away, nowhere = (next(each for each in told if each["path"] == path) for path in (path, "/nowhere"))
     assert (away["status"], away["code"]) == (503, "DB_UNAVAILABLE")
     assert [(each["service"], each["code"], each["reason"]) for each in away["calls"]] == [
-        ("merchants", "UNAVAILABLE", "DB_UNAVAILABLE")
+        ("identity", "UNAVAILABLE", "DB_UNAVAILABLE")
     ]
     assert (nowhere["status"], nowhere["code"]) == (404, "NOT_FOUND")
     assert "calls" not in nowhere

@@ -253,6 +253,17 @@ def test_a_chain_that_was_cut_short_is_found_by_a_kept_head_and_gives_no_further
         give(service, keeper)
 
 
+def test_a_chain_that_has_grown_long_ago_without_a_newer_kept_head_is_named(
+    service: Side, keeper: Side
+) -> None:
+    service.act()
+    known = give(service, keeper)
+    service.act()
+    assert service.check(known, later=timedelta(minutes=1)).problems == []
+    (problem,) = service.check(known).problems
+    assert "the chain has grown" in problem
+
+
 def test_a_restart_after_a_restored_backup_is_an_act_and_ends_the_complaint(
     service: Side, keeper: Side
 ) -> None:

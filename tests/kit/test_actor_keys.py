@@ -95,7 +95,7 @@ def test_invented_keys_hold_few_threads_of_a_service(accounts: Accounts, keys: A
         found = [callers.submit(keys.find, f"invented-{number}") for number in range(64)]
         wait_until(
             lambda: sum(each.done() for each in found) == 64 - WAITING_AT_MOST,
-            "all but a few to be refused while accounts does not answer",
+            "all but a few to be refused while identity does not answer",
             timeout_seconds=60,
         )
         accounts.answers.set()

@@ -246,7 +246,7 @@ def forged(shop: Shop, how: str) -> str:
         return jwt.encode(claims, "", algorithm="none", headers=header)
     if how == "HMAC with the public key":
         return jwt.encode(claims, public, algorithm="HS256", headers=header)
-    if how == "a key that accounts does not have":
+    if how == "a key that identity does not have":
         return jwt.encode(claims, first, algorithm=ALGORITHM, headers={"kid": "third"})
     if how == "without a key id":
         return jwt.encode(claims, first, algorithm=ALGORITHM)
@@ -272,7 +272,7 @@ def forged(shop: Shop, how: str) -> str:
         ("changed after it was signed", "signature"),
         ("without signature", "algorithm"),
         ("HMAC with the public key", "algorithm"),
-        ("a key that accounts does not have", "key"),
+        ("a key that identity does not have", "key"),
         ("without a key id", "key"),
         ("of another issuer", "issuer"),
         ("alive for a year", "age"),

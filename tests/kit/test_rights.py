@@ -91,6 +91,7 @@ NEVER_CHANGED = {
             "added_by",
             "usable_at",
             "created_at",
+            "seal",
         },
         "owners": {"id", "email", "created_at"},
         "merchants": {"id", "owner_id", "created_at"},

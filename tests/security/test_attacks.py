@@ -33,8 +33,8 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]:
 
 @pytest.fixture(scope="module")
 def errors(shop: Shop) -> dict[Attack, str]:
-    """PostgreSQL's error for each attack; empty where it was not refused. All are made, one by one: first those that are
-    refused, before the others change their rows.
+    """PostgreSQL's error for each attack; empty where it was not refused. Those that are refused come first, before the
+    others change their rows.
     """
     in_order = sorted(ATTACKS, key=lambda each: each.outcome is not Outcome.REFUSED)
     return {each: attacked(shop, each) for each in in_order}

@@ -27,6 +27,7 @@ BEGIN
         WHEN 'numeric' THEN '%1$I > ''-Infinity'' AND %1$I < ''Infinity'''
         WHEN '_text' THEN 'coalesce(array_ndims(%1$I), 1) = 1 AND array_position(%1$I, NULL) IS NULL'
           || ' AND array_position(%1$I, '''') IS NULL AND array_to_string(%1$I, '''') NOT LIKE ''%%,%%'''
+          || ' AND octet_length(array_to_string(%1$I, '','')) <= 65536'
         WHEN 'bytea' THEN 'octet_length(%1$I) <= '
           || CASE WHEN relname IN ('events', 'outbox', 'facts') THEN '65536' ELSE '8388608' END
         WHEN 'text' THEN 'octet_length(%1$I) <= 65536'
@@ -56,9 +57,9 @@ def make_refusal() -> None:
 
 
 def bound_values() -> None:
-    """Refuses NaN, the infinities, times that Python can't read, texts and facts above 64 KiB, other bytes above 8 MiB,
-    JSON nested more than 8 deep or with numbers beyond 1e15, and lists with lists, nothing or a comma in them, in each
-    table that has no such constraint yet.
+    """Refuses NaN, the infinities, times that Python can't read, texts, lists and facts above 64 KiB, other bytes above
+    8 MiB, JSON nested more than 8 deep or with numbers beyond 1e15, and lists with lists, nothing or a comma in them,
+    in each table that has no such constraint yet.
     """
     op.execute(_BOUND_VALUES)
 

@@ -56,9 +56,9 @@ def unseal(vault: Vault, sealed: str, use: Use, *, now: datetime) -> Challenge:
         raise Invalid
     try:
         fields = json.loads(vault.open(sealed.encode()))
-    except MasterKeyMissing:
+        expires_at = datetime.fromisoformat(fields["expires_at"])
+    except (MasterKeyMissing, ValueError, KeyError, TypeError):  # also another sealed value of this service
         raise Invalid from None
-    expires_at = datetime.fromisoformat(fields["expires_at"])
     if fields["use"] != _text_of(use) or now >= expires_at:
         raise Invalid
     return Challenge(

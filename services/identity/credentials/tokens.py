@@ -37,6 +37,11 @@ def hash_of(token: str) -> bytes:
     return hashlib.sha256(token.encode()).digest()
 
 
+def digest_of_link(token_hash: bytes, *texts: str) -> str:
+    """Returns the digest of a link with the texts that go with it, in hexadecimal digits."""
+    return hashlib.sha256("\0".join((token_hash.hex(), *texts)).encode()).hexdigest()
+
+
 def new_recovery_code() -> str:
     """Returns a code as `7K3M-9QTX-…`: six groups of Crockford's alphabet."""
     groups = ("".join(secrets.choice(_CROCKFORD) for _ in range(_GROUP_CHARACTERS)) for _ in range(_GROUPS))

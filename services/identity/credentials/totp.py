@@ -22,15 +22,21 @@ def new_secret() -> str:
     return pyotp.random_base32()
 
 
-def sealed(vault: Vault, person_id: UUID, secret: str) -> bytes:
-    """Returns the secret encrypted for this person: for another one it is none."""
-    return vault.seal(f"{person_id} {secret}".encode())
+def sealed(vault: Vault, person_id: UUID, secret: str, *, confirmed_at: datetime | None = None) -> bytes:
+    """Returns the secret encrypted for this person: for another one, or as confirmed at another time, it is none."""
+    return vault.seal(f"{_use(person_id, confirmed_at)} {secret}".encode())
 
 
-def opened(vault: Vault, person_id: UUID, sealed: bytes) -> str | None:
-    """Returns the person's secret; None for that of another person."""
-    owner, _, secret = vault.open(sealed).decode().partition(" ")
-    return secret if owner == str(person_id) else None
+def opened(
+    vault: Vault, person_id: UUID, sealed: bytes, *, confirmed_at: datetime | None = None
+) -> str | None:
+    """Returns the person's secret that was confirmed then, or not yet; None for any other."""
+    use, _, secret = vault.open(sealed).decode().rpartition(" ")
+    return secret if use == _use(person_id, confirmed_at) else None
+
+
+def _use(person_id: UUID, confirmed_at: datetime | None) -> str:
+    return f"{person_id} {confirmed_at.timestamp()}" if confirmed_at is not None else str(person_id)
 
 
 def uri_of(secret: str, email: str) -> str:

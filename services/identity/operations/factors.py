@@ -168,9 +168,10 @@ def confirm_totp(deps: Deps, *, code: str) -> None:
             raise errors.code_invalid()
         secret = totp.opened(deps.vault, person_id, sealed)
         step = None if secret is None else totp.step_of(secret, code.strip(), now=now)
-        if step is None:
+        if secret is None or step is None:
             raise errors.code_invalid()
-        factors.confirm_totp(tx, person_id, step=step, at=now)
+        confirmed = totp.sealed(deps.vault, person_id, secret, confirmed_at=now)
+        factors.confirm_totp(tx, person_id, confirmed, step=step, at=now)
         sessions.mark_stepped_up(tx, session_id, at=now)
         _record(tx, "factor.add", f"person:{person_id}", "TOTP")
 

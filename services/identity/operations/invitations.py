@@ -33,15 +33,13 @@ from services.identity.domain.people import (
 from services.identity.operations import fields
 from services.identity.operations.people import INVITE, RECOVER, has_point, needs_two, require_requester
 from services.identity.operations.reach import inviter_of, merchant_reached, own_merchant
-from services.identity.store import mails, people
-from services.identity.store.decisions import DISABLE, ENABLE, has_added_factors, roles_by_acts, was_replaced
+from services.identity.store import decisions, mails, people
 from services.identity.wiring import Deps
 
 INVITATIONS_LISTED = 1000
 APPROVAL: Final = "approval"
 """The field of an act with the request that another person approved."""
 ACCEPT: Final = "invitation.accept"
-WITHDRAW: Final = "invitation.withdraw"
 ROLES_SET: Final = "person.roles"
 _DAY: Final = timedelta(days=1)
 
@@ -119,7 +117,7 @@ def _recovery(deps: Deps, tx: Tx, person: Person | None, merchant_id: UUID | Non
     """Returns an invitation with the roles that acts gave the person. Raises PERSON_NOT_FOUND."""
     if person is None or person.disabled_at is not None:
         raise errors.person_not_found()
-    roles = roles_by_acts(tx, person.id, merchant_id)
+    roles = decisions.roles_by_acts(tx, person.id, merchant_id)
     if not roles:
         raise errors.person_not_found()
     return _new(deps, email=person.email, name=person.name, merchant_id=merchant_id, roles=roles)
@@ -160,7 +158,7 @@ def _leads_to_an_admin(tx: Tx, known: Person | None, invitation: Invitation) -> 
     """
     if ADMIN in invitation.roles:
         return True
-    is_admin = known is not None and ADMIN in {*known.roles, *roles_by_acts(tx, known.id, None)}
+    is_admin = known is not None and ADMIN in {*known.roles, *decisions.roles_by_acts(tx, known.id, None)}
     return is_admin and invitation.by_operator
 
 
@@ -245,7 +243,7 @@ def _decided(invitation: Invitation, token: str) -> dict[str, Any]:
         "roles": [*invitation.roles, *invitation.member_roles],
         "by_operator": invitation.by_operator,
         "expires_at": invitation.expires_at,
-        "link_sha256": tokens.hash_of(token).hex(),
+        "link_sha256": tokens.digest_of_link(tokens.hash_of(token), invitation.name, invitation.invited_by),
     }
 
 
@@ -270,7 +268,9 @@ def _was_ended(tx: Tx, invitation: Invitation, made: RowMapping) -> bool:
     of the inviter after it was made.
     """
     of_link, made_at = f"invitation:{invitation.id}", made["at"]
-    if was_replaced(tx, invitation, made_at=made_at) or acts_on(tx, [of_link], (WITHDRAW,)):
+    if decisions.was_replaced(tx, invitation, made_at=made_at) or acts_on(
+        tx, [of_link], (decisions.WITHDRAW,)
+    ):
         return True
     named = people.person_by_email(tx, made["on_behalf_of"].strip().lower())
     if _lost_the_right(tx, named.id if named else made["person_id"], invitation, made_at):
@@ -278,9 +278,9 @@ def _was_ended(tx: Tx, invitation: Invitation, made: RowMapping) -> bool:
     person = people.person_by_email(tx, invitation.email)
     if person is None:
         return False
-    if ADMIN in invitation.roles and has_added_factors(tx, person.id, since=made_at):
+    if ADMIN in invitation.roles and decisions.has_added_factors(tx, person.id, since=made_at):
         return True  # another link may have let in somebody else, who added them
-    deciding = acts_on(tx, [f"person:{person.id}"], (ACCEPT, ROLES_SET, DISABLE, ENABLE))
+    deciding = acts_on(tx, [f"person:{person.id}"], (ACCEPT, ROLES_SET, decisions.DISABLE, decisions.ENABLE))
     return any(each["note"] == of_link or (each["at"] > made_at and _decides(each)) for each in deciding)
 
 
@@ -292,9 +292,9 @@ def _decides(act: RowMapping) -> bool:
 def _lost_the_right(tx: Tx, inviter_id: UUID | None, invitation: Invitation, since: datetime) -> bool:
     """Returns whether the inviter was disabled since, or lost the role by which the link was made."""
     right, place = (ADMIN, None) if invitation.by_operator else (OWNER, invitation.merchant_id)
-    of_inviter = acts_on(tx, [f"person:{inviter_id}"], (ROLES_SET, DISABLE))
+    of_inviter = acts_on(tx, [f"person:{inviter_id}"], (ROLES_SET, decisions.DISABLE))
     return any(
-        each["act"] == DISABLE or (each["merchant_id"] == place and right not in roles.split(", "))
+        each["act"] == decisions.DISABLE or (each["merchant_id"] == place and right not in roles.split(", "))
         for each in of_inviter
         if each["at"] > since
         for _, _, roles in each["changes"]
@@ -393,7 +393,7 @@ def withdraw_invitation(deps: Deps, *, invitation_id: str) -> None:
             raise errors.invitation_not_found()
         acts.record(
             tx,
-            WITHDRAW,
+            decisions.WITHDRAW,
             f"invitation:{wanted}",
             merchant_id=invitation.merchant_id,
             before={"email": invitation.email},

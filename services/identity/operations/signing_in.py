@@ -33,6 +33,7 @@ from services.identity.operations import guesses, sessions
 from services.identity.operations.sessions import SignedIn
 from services.identity.store import factors, people
 from services.identity.store import sessions as stored_sessions
+from services.identity.store.factors import ConfirmedTotp
 from services.identity.wiring import Deps
 
 CODE_CHARACTERS: Final = 64
@@ -78,8 +79,7 @@ class _Stored:
 
     person: Person | None
     password_hash: str | None
-    sealed_totp: bytes | None
-    last_step: int
+    totp: ConfirmedTotp | None
     has_recovery_code: bool
 
 
@@ -135,24 +135,26 @@ def _stored(deps: Deps, address: str, recovery_hash: bytes) -> _Stored:
     with deps.db.transaction() as tx:
         person = people.person_by_email(tx, address)
         person_id = _NOBODY if person is None else person.id
-        sealed = factors.sealed_totp(tx, person_id)
         return _Stored(
             person=person,
             password_hash=factors.password_hash(tx, person_id),
-            sealed_totp=None if sealed is None else sealed[0],
-            last_step=0 if sealed is None else sealed[1],
+            totp=factors.confirmed_totp(tx, person_id),
             has_recovery_code=factors.has_recovery_code(tx, person_id, recovery_hash),
         )
 
 
 def _proof_of(deps: Deps, stored: _Stored, code: str, recovery_hash: bytes | None) -> _Proof | None:
-    secret = None
-    if stored.person is not None and stored.sealed_totp is not None:
-        secret = totp.opened(deps.vault, stored.person.id, stored.sealed_totp)
+    known, secret = stored.totp, None
+    if stored.person is not None and known is not None:
+        secret = _opened(deps, stored.person.id, known)
     step = totp.step_of(secret or totp.NO_SECRET, code.strip(), now=deps.clock.now())
-    if secret is not None and step is not None and step > stored.last_step:
+    if known is not None and secret is not None and step is not None and step > known.last_step:
         return _Proof(step=step)
     return _Proof(recovery_hash=recovery_hash) if stored.has_recovery_code else None
+
+
+def _opened(deps: Deps, person_id: UUID, known: ConfirmedTotp) -> str | None:
+    return totp.opened(deps.vault, person_id, known.sealed_secret, confirmed_at=known.confirmed_at)
 
 
 @retry_conflicts
@@ -176,9 +178,9 @@ def _session_by_proof(
 
 
 def _counts_still(tx: Tx, person_id: UUID, stored: _Stored) -> bool:
-    sealed = factors.sealed_totp(tx, person_id)
-    sealed_totp = None if sealed is None else sealed[0]
-    return (factors.password_hash(tx, person_id), sealed_totp) == (stored.password_hash, stored.sealed_totp)
+    now, then = factors.confirmed_totp(tx, person_id), stored.totp
+    same_totp = (now and now.sealed_secret) == (then and then.sealed_secret)
+    return same_totp and factors.password_hash(tx, person_id) == stored.password_hash
 
 
 def _require_pause(deps: Deps, tx: Tx, person_id: UUID) -> None:
@@ -339,10 +341,10 @@ def _stepped_up_by_code(deps: Deps, signed_in: SignedIn, code: str) -> str | Non
     person_id = signed_in.person.id
     with deps.db.transaction() as tx:
         people.lock_person(tx, person_id)
-        sealed = factors.sealed_totp(tx, person_id)
-        if sealed is None:
+        known = factors.confirmed_totp(tx, person_id)
+        if known is None:
             return None
-        secret = totp.opened(deps.vault, person_id, sealed[0])
+        secret = _opened(deps, person_id, known)
         step = None if secret is None else totp.step_of(secret, code.strip(), now=deps.clock.now())
         if step is None or not factors.use_totp_step(tx, person_id, step):
             return None

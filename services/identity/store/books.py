@@ -11,6 +11,7 @@ from sqlalchemy import text
 from sqlalchemy.orm import Session
 
 from kit.audit import approval_books
+from kit.audit.acts import text_of
 from kit.audit.decisions import NOTHING, acts_on, follow_acts
 from kit.base.ids import parse_id
 from kit.base.vault import MasterKeyMissing, Vault
@@ -18,7 +19,7 @@ from kit.db.books import Difference, Follows, Part
 from kit.db.database import seals_of
 from kit.db.described import schema_part
 from services.identity.credentials.api_keys import opened_lookup_key
-from services.identity.credentials.tokens import RECOVERY_CODES
+from services.identity.credentials.tokens import RECOVERY_CODES, digest_of_link
 from services.identity.store.decisions import (
     CATEGORY,
     INVITING,
@@ -27,6 +28,7 @@ from services.identity.store.decisions import (
     OWNER,
     PERSON,
     ROLES,
+    WITHDRAW,
     roles_decided,
 )
 from services.identity.store.sealed import PASSKEY, PASSWORD, SESSION, SIGNING_KEY, is_sealed
@@ -120,7 +122,7 @@ def _roles_are_those_of_the_acts(tx: Session, first: str, last: str) -> Iterator
 
 
 _INVITATIONS: Final = text("""
-SELECT id, encode(token_hash, 'hex') AS link, email, array_to_string(roles || member_roles, ', ') AS roles
+SELECT id, token_hash, email, name, invited_by, roles || member_roles AS roles, by_operator, expires_at, withdrawn_at
 FROM invitations WHERE id > CAST(:first AS uuid) AND id <= CAST(:last AS uuid)
 """)
 
@@ -128,18 +130,26 @@ FROM invitations WHERE id > CAST(:first AS uuid) AND id <= CAST(:last AS uuid)
 def _invitations_have_their_acts(tx: Session, first: str, last: str) -> Iterator[Difference]:
     found = {row.id: row for row in tx.execute(_INVITATIONS, {"first": first, "last": last})}
     decided: dict[UUID | None, dict[str, str]] = {}
-    for act in acts_on(tx, [f"invitation:{id}" for id in found], INVITING):
+    links = [f"invitation:{id}" for id in found]
+    for act in acts_on(tx, links, INVITING):
         decided[parse_id(act["object"].partition(":")[2])] = {
             name: after for name, _, after in act["changes"]
         }
+    withdrawn = {act["object"] for act in acts_on(tx, links, (WITHDRAW,))}
     for id, row in found.items():
+        if f"invitation:{id}" in withdrawn and row.withdrawn_at is None:
+            yield id, "withdrawn_at", "nothing", f"a time: it has an act {WITHDRAW}"
         due = decided.get(id)
         if due is None:
             yield id, "act", "none", f"{' or '.join(INVITING)}, by the call that made its link"
             continue
-        for name, value in (("link_sha256", row.link), ("email", row.email), ("roles", row.roles)):
-            if due.get(name, "") != value:
-                yield id, name, value, due.get(name, "")
+        link = digest_of_link(row.token_hash, row.name, row.invited_by)
+        for name, value in (
+            *(("link_sha256", link), ("email", row.email), ("roles", row.roles)),
+            *(("by_operator", row.by_operator), ("expires_at", row.expires_at)),
+        ):
+            if due.get(name, "") != text_of(value):
+                yield id, name, text_of(value), due.get(name, "")
 
 
 def _sealed(kind: str, rows: str) -> Follows:

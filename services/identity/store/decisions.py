@@ -35,6 +35,7 @@ PERSON: Final = Decided("person", ("invitation.accept",), ("email",))
 DISABLE: Final = "person.disable"
 ENABLE: Final = "person.enable"
 INVITING: Final = ("person.invite", "person.recover")
+WITHDRAW: Final = "invitation.withdraw"
 MERCHANT: Final = Decided(
     "merchant",
     ("merchant.create", "merchant.configure", "merchant.activate", "merchant.ban", "merchant.unban"),

@@ -54,11 +54,21 @@ def set_password(tx: Tx, person_id: UUID, password_hash: str, *, at: datetime) -
 # -- TOTP
 
 
-def sealed_totp(tx: Tx, person_id: UUID) -> tuple[bytes, int] | None:
-    """Returns the confirmed secret, encrypted, and the last step that was used."""
-    chosen = select(Totp.sealed_secret, Totp.last_step).where(Totp.person_id == person_id)
-    row = tx.execute(chosen).one_or_none()
-    return None if row is None or row.sealed_secret is None else (bytes(row.sealed_secret), row.last_step)
+@dataclass(frozen=True, slots=True)
+class ConfirmedTotp:
+    """The secret that counts, encrypted, and the last step that was used."""
+
+    sealed_secret: bytes
+    confirmed_at: datetime
+    last_step: int
+
+
+def confirmed_totp(tx: Tx, person_id: UUID) -> ConfirmedTotp | None:
+    chosen = select(Totp).where(Totp.person_id == person_id, Totp.confirmed_at.is_not(None))
+    row = tx.scalar(chosen)
+    if row is None or row.sealed_secret is None or row.confirmed_at is None:
+        return None
+    return ConfirmedTotp(bytes(row.sealed_secret), row.confirmed_at, row.last_step)
 
 
 def use_totp_step(tx: Tx, person_id: UUID, step: int) -> bool:
@@ -79,12 +89,12 @@ def started_totp(tx: Tx, person_id: UUID, *, since: datetime) -> bytes | None:
     return tx.scalar(chosen)
 
 
-def confirm_totp(tx: Tx, person_id: UUID, *, step: int, at: datetime) -> None:
+def confirm_totp(tx: Tx, person_id: UUID, sealed_secret: bytes, *, step: int, at: datetime) -> None:
     """Lets the new secret count in place of the one before; the step of its first code is used."""
     confirmed = update(Totp).where(Totp.person_id == person_id)
     tx.execute(
         confirmed.values(
-            sealed_secret=Totp.sealed_new_secret,
+            sealed_secret=sealed_secret,
             last_step=step,
             confirmed_at=at,
             sealed_new_secret=None,

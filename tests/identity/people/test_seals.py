@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
+from typing import Any
 
 import pytest
 from sqlalchemy import text
@@ -15,12 +16,13 @@ from kit.base.ids import new_id
 from kit.rpc.errors import Refused
 from services.identity.credentials import tokens
 from services.identity.domain.people import Surface
-from services.identity.operations import factors, invitations, keys, people, sessions
+from services.identity.operations import factors, invitations, keys, people, sessions, signing_in
 from services.identity.store.decisions import KnownRoles, decided_admins
 from services.identity.wiring import Deps
 from tests.identity.people.authenticator import Authenticator
 from tests.identity.people.conftest import DESK_URL
 from tests.identity.people.house import (
+    BROWSER,
     Someone,
     accept,
     authorize,
@@ -62,6 +64,11 @@ def reason(call: Callable[[], object]) -> str:
     with pytest.raises(Refused) as refused:
         call()
     return refused.value.reason
+
+
+def rows(deps: Deps, statement: str, **values: object) -> list[Any]:
+    with deps.db.transaction() as tx:
+        return list(tx.scalars(text(statement), values))
 
 
 @pytest.mark.parametrize("new_token", [tokens.new_token, tokens.new_recovery_token])
@@ -147,6 +154,48 @@ def test_the_app_of_another_person_steps_nobody_up(
     assert reason(lambda: ada.step_up(code=eve.code())) == "SIGN_IN_REFUSED"
 
 
+def test_a_secret_of_an_app_counts_only_as_it_was_confirmed(
+    deps: Deps, ada: Someone, clock: ManualClock
+) -> None:
+    with ada.acting():
+        secret, _ = factors.start_totp(deps)
+    taken = (
+        "UPDATE totps SET sealed_secret = sealed_new_secret, sealed_new_secret = NULL WHERE person_id = :ada"
+    )
+    execute(deps, taken, ada=ada.person_id)
+    clock.advance(minutes=2)
+    assert reason(replace(ada, secret=secret).sign_in) == "SIGN_IN_REFUSED"
+
+
+def test_a_removed_secret_of_an_app_that_is_put_back_unconfirmed_signs_nobody_in(
+    deps: Deps, ada: Someone, clock: ManualClock
+) -> None:
+    register(ada, Authenticator(DESK_URL))
+    (sealed,) = rows(deps, "SELECT sealed_secret FROM totps WHERE person_id = :ada", ada=ada.person_id)
+    with ada.acting():
+        factors.remove_totp(deps)
+    back = "INSERT INTO totps (person_id, sealed_secret, last_step) VALUES (:ada, :sealed, 0)"
+    execute(deps, back, ada=ada.person_id, sealed=sealed)
+    clock.advance(minutes=2)
+    assert reason(ada.sign_in) == "SIGN_IN_REFUSED"
+
+
+def test_another_sealed_value_is_no_challenge(deps: Deps, ada: Someone) -> None:
+    device = Authenticator(DESK_URL)
+    register(ada, device)
+    (sealed,) = rows(deps, "SELECT sealed_secret FROM totps WHERE person_id = :ada", ada=ada.person_id)
+    _, options = signing_in.start_passkey(deps, surface=Surface.DESK, session_token="")
+    call = partial(
+        signing_in.sign_in_by_passkey,
+        deps,
+        challenge_id=bytes(sealed).decode(),
+        credential=device.get(options),
+        surface=Surface.DESK,
+        client=BROWSER,
+    )
+    assert reason(call) == "SIGN_IN_REFUSED"
+
+
 def test_ones_own_passkey_is_not_given_to_another_person(deps: Deps, eve: Someone, ada: Someone) -> None:
     device = Authenticator(DESK_URL)
     register(eve, device)
@@ -215,6 +264,22 @@ def test_a_link_that_lasts_longer_by_sql_opens_nothing(deps: Deps, ada: Someone)
     copy = f"WITH old AS (DELETE FROM invitations WHERE id = :id RETURNING *) INSERT INTO invitations ({columns},"
     execute(deps, f"{copy} expires_at) SELECT {columns}, '2999-01-01' FROM old", id=made.invitation.id)
     assert reason(lambda: accept(deps, made)) == "INVITATION_INVALID"
+
+
+def test_a_link_whose_author_or_end_sql_wrote_opens_nothing_and_is_named(deps: Deps, ada: Someone) -> None:
+    author, end, shut = (invite_staff(deps, ada.email, role) for role in ("viewer", "desk", "treasury"))
+    invitations.withdraw_invitation(deps, invitation_id=str(shut.invitation.id))
+    columns = "id, token_hash, email, name, roles, by_operator, created_at"
+    copy = f"WITH old AS (DELETE FROM invitations WHERE id = :id RETURNING *) INSERT INTO invitations ({columns},"
+    by_eve = f"{copy} expires_at, invited_by) SELECT {columns}, expires_at, 'eve' FROM old"
+    execute(deps, by_eve, id=author.invitation.id)
+    late = f"{copy} expires_at, invited_by) SELECT {columns}, '2999-01-01', invited_by FROM old"
+    execute(deps, late, id=end.invitation.id)
+    execute(deps, "UPDATE invitations SET withdrawn_at = NULL WHERE id = :id", id=shut.invitation.id)
+    found = problems(deps)
+    for made, field in ((author, "link_sha256"), (end, "expires_at"), (shut, "withdrawn_at")):
+        assert reason(partial(accept, deps, made)) == "INVITATION_INVALID"
+        assert any(f"invitation {made.invitation.id}: {field} " in each for each in found)
 
 
 def test_a_removed_passkey_that_is_put_back_signs_nobody_in(deps: Deps, ada: Someone) -> None:

@@ -152,6 +152,12 @@ ATTACKS: Final = (
     ),
     refused(
         "identity",
+        "a person of 3,000,000 roles, which no answer holds",
+        "UPDATE people SET roles = array_fill('viewer'::text, ARRAY[3000000]) WHERE email = %(viewer_email)s",
+        "ck_people_bounds",
+    ),
+    refused(
+        "identity",
         "an act whose changes are no list",
         _ACT.format(act="person.roles", object="person:x", changes="{}"),
         "ck_acts_changes",

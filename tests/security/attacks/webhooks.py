@@ -62,7 +62,7 @@ ATTACKS: Final = (
         "webhooks",
         "another body",
         "UPDATE events SET payload = 'x' WHERE invoice_id = %(sold)s",
-        "UPDATE of events is refused: id, payload_event_id, invoice_id, merchant_id, key_id, event_type, callback_url, destination, payload, created_at keep their value",
+        "destination, payload, created_at keep their value",
     ),
     refused("webhooks", "an event deleted", "DELETE FROM events", "permission denied for table events"),
     refused(

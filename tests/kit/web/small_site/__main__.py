@@ -1,6 +1,6 @@
 """`python -m tests.kit.web.small_site`, as the main program of a second HTTP process."""
 
-import time
+import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -86,7 +86,7 @@ def edge(settings: SmallSettings) -> Edge:
             yield routes(settings)
 
     notes = Pool("notes", most=2**20, most_per_client=2**20, item="note", most_per_item=4)
-    time.sleep(settings.seconds_to_start)
+    threading.Event().wait(settings.seconds_to_start)
     bounds = Bounds(notes, BODY_MAX_BYTES, BODY_SECONDS)
     return Edge(open_app, clients=clients_of(settings), bounds=lambda path: bounds)
 
