@@ -97,7 +97,7 @@ def state_sentence(deal: pb.Deal) -> str:
     reference = f", reference {in_groups(deal.reference)}" if deal.reference else ""
     if deal.HasField("adjusted_amount"):
         return (
-            f"Completed with a lower amount: {amount} were to be sent, {deal.adjusted_amount} of the order's "
+            f"Part payment: {amount} were to be sent, {deal.amount_fiat} came, {deal.adjusted_amount} of the order's "
             f"{deal.invoice_amount} {deal.currency_code} count as paid, {deal.merchant_usdt} USDT were credited."
         )
     if deal.status == pb.DEAL_STATUS_COMPLETED:

@@ -56,8 +56,7 @@ def list_all(request: pb.ListAllInvoicesRequest, *, limit: listing.Limit = listi
 
 def _amount(row: Row) -> str:
     """Returns the requested amount, and the part of it that was paid if it was adjusted."""
-    adjusted = row["deal"] and row["deal"]["adjusted_amount"]
-    paid = f"{adjusted} of " if adjusted else ""
+    paid = f"{row['final_amount']} of " if row["is_adjusted"] else ""
     return f"{paid}{row['amount']} {row['currency_code']}"
 
 
@@ -121,6 +120,11 @@ def _state(invoice: pb.Invoice) -> str:
         return f"{sentence}; no payment method was chosen."
     deal = invoice.deal
     state = deal.sub_status.replace("_", " ")
+    if invoice.is_adjusted:
+        return (
+            f"{sentence}; part payment by {deal.payment_method_name}: {deal.amount_fiat} of {deal.amount_to_send} "
+            f"{deal.currency_code} came, {invoice.final_amount} of the order count as paid."
+        )
     return (
         f"{sentence}; deal: {deal.amount_fiat} {deal.currency_code} by {deal.payment_method_name}, {state}."
     )

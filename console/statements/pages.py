@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from console.exchange import Request
 from console.list_page import ROWS_PER_CALL, Asked, Found, ListPage
+from console.statements.orders import orders_of
 from console.ui.filters import Filter
 from console.ui.values import iso, word
 from fiatgate.invoices.v1 import invoices_pb2
@@ -116,7 +117,7 @@ class StatementPage(ListPage):
         )
 
     async def more(self, req: Request, found: Found) -> Mapping[str, Any]:
-        """Returns the sums of the month, and the merchant's name and balance."""
+        """Returns the sums of the month, the merchant's name, and the orders of the rows."""
         if "month" not in found.values:  # the month was refused
             return {"sums": None}
         merchant_id = found.values["merchant_id"]
@@ -124,10 +125,11 @@ class StatementPage(ListPage):
         request = pb.GetStatementRequest(merchant_id=merchant_id)
         request.created_from.FromDatetime(start)
         request.created_before.FromDatetime(end)
-        sums, names, report = await asyncio.gather(
+        sums, names, report, orders = await asyncio.gather(
             self.deps.withdrawals.GetStatement(request),
             self.names(merchant_id),
             self.report(merchant_id, start, end),
+            orders_of(self, merchant_id, found.rows),
         )
         is_over = end <= _CLOCK.now()
         return {
@@ -143,6 +145,7 @@ class StatementPage(ListPage):
             "credited": _credited(sums),
             "paid": _paid(sums),
             "report": report,
+            "orders": orders,
         }
 
     async def report(self, merchant_id: str, start: datetime, end: datetime) -> str:

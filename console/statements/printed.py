@@ -11,6 +11,7 @@ import falcon.asgi
 
 from console.exchange import Request
 from console.page import Page
+from console.statements.orders import orders_of
 from console.statements.pages import MONTH
 from fiatgate.withdrawals.v1 import withdrawals_pb2 as pb
 from kit.base.clock import SystemClock
@@ -60,6 +61,7 @@ class PrintedStatementPage(Page):
             sums=sums,
             transfers_number=sum(each.count for each in sums.sums),
             transfers=transfers,
+            orders=await orders_of(self, merchant_id, transfers),
             back=f"{self.address.format(merchant_id=merchant_id)}?month={month}",
         )
 

@@ -137,6 +137,8 @@ def invoice_to_json(invoice: pb.Invoice, links: Links) -> dict[str, Any]:
     chosen = invoice.HasField("deal")
     return {
         **created_invoice_to_json(invoice, links),
+        "final_amount": optional(invoice, "final_amount"),
+        "is_adjusted": invoice.is_adjusted,
         "method_selected": chosen,
         "deal": deal_to_json(invoice.deal) if chosen else None,
     }

@@ -6,7 +6,10 @@ from typing import Final
 from gateway.pay.languages import N_
 
 # An empty sentence: the page itself is enough.
-_NO_RATE: Final = N_("The exchange rate is not available right now. Please try again in a minute.")
+# Of all methods: they have the invoice's currency, and the rate is the currency's.
+_NO_RATE: Final = N_(
+    "There is no valid exchange rate right now, so this cannot be paid. Please try again later, or contact the shop."
+)
 _SHOP_NOT_READY: Final = N_("The shop cannot take payments right now. Please contact the shop.")
 NOTICES: Final[Mapping[str, str]] = {
     "INVOICE_FINISHED": "",

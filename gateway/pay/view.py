@@ -101,6 +101,14 @@ class LateMoney:
 
 
 @dataclass(frozen=True)
+class PartPayment:
+    """An adjustment: the invoice's amount, and what the customer was asked to send for it."""
+
+    ordered: str
+    asked: str
+
+
+@dataclass(frozen=True)
 class Brand:
     """The merchant's settings of the page; `frame_origins` are the sites whose pages may show it."""
 
@@ -114,7 +122,8 @@ class View:
     """Everything a template may show.
 
     amount     of the invoice; after an adjustment the final one
-    to_pay     the amount that the customer sends; null before a method is chosen
+    to_pay     the amount that the customer sends, or that came; null before a method is chosen
+    part       null unless less came than was asked for, and it was accepted
     choose_until  the end of the time for choosing, which a choice does not extend
     pay_until  the end of the time for paying; null before a method is chosen
     marked_at  the time at which the customer marked it as paid; null before
@@ -142,6 +151,7 @@ class View:
     method_name: str | None
     to_pay: str | None
     fee: str | None = None
+    part: PartPayment | None = None
     requisite: Requisite | None
     reference: Sequence[str]
     takes_reference: bool
@@ -229,7 +239,8 @@ def view_of(checkout: pb.GetCheckoutResponse, links: Links) -> View:
     outcome = OUTCOMES.get(invoice.status)
     return_url = _return_url(invoice, outcome)
     open_deal = deal if deal is not None and screen is not Screen.CHOOSE else None
-    amount = (optional(deal, "adjusted_amount") if deal else None) or invoice.amount
+    adjusted = optional(deal, "adjusted_amount") if deal else None
+    amount = adjusted or invoice.amount
     return View(
         screen=screen,
         has_lost_account=has_lost_account,
@@ -248,6 +259,7 @@ def view_of(checkout: pb.GetCheckoutResponse, links: Links) -> View:
         method_name=open_deal.payment_method_name if open_deal else None,
         to_pay=open_deal.amount_fiat if open_deal else None,
         fee=_fee(open_deal.amount_fiat, amount) if open_deal else None,
+        part=PartPayment(invoice.amount, deal.amount_to_send) if deal and adjusted else None,
         requisite=_requisite(checkout.requisite, open_deal)
         if open_deal is not None and checkout.HasField("requisite")
         else None,

@@ -10,6 +10,8 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from cli import listing, output
+from cli.commands import invoices
+from cli.deal_list import state_sentence
 from cli.listing import Table
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 
@@ -219,3 +221,19 @@ def test_no_part_of_a_cell_is_computed_where_a_spreadsheet_splits_it(
     ]
     assert len(cells) > len(evil)
     assert not [cell for cell in cells if cell.strip(' "').startswith(first)]
+
+
+def test_a_part_payment_is_told_with_what_was_asked_for_and_what_came() -> None:
+    deal = pb.Deal(
+        currency_code="EUR",
+        invoice_amount="75.00",
+        amount_to_send="75.94",
+        amount_fiat="70.00",
+        adjusted_amount="69.13",
+        payment_method_name="SEPA",
+    )
+    invoice = pb.Invoice(
+        amount="75.00", currency_code="EUR", deal=deal, final_amount="69.13", is_adjusted=True
+    )
+    assert "75.94 EUR were to be sent, 70.00 came, 69.13 of the order's 75.00" in state_sentence(deal)
+    assert "by SEPA: 70.00 of 75.94 EUR came, 69.13 of the order count as paid" in invoices._state(invoice)

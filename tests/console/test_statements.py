@@ -133,7 +133,11 @@ def books(stack: Stack, house: House) -> Iterator[Books]:
         shops = [desk.open_shop(currency, name=name) for name in ("Lamps & Sons", "Chairs")]
         for shop in shops:
             for number in range(PAID):
-                desk.confirm(shop.create(amount=f"{900 + number}.37")["invoice_id"], method)
+                invoice_id = shop.create(amount=f"{900 + number}.37")["invoice_id"]
+                if number:
+                    desk.confirm(invoice_id, method)
+                else:
+                    desk.accept_part(desk.mark_paid(invoice_id, method).deal_id, "800.00")
         for shop in shops:
             request = pb.ListTransfersRequest(merchant_id=shop.merchant_id)
 
@@ -252,6 +256,11 @@ def test_a_statement_on_paper_adds_up_and_leads_to_each_invoice(
     assert re.findall(r'href="/invoices/([0-9a-f-]{36})"', page) == [each["invoice_id"] for each in lines]
     for each in lines:
         assert reader.get(f"/invoices/{each['invoice_id']}").status_code == 200
+
+    listed = unescape(reader.get("/balance", params={"month": f"{since:%Y-%m}"}).text)
+    for shown in (re.sub("<[^>]+>", "", each).replace("\xa0", " ") for each in (page, listed)):
+        assert f"901.37 {books.shops[0].currency}" in shown
+        assert "part payment accepted: 922.88 were asked for, 800.00 came, 780.48" in shown
 
     credited = sum(Decimal(each["amount"]) for each in lines)
     assert opening_of(page, "Available") + credited == closing_of(page, "Available")

@@ -134,7 +134,14 @@ def test_an_appeal_with_a_picture_ends_with_the_amount_that_a_second_person_appr
     page.goto(f"{at.house.desk}/deals/{deal.deal_id}")
     expect(page.locator(".evidence")).to_contain_text(f"by {at.staff('admin').email}")
     expect(page.locator(".evidence")).to_contain_text("There is nothing left to decide.")
+    part = f"{deal.invoice_amount} came, {counted.adjusted_amount} of the order's {deal.invoice_amount} count as paid"
+    expect(page.locator(".evidence")).to_contain_text(part)
     looks_right(page, "deal")
+    page.goto(f"{at.house.desk}/invoices/{deal.invoice_id}")
+    expect(page.locator(".beside-facts")).to_contain_text(
+        f"{deal.amount_fiat} were asked for, {deal.invoice_amount} came, {counted.adjusted_amount}"
+    )
+    looks_right(page, "invoice-part-payment")
     ended = till.desk.deals.GetDeal(pb.GetDealRequest(deal_id=deal.deal_id)).deal
     assert (ended.status, ended.adjusted_amount) == (
         pb.DEAL_STATUS_COMPLETED,

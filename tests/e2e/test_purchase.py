@@ -185,6 +185,8 @@ def test_an_appeal_that_ends_with_less_adjusts_the_amount(
             adjusted_amount="90.00",
         ),
     )
+    read = invoice.read()
+    assert (read["amount"], read["final_amount"], read["is_adjusted"]) == ("120.00", payload["amount"], True)
     assert invoice.event()["event_type"] == "invoice.adjusted"
     due = Decimal("95.340659")  # 90.00 / 0.91 less 3.6 %, rounded down
     settled(lambda: operator.available(shop) == before + due, f"a credit of {due} USDT")

@@ -262,6 +262,12 @@ class Desk:
         deal = self.mark_paid(invoice_id, method)
         self.deals.ConfirmDeal(invoices_pb2.ConfirmDealRequest(deal_id=deal.deal_id))
 
+    def accept_part(self, deal_id: str, received: str) -> None:
+        """Less came than was asked for, and two operators accept it."""
+        self.deals.OpenAppeal(invoices_pb2.OpenAppealRequest(deal_id=deal_id))
+        lower = invoices_pb2.ResolveAppealRequest(deal_id=deal_id, received_amount=received)
+        self.by_two(lambda: self.deals.ResolveAppeal(lower))
+
     def available(self, shop: Shop) -> str:
         request = withdrawals_pb2.GetBalanceRequest(merchant_id=shop.merchant_id)
         return self.withdrawals.GetBalance(request).available

@@ -13,6 +13,7 @@ from services.invoices.models import Deal
 from services.invoices.operations import desk, reading
 from services.invoices.store.finding import SEARCHES
 from tests.invoices.conftest import World
+from tests.invoices.test_books import checked
 from tests.support.acting import ANN, BEN, CID, acting, refusal, requested
 
 REJECTED = approvals_pb2.APPROVAL_STATE_REJECTED
@@ -53,29 +54,30 @@ def test_an_adjustment_is_requested_and_credited_when_another_person_approves(wo
 
 
 def test_the_amount_of_the_statement_counts_as_the_part_of_the_order_that_it_pays_for(world: World) -> None:
-    """The customer was told to send 102.50 for an order of 100.00."""
+    """The customer was told to send 102.50 for an order of 100.00. An order of 96.00 would cost 98.40."""
     deal = in_appeal(world)
     id = str(deal.id)
-    ask = partial(desk.resolve_adjusted, world.deps, deal_id=id, received="101.00", note="")
-    means = desk.check_adjustment(world.deps, deal_id=id, received="101.00")
-    assert (str(means.part), str(means.credit)) == ("98.53", "104.420380")
+    ask = partial(desk.resolve_adjusted, world.deps, deal_id=id, received="98.41", note="")
+    means = desk.check_adjustment(world.deps, deal_id=id, received="98.41")
+    assert (str(means.part), str(means.credit)) == ("96.00", "101.739130")
     asked = requested(ANN, ask)
     (listed,) = world.approvals.of(f"deal:{id}")
     assert listed.summary == (
-        "End the appeal with 101.00 EUR received of 102.50: it counts as 98.53 paid of the order's 100.00, "
-        f"which credits 104.420380 USDT to merchant {deal.merchant_id}"
+        "End the appeal with 98.41 EUR received of 102.50: it counts as 96.00 paid of the order's 100.00, "
+        f"which credits 101.739130 USDT to merchant {deal.merchant_id}"
     )
     world.approvals.approve(BEN, asked)
     story = desk.get_deal(world.deps, deal_id=id)
     assert (story.deal.adjusted_amount, story.deal.merchant_usdt) == (means.part, means.credit)
     told = story.deal.amount_to_send
-    assert (fiat_text(told), fiat_text(story.deal.amount_fiat)) == ("102.50", "101.00")
+    assert (fiat_text(told), fiat_text(story.deal.amount_fiat)) == ("102.50", "98.41")
+    assert [each for page in checked(world.deps.db, "deals") for each in page.problems] == []
     with world.deps.db.autocommit() as connection:
         found = {each.id for search in SEARCHES for each in search(connection, "102.50", 100)}
     assert id in found, "the customer's receipt has this amount"
     invoice_story = reading.get_invoice_story(world.deps, invoice_id=str(deal.invoice_id))
     (act,) = (each for each in invoice_story.acts if each.act == "deal.adjust")
-    assert ["received_amount", "", "101.00"] in [[*each] for each in act.changes]
+    assert ["received_amount", "", "98.41"] in [[*each] for each in act.changes]
 
 
 @pytest.mark.parametrize("received", ["102.50", "110", "0", "0.01", "50.001"])

@@ -76,6 +76,12 @@ def test_all_pages_together_are_the_list(crowd: World) -> None:
     times = [invoice.created_at for invoice in found]
     assert times == sorted(times, reverse=True)
     assert len({invoice.id for invoice in found}) == len(found) == 500
+    some = [str(each.id) for each in found[3:9]]
+    named = reading.list_all_invoices(crowd.deps, limit=10, invoice_ids=some).invoices
+    assert [str(each.id) for each in named] == some
+    owner = str(found[3].merchant_id)
+    of_one = reading.list_all_invoices(crowd.deps, limit=10, invoice_ids=some, merchant_id=owner).invoices
+    assert [each.id for each in of_one] == [each.id for each in named if str(each.merchant_id) == owner]
     of_order = finding._invoices_by_order
     with crowd.deps.db.autocommit() as connection:
         (one,) = of_order(connection, "old-77", 11)

@@ -203,6 +203,13 @@ def test_resolving_needs_an_outcome_and_a_deal(
     world.approvals.approve(BEN, refused.metadata["approval_id"])
     resolved = desk.GetDeal(pb.GetDealRequest(deal_id=str(deal.id))).deal
     assert (resolved.sub_status, resolved.adjusted_amount) == ("completed_with_adjustment", "50.00")
+    asked = pb.GetInvoiceRequest(merchant_id=str(deal.merchant_id), invoice_ref=str(deal.invoice_id))
+    ended = invoices.GetInvoice(asked).invoice
+    assert (ended.amount, ended.final_amount, ended.is_adjusted) == (
+        f"{deal.invoice_amount:f}",
+        "50.00",
+        True,
+    )
     story = desk.GetDeal(pb.GetDealRequest(deal_id=str(deal.id)))
     assert [step.sub_status for step in story.history] == [
         "awaiting_payment",

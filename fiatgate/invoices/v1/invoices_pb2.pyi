@@ -156,6 +156,8 @@ class Invoice(_message.Message):
     FINISHED_AT_FIELD_NUMBER: _builtins.int
     DEAL_FIELD_NUMBER: _builtins.int
     KEY_ID_FIELD_NUMBER: _builtins.int
+    FINAL_AMOUNT_FIELD_NUMBER: _builtins.int
+    IS_ADJUSTED_FIELD_NUMBER: _builtins.int
     invoice_id: _builtins.str
     """UUID."""
     merchant_id: _builtins.str
@@ -174,6 +176,12 @@ class Invoice(_message.Message):
     """The key that created it; its secret signs the webhook. Empty: a person created it by hand, and the secret of the
     merchant's newest active key signs.
     """
+    final_amount: _builtins.str
+    """The amount of the invoice's webhook, 2 decimals: the requested one, or the lower one of an adjustment. Null while
+    pending.
+    """
+    is_adjusted: _builtins.bool
+    """Whether an adjustment lowered the amount."""
     @_builtins.property
     def created_at(self) -> _timestamp_pb2.Timestamp: ...
     @_builtins.property
@@ -207,10 +215,12 @@ class Invoice(_message.Message):
         finished_at: _timestamp_pb2.Timestamp | None = ...,
         deal: Global___Deal | None = ...,
         key_id: _builtins.str = ...,
+        final_amount: _builtins.str | None = ...,
+        is_adjusted: _builtins.bool = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_callback_url", b"_callback_url", "_deal", b"_deal", "_fail_url", b"_fail_url", "_finished_at", b"_finished_at", "_purpose", b"_purpose", "_success_url", b"_success_url", "callback_url", b"callback_url", "created_at", b"created_at", "deal", b"deal", "expires_at", b"expires_at", "fail_url", b"fail_url", "finished_at", b"finished_at", "purpose", b"purpose", "success_url", b"success_url"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_callback_url", b"_callback_url", "_deal", b"_deal", "_fail_url", b"_fail_url", "_final_amount", b"_final_amount", "_finished_at", b"_finished_at", "_purpose", b"_purpose", "_success_url", b"_success_url", "callback_url", b"callback_url", "created_at", b"created_at", "deal", b"deal", "expires_at", b"expires_at", "fail_url", b"fail_url", "final_amount", b"final_amount", "finished_at", b"finished_at", "purpose", b"purpose", "success_url", b"success_url"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_callback_url", b"_callback_url", "_deal", b"_deal", "_fail_url", b"_fail_url", "_finished_at", b"_finished_at", "_purpose", b"_purpose", "_success_url", b"_success_url", "amount", b"amount", "callback_url", b"callback_url", "created_at", b"created_at", "currency_code", b"currency_code", "customer_id", b"customer_id", "deal", b"deal", "expires_at", b"expires_at", "external_id", b"external_id", "fail_url", b"fail_url", "finished_at", b"finished_at", "invoice_id", b"invoice_id", "key_id", b"key_id", "merchant_id", b"merchant_id", "purpose", b"purpose", "status", b"status", "success_url", b"success_url"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_callback_url", b"_callback_url", "_deal", b"_deal", "_fail_url", b"_fail_url", "_final_amount", b"_final_amount", "_finished_at", b"_finished_at", "_purpose", b"_purpose", "_success_url", b"_success_url", "amount", b"amount", "callback_url", b"callback_url", "created_at", b"created_at", "currency_code", b"currency_code", "customer_id", b"customer_id", "deal", b"deal", "expires_at", b"expires_at", "external_id", b"external_id", "fail_url", b"fail_url", "final_amount", b"final_amount", "finished_at", b"finished_at", "invoice_id", b"invoice_id", "is_adjusted", b"is_adjusted", "key_id", b"key_id", "merchant_id", b"merchant_id", "purpose", b"purpose", "status", b"status", "success_url", b"success_url"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__callback_url: _TypeAlias = _typing.Literal["callback_url"]  # noqa: Y015
     _WhichOneofArgType__callback_url: _TypeAlias = _typing.Literal["_callback_url", b"_callback_url"]  # noqa: Y015
@@ -218,6 +228,8 @@ class Invoice(_message.Message):
     _WhichOneofArgType__deal: _TypeAlias = _typing.Literal["_deal", b"_deal"]  # noqa: Y015
     _WhichOneofReturnType__fail_url: _TypeAlias = _typing.Literal["fail_url"]  # noqa: Y015
     _WhichOneofArgType__fail_url: _TypeAlias = _typing.Literal["_fail_url", b"_fail_url"]  # noqa: Y015
+    _WhichOneofReturnType__final_amount: _TypeAlias = _typing.Literal["final_amount"]  # noqa: Y015
+    _WhichOneofArgType__final_amount: _TypeAlias = _typing.Literal["_final_amount", b"_final_amount"]  # noqa: Y015
     _WhichOneofReturnType__finished_at: _TypeAlias = _typing.Literal["finished_at"]  # noqa: Y015
     _WhichOneofArgType__finished_at: _TypeAlias = _typing.Literal["_finished_at", b"_finished_at"]  # noqa: Y015
     _WhichOneofReturnType__purpose: _TypeAlias = _typing.Literal["purpose"]  # noqa: Y015
@@ -230,6 +242,8 @@ class Invoice(_message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType__deal) -> _WhichOneofReturnType__deal | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__fail_url) -> _WhichOneofReturnType__fail_url | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__final_amount) -> _WhichOneofReturnType__final_amount | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__finished_at) -> _WhichOneofReturnType__finished_at | None: ...
     @_typing.overload
@@ -2009,6 +2023,7 @@ class ListAllInvoicesRequest(_message.Message):
     AMOUNT_TO_FIELD_NUMBER: _builtins.int
     CURRENCY_CODE_FIELD_NUMBER: _builtins.int
     PAYMENT_METHOD_CODE_FIELD_NUMBER: _builtins.int
+    INVOICE_IDS_FIELD_NUMBER: _builtins.int
     merchant_id: _builtins.str
     """Empty: all."""
     status: Global___InvoiceStatus.ValueType
@@ -2039,6 +2054,10 @@ class ListAllInvoicesRequest(_message.Message):
     def created_before(self) -> _timestamp_pb2.Timestamp:
         """Only invoices created earlier. Null: all."""
 
+    @_builtins.property
+    def invoice_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Only these, at most 1000. Unknown ones, and those of another merchant than merchant_id, are left out. Empty: all."""
+
     def __init__(
         self,
         *,
@@ -2055,10 +2074,11 @@ class ListAllInvoicesRequest(_message.Message):
         amount_to: _builtins.str = ...,
         currency_code: _builtins.str = ...,
         payment_method_code: _builtins.str = ...,
+        invoice_ids: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_created_before", b"_created_before", "_created_from", b"_created_from", "created_before", b"created_before", "created_from", b"created_from"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_created_before", b"_created_before", "_created_from", b"_created_from", "after_invoice_id", b"after_invoice_id", "amount", b"amount", "amount_from", b"amount_from", "amount_to", b"amount_to", "created_before", b"created_before", "created_from", b"created_from", "currency_code", b"currency_code", "customer_id", b"customer_id", "external_id", b"external_id", "limit", b"limit", "merchant_id", b"merchant_id", "payment_method_code", b"payment_method_code", "status", b"status"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_created_before", b"_created_before", "_created_from", b"_created_from", "after_invoice_id", b"after_invoice_id", "amount", b"amount", "amount_from", b"amount_from", "amount_to", b"amount_to", "created_before", b"created_before", "created_from", b"created_from", "currency_code", b"currency_code", "customer_id", b"customer_id", "external_id", b"external_id", "invoice_ids", b"invoice_ids", "limit", b"limit", "merchant_id", b"merchant_id", "payment_method_code", b"payment_method_code", "status", b"status"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__created_before: _TypeAlias = _typing.Literal["created_before"]  # noqa: Y015
     _WhichOneofArgType__created_before: _TypeAlias = _typing.Literal["_created_before", b"_created_before"]  # noqa: Y015

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
+from functools import partial
 from typing import Any, Final
 from uuid import UUID
 
@@ -327,11 +328,12 @@ def _take(
 ) -> None:
     """Takes the step, with its act, which also has the amount that came."""
     before, now, actor = acts.values_of(deal, _OF_DEALS), deps.clock.now(), str(actors.current())
-    part = adjustment.part if adjustment else None
-    lifecycle.advance(tx, deps, invoice, deal, trigger, now=now, actor=actor, note=note, adjusted_amount=part)
+    part, received = (adjustment.part, adjustment.received) if adjustment else (None, None)
+    advance = partial(lifecycle.advance, tx, deps, invoice, deal, trigger, now=now, actor=actor, note=note)
+    advance(adjusted_amount=part, received=received)
     after = acts.values_of(deal, _OF_DEALS)
-    if adjustment and adjustment.received is not None:
-        after["received_amount"] = fiat_text(adjustment.received)
+    if received is not None:
+        after["received_amount"] = fiat_text(received)
     object, merchant = f"deal:{deal.id}", deal.merchant_id
     acts.record(tx, _ACTS[trigger], object, merchant_id=merchant, before=before, after=after, note=note)
 

@@ -112,10 +112,11 @@ def advance(
     actor: str,
     note: str = "",
     adjusted_amount: Decimal | None = None,
+    received: Decimal | None = None,
     event_id: UUID | None = None,
 ) -> None:
     """Takes the deal one step along the table of transitions, and its invoice with it. `event_id` is that of the
-    announcement if the invoice has been announced before.
+    announcement if the invoice has been announced before; `received` is what came, if an adjustment names it.
 
     Raises DEAL_STATE_CONFLICT when the table has no such step. Raises NOT_DECIDED when it would credit by terms that no
     process of this service locked, or for an invoice that is not as it was created, or the customer was to pay another
@@ -135,7 +136,7 @@ def advance(
         deal.confirm_before = now + deps.settings.confirmation_time
     if adjusted_amount is not None:
         deal.adjusted_amount = adjusted_amount
-        deal.amount_fiat = _amount_to_pay(deal)
+        deal.amount_fiat = _amount_to_pay(deal) if received is None else received
     if step.target.status is DealStatus.COMPLETED:
         deal.merchant_usdt = money.merchant_usdt(_amount(deal), deal.conversion_rate, deal.merchant_percent)
     if step.target.status not in states.OPEN_DEAL_STATUSES:

@@ -1,5 +1,6 @@
 """Reads one invoice, its story, and pages of invoices (docs/api.md#get-invoice)."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
@@ -75,6 +76,7 @@ def list_all_invoices(
     created_from: datetime | None = None,
     created_before: datetime | None = None,
     after_invoice_id: str = "",
+    invoice_ids: Sequence[str] = (),
 ) -> InvoiceList:
     """Returns the list over all merchants, newest first. An empty filter matches all; `amount` is both bounds.
 
@@ -85,6 +87,7 @@ def list_all_invoices(
     def decimal(field: str, text: str) -> Decimal | None:
         return values.decimal(field, text) if text else None
 
+    values.at_most("invoice_ids", invoice_ids, values.LIST_MOST_ROWS)
     exact = decimal("amount", amount)
     wanted = InvoiceFilter(
         merchant_id=values.uuid("merchant_id", merchant_id) if merchant_id else None,
@@ -97,6 +100,7 @@ def list_all_invoices(
         method_code=values.text("payment_method_code", method_code, least=0, most=64),
         created_from=created_from,
         created_before=created_before,
+        ids=[values.uuid("invoice_ids", each) for each in invoice_ids],
     )
     after = fields.invoice_id(after_invoice_id) if after_invoice_id else None
     with deps.db.autocommit() as connection:

@@ -29,6 +29,8 @@ from services.invoices.store.views import (
 
 
 def invoice_to_message(view: InvoiceView | NewInvoice) -> pb.Invoice:
+    adjusted = None if view.deal is None else view.deal.adjusted_amount
+    final = view.amount if adjusted is None else adjusted
     return pb.Invoice(
         invoice_id=str(view.id),
         merchant_id=str(view.merchant_id),
@@ -46,6 +48,8 @@ def invoice_to_message(view: InvoiceView | NewInvoice) -> pb.Invoice:
         finished_at=timestamp_from(view.finished_at),
         deal=None if view.deal is None else deal_to_message(view.deal),
         key_id="" if view.key_id == NO_KEY else str(view.key_id),
+        final_amount=None if view.finished_at is None else fiat_text(final),
+        is_adjusted=adjusted is not None,
     )
 
 

@@ -53,8 +53,9 @@ WHERE deals.id > CAST(:first AS uuid) AND deals.id <= CAST(:last AS uuid)
   AND compared.found IS DISTINCT FROM compared.due
 """
 
-# The customer sends the amount plus the client's part of the commission, rounded up. The merchant is credited the
-# amount less the merchant's part, at the locked rate, rounded down to 6 decimals. Exact: products and div() only.
+# The customer sends the amount plus the client's part of the commission, rounded up. An adjusted deal has what came: it
+# pays for the order's part, rounded down. The merchant is credited the amount less the merchant's part, at the locked
+# rate, rounded down to 6 decimals. Exact: products and div() only.
 _AMOUNTS_FOLLOW_THE_TERMS = """
 SELECT deals.id, compared.field, coalesce(trim_scale(compared.found)::text, 'nothing') AS found,
        coalesce(trim_scale(compared.due)::text, 'nothing') AS due
@@ -63,7 +64,9 @@ CROSS JOIN LATERAL (
   SELECT coalesce(adjusted_amount, invoice_amount) AS paid, power(10::numeric, currency_decimals) AS unit
 ) AS base
 CROSS JOIN LATERAL (VALUES
-  ('amount_fiat', amount_fiat, ceil(paid * (100 + client_percent) * 0.01 * unit) / unit),
+  ('amount_fiat', amount_fiat, CASE
+     WHEN adjusted_amount * unit = div(amount_fiat * 100 * unit, 100 + client_percent) THEN amount_fiat
+     ELSE ceil(paid * (100 + client_percent) * 0.01 * unit) / unit END),
   ('merchant_usdt', merchant_usdt, CASE WHEN deals.status = 'completed'
      THEN div(paid * (100 - merchant_percent) * 1000000, conversion_rate * 100) * 0.000001 END)
 ) AS compared (field, found, due)

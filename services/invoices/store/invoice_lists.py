@@ -72,6 +72,7 @@ class InvoiceFilter:
     created_from: datetime | None = None
     created_before: datetime | None = None
     after: Place | None = None
+    ids: Sequence[UUID] = ()
 
 
 @dataclass(frozen=True)
@@ -142,6 +143,8 @@ def _read(wanted: InvoiceFilter, edge: Place | None) -> Select[Any]:
             texts.append(tuple_(Invoice.created_at, Invoice.id) >= tuple_(*edge))
         return of_each_merchant(*texts, *spans, merchant_id=wanted.merchant_id, limit=READ_MOST)
     query = select(*_COLUMNS).where(*spans)
+    if wanted.ids:
+        query = query.where(Invoice.id.in_(wanted.ids))
     if wanted.merchant_id is not None:
         query = query.where(Invoice.merchant_id == wanted.merchant_id)
         return query if wanted.status is None else query.where(Invoice.status == wanted.status)

@@ -7,7 +7,7 @@ import pytest
 
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 from gateway.links import Links
-from gateway.pay.view import OUTCOMES, Screen, View, view_of, web_url
+from gateway.pay.view import OUTCOMES, PartPayment, Screen, View, view_of, web_url
 from kit.base.proto import timestamp_from
 
 NOW = datetime(2026, 1, 15, 23, 50, 0, tzinfo=UTC)
@@ -119,8 +119,10 @@ def test_the_fee_is_what_the_customer_pays_beyond_the_amount() -> None:
 
 
 def test_an_adjusted_amount_is_the_amount() -> None:
-    deal = a_deal(status=pb.DEAL_STATUS_COMPLETED, adjusted_amount="60.00")
-    assert view_of(a_checkout(status=pb.INVOICE_STATUS_SUCCESS, deal=deal), LINKS).amount == "60.00"
+    deal = a_deal(status=pb.DEAL_STATUS_COMPLETED, adjusted_amount="60.00", amount_to_send="102.50")
+    view = view_of(a_checkout(status=pb.INVOICE_STATUS_SUCCESS, deal=deal), LINKS)
+    assert (view.amount, view.part) == ("60.00", PartPayment(ordered="100.00", asked="102.50"))
+    assert view_of(a_checkout(status=pb.INVOICE_STATUS_SUCCESS, deal=a_deal()), LINKS).part is None
 
 
 def test_the_fee_of_an_adjusted_amount_is_its_own() -> None:
