@@ -1,6 +1,7 @@
 """`fiatgate rates …`"""
 
 from datetime import timedelta
+from enum import StrEnum
 from typing import Annotated, Final
 
 import typer
@@ -31,6 +32,21 @@ HISTORY: Final = Table(
     stacks="at | lowest highest | last | accepted by_operators",
     empty="No rate was accepted in this time",
 )
+
+
+class Valid(StrEnum):
+    """How long a rate that is set by hand counts."""
+
+    HOUR = "1h"
+    DAY = "24h"
+    UNTIL_REPLACED = "until-replaced"
+
+
+_VALIDITIES: Final = {
+    Valid.HOUR: pb.RATE_VALIDITY_HOUR,
+    Valid.DAY: pb.RATE_VALIDITY_DAY,
+    Valid.UNTIL_REPLACED: pb.RATE_VALIDITY_UNTIL_REPLACED,
+}
 _ANYWAY: Final = "Request it although the jump guard refuses it; another person approves."
 
 
@@ -40,16 +56,26 @@ _ANYWAY: Final = "Request it although the jump guard refuses it; another person 
     argument("rate", "RATE", "Fiat per USDT, before the markup."),
     option("anyway", None, _ANYWAY, default=False),
 )
-def set_one(request: pb.SetRateRequest) -> None:
-    """Set a rate by hand; it is used instead of the polled ones while it is fresh."""
+def set_one(
+    request: pb.SetRateRequest,
+    *,
+    valid: Annotated[Valid, typer.Option(help="How long it counts.")] = Valid.HOUR,
+) -> None:
+    """Set a rate by hand; it is used instead of the polled ones for its time."""
+    request.validity = _VALIDITIES[valid]
     made = pending.reporting_rejected(
         *("catalog", f"currency:{request.currency_code}"), lambda: connection.catalog().SetRate(request).rate
     )
     output.record(made)
-    output.note(
-        f"[dim]It counts until {datetime_from(made.fresh_until):%Y-%m-%d %H:%M:%S} UTC. Then the sources' rate counts "
-        "again. Without sources the currency has no rate.[/dim]"
-    )
+    if made.HasField("fresh_until"):
+        output.note(
+            f"[dim]It counts until {datetime_from(made.fresh_until):%Y-%m-%d %H:%M:%S} UTC. Then the sources' rate "
+            "counts again. Without sources the currency has no rate.[/dim]"
+        )
+    else:
+        output.note(
+            "[dim]It counts until another one is set; the sources' rates do not count meanwhile.[/dim]"
+        )
 
 
 @command(app, "list", "", pb.ListRatesRequest)

@@ -28,6 +28,7 @@ EXAMPLE: Final = "fiatgate status --watch"
 ANSWER_SECONDS = 3
 REFRESH_SECONDS = 1.0
 
+STATES: Final = {health.WELL: "good", health.ATTENTION: "wait", health.ILL: "bad"}
 TONES: Final = {"bad": "bold red", "wait": "yellow", "good": "green", "quiet": "dim", "strong": "bold"}
 
 
@@ -37,6 +38,7 @@ class Reported:
 
     row: dict[str, Any]
     lines: Sequence[Line]
+    state: str
 
     @property
     def healthy(self) -> bool:
@@ -92,7 +94,8 @@ def _query_http(name: str, url: str) -> Reported:
     except (requests.RequestException, KeyError):
         return _silent(name, "NO_ANSWER")
     row = {"service": name, "healthy": answer.status_code == 200, "services": services}
-    return Reported(row, list(health.lines_of_http(services)))
+    state = health.WELL if row["healthy"] else health.ILL
+    return Reported(row, list(health.lines_of_http(services)), state)
 
 
 def _query(name: str) -> Reported:
@@ -101,11 +104,13 @@ def _query(name: str) -> Reported:
     except Refused as refused:
         return _silent(name, refused.reason)
     row = output.plain(answer) | {"healthy": health.is_well(answer)}
-    return Reported(row, list(health.lines_of(answer, age=_round_of)))
+    return Reported(row, list(health.lines_of(answer, age=_round_of)), health.state_of(answer))
 
 
 def _silent(name: str, reason: str) -> Reported:
-    return Reported({"service": name, "healthy": False, "error": reason}, [health.no_answer(reason)])
+    return Reported(
+        {"service": name, "healthy": False, "error": reason}, [health.no_answer(reason)], health.ILL
+    )
 
 
 def _table(services: list[Reported], *, caption: str | None = None) -> Table:
@@ -115,7 +120,7 @@ def _table(services: list[Reported], *, caption: str | None = None) -> Table:
     table.add_column("workers and numbers", overflow="fold")
     # A small screen shows only the first rows.
     for service in sorted(services, key=lambda each: each.healthy):
-        state = f"[green]{health.WELL}[/green]" if service.healthy else f"[bold red]{health.ILL}[/bold red]"
+        state = shown(Line((Part(service.state, STATES[service.state]),)))
         up = output.age(service.row.get("started_at"))
         table.add_row(service.row["service"], state, up, "\n".join(map(shown, service.lines)) or "-")
     return table

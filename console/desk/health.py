@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from typing import ClassVar
+from typing import ClassVar, Final
 
 import falcon.asgi
 
 from console.desk import processes
 from console.exchange import Request
 from console.page import Page
+from kit.rpc import health
 
-CALL_SECONDS = 3.0
+CALL_SECONDS: Final = 3.0
+ORDER: Final = (health.ILL, health.ATTENTION, health.WELL, processes.UNKNOWN)
 
 
 class HealthPage(Page):
@@ -25,6 +27,6 @@ class HealthPage(Page):
             processes.of_http(self.deps, seconds=CALL_SECONDS),
         )
         found = [*http, processes.of_desk(self.deps.settings.service, services), *services]
-        self.show(req, resp, "desk-health", found=sorted(found, key=lambda each: each.is_well))
+        self.show(req, resp, "desk-health", found=sorted(found, key=lambda each: ORDER.index(each.state)))
 
     on_head = on_get

@@ -31,6 +31,8 @@ class Found:
     ill      processes that are not well; gateway and dashboard also when they do not answer
     away     services that do not answer
     is_open  whether new deals are accepted; None: not known
+    lapsed   enabled currencies without a valid rate; none while catalog is away
+    ending   those whose rate was set by hand and ends soon
     """
 
     queues: list[queues_pb2.Queue]
@@ -39,6 +41,8 @@ class Found:
     ill: list[str]
     away: list[str]
     is_open: bool | None
+    lapsed: Sequence[str] = ()
+    ending: Sequence[catalog_pb2.Rate] = ()
 
 
 class NowPage(Page):
@@ -57,11 +61,12 @@ class NowPage(Page):
 
     async def _found(self) -> Found:
         """Calls all processes at the same time, each once for its queues and once for its health."""
-        queues, services, http, deals, full = await asyncio.gather(
+        queues, services, http, deals, rates, full = await asyncio.gather(
             asyncio.gather(*(self._queues(name) for name in self.deps.queues)),
             processes.of_services(self.deps, seconds=OPTIONAL_SECONDS),
             processes.of_http(self.deps, seconds=OPTIONAL_SECONDS),
             self._deals(),
+            or_none(self.deps.catalog.ListRates(catalog_pb2.ListRatesRequest())),
             full_methods(
                 self.deps.catalog.GetCatalog(catalog_pb2.GetCatalogRequest()),
                 self.deps.deals.ListMethodPlaces(invoices_pb2.ListMethodPlacesRequest()),
@@ -70,6 +75,7 @@ class NowPage(Page):
         silent = [name for name, of_one in zip(self.deps.queues, queues, strict=True) if of_one is None]
         away = {each.name for each in services if not each.version}
         away |= set(silent)
+        enabled = [each for each in rates.rates if each.enabled] if rates else []
         return Found(
             merged(of_one for of_one in queues if of_one is not None),
             silent,
@@ -77,6 +83,8 @@ class NowPage(Page):
             [each.name for each in (*http, *services) if not each.is_well and each.name not in away],
             sorted(away),
             deals,
+            [each.currency_code for each in enabled if not each.in_force.fresh],
+            [each.in_force for each in enabled if each.in_force.ends_soon],
         )
 
     async def _queues(self, name: str) -> list[queues_pb2.Queue] | None:

@@ -28,7 +28,7 @@ UNKNOWN: Final = "unknown"
 class Reported:
     """A process as it answered.
 
-    state       well or ill; unknown where the desk has no address of it
+    state       well, attention or ill; unknown where the desk has no address of it
     started_at  null, and no version: it does not answer, or it is no service
     """
 
@@ -79,9 +79,8 @@ async def _of_service(deps: Deps, name: str, seconds: float) -> Reported:
         if not is_away(refused):
             raise
         return _silent(name, refused.reason)
-    state = health.WELL if health.is_well(answer) else health.ILL
     lines = list(health.lines_of(answer, age=_round_of))
-    return Reported(name, state, lines, answer.started_at.ToDatetime(UTC), answer.version)
+    return Reported(name, health.state_of(answer), lines, answer.started_at.ToDatetime(UTC), answer.version)
 
 
 def _round_of(worker: pb.WorkerStatus) -> str:

@@ -52,7 +52,10 @@ PROBLEMS: Final[Mapping[str, tuple[str, str]]] = {
         "",
         "No account is free to take this payment now. Try again in a few minutes.",
     ),
-    "DEALS_SYSTEM_DISABLED": ("", "New payments are switched off for the moment. Try again later."),
+    "DEALS_SYSTEM_DISABLED": (
+        "",
+        "No new payment can be taken in this currency for the moment. Try again later.",
+    ),
     "MERCHANT_NOT_ACTIVE": ("", "You are not activated yet. Ask the operator to do it."),
     "MERCHANT_BLOCKED": ("", "Your account is banned, so no payment can be taken. Ask the operator."),
     "OWNER_BLOCKED": ("", "Your account’s owner is blocked, so no payment can be taken. Ask the operator."),

@@ -12,14 +12,23 @@ import falcon.asgi
 from console.exchange import Request
 from console.list_page import Asked, Found, ListPage
 from console.page import leave_for
-from console.prices.rates import MENDABLE, answers_of, card, guard_of, jump_of, moment, requests_waiting
+from console.prices.rates import (
+    MENDABLE,
+    VALID,
+    answers_of,
+    card,
+    guard_of,
+    jump_of,
+    moment,
+    requests_waiting,
+)
 from console.ui import charts
 from console.ui.acts import moments_of
 from console.ui.filters import Choice, Tabs
 from console.ui.values import iso, word
 from fiatgate.catalog.v1 import catalog_pb2 as pb
 from kit.base.clock import SystemClock
-from kit.rpc.errors import Refused, not_found
+from kit.rpc.errors import Refused, invalid, not_found
 
 SPANS: Final[Mapping[str, tuple[timedelta, timedelta]]] = {
     "": (timedelta(days=1), timedelta(hours=1)),
@@ -76,6 +85,8 @@ class RatePage(ListPage):
             "chart": _chart(code, list(reversed(found.rows)), req.get_param("span") or ""),
             "moments": moments_of(acts),
             "typed": "",
+            "valid": "",
+            "valid_words": VALID,
             "jump": None,
         }
 
@@ -83,13 +94,19 @@ class RatePage(ListPage):
         """Sets the rate, at once inside the jump guard; outside it, the second form requests it."""
         form = await self.form(req)
         typed = form.line("rate", most=RATE_MAX_CHARACTERS)
+        valid = form.text("valid") or "hour"
+        if valid not in VALID:
+            raise invalid("VALIDATION_ERROR", "Expected one of the choices", field="valid")
         request = pb.SetRateRequest(
-            currency_code=currency_code, rate=typed, anyway=form.text("anyway") == "on"
+            currency_code=currency_code,
+            rate=typed,
+            anyway=form.text("anyway") == "on",
+            validity=pb.RateValidity.Value(f"RATE_VALIDITY_{valid.upper()}"),
         )
         try:
             await self.deps.catalog.SetRate(request)
         except Refused as refused:
-            await self._mend(req, resp, currency_code, refused, typed=typed)
+            await self._mend(req, resp, currency_code, refused, typed=typed, valid=valid)
         else:
             leave_for(resp, f"/rates/{currency_code}", notice="rate-set")
 
@@ -108,11 +125,18 @@ class RatePage(ListPage):
             leave_for(resp, f"/rates/{currency_code}", notice="rate-accepted")
 
     async def _mend(
-        self, req: Request, resp: falcon.asgi.Response, code: str, refused: Refused, *, typed: str = ""
+        self,
+        req: Request,
+        resp: falcon.asgi.Response,
+        code: str,
+        refused: Refused,
+        *,
+        typed: str = "",
+        valid: str = "",
     ) -> None:
         if refused.reason not in MENDABLE:
             raise refused
-        values = {"typed": typed, "jump": jump_of(typed, refused)}
+        values = {"typed": typed, "valid": valid, "jump": jump_of(typed, valid, refused)}
         await self.answer(req, resp, refused=refused, values=values, params={"currency_code": code})
 
 

@@ -24,6 +24,8 @@ from kit.rpc.errors import Refused
 MENDABLE: Final = frozenset(
     {"VALIDATION_ERROR", "RATE_JUMPS", "RATE_NOT_HELD", "APPROVAL_REQUIRED", "APPROVAL_STATE_CONFLICT"}
 )
+VALID: Final = {"hour": "1 h", "day": "24 h", "until_replaced": "until replaced"}
+"""How long a rate that is set by hand counts: the words of the form."""
 _CLOCK: Final = SystemClock()
 
 
@@ -33,21 +35,24 @@ class RateCard:
 
     state     one word: held, fresh, lapsing (less than a fifth of its time is left), lapsed, none, disabled
     asked     the address of the request that waits for a second person; empty: none does
-    seconds   the time until the rate lapses
+    seconds   the time until the rate lapses; None: it counts until it is replaced
+    whole_seconds  the time for which the rate counts
     answered  the number of sources that answered when the rate was taken
     """
 
     rate: pb.RateState
     state: str
     asked: str
-    seconds: int
-    max_age_seconds: int
+    seconds: int | None
+    whole_seconds: int
     answered: int
 
     @property
     def lapse(self) -> int:
         """The time that is left, in percent of the whole."""
-        return max(0, min(100, round(100 * self.seconds / self.max_age_seconds)))
+        return (
+            100 if self.seconds is None else max(0, min(100, round(100 * self.seconds / self.whole_seconds)))
+        )
 
 
 @dataclass(frozen=True)
@@ -55,6 +60,7 @@ class Jump:
     """A rate that a person typed and the jump guard refused."""
 
     rate: str
+    valid: str
     before: str
     change_percent: str
     most_percent: str
@@ -124,30 +130,31 @@ async def requests_waiting(page: Page) -> Mapping[str, str]:
 
 
 def card(rate: pb.RateState, rates: pb.ListRatesResponse, asked: Mapping[str, str]) -> RateCard:
-    now = _CLOCK.now()
-    left = rate.in_force.fresh_until.ToDatetime(UTC) - now if rate.HasField("in_force") else now - now
-    seconds = int(left.total_seconds())
-    most = rates.max_age_seconds or 1
+    in_force, seconds, most = rate.in_force, None, rates.max_age_seconds or 1
+    if in_force.HasField("fresh_until"):
+        until, taken_at = (at.ToDatetime(UTC) for at in (in_force.fresh_until, in_force.taken_at))
+        seconds = max(0, int((until - _CLOCK.now()).total_seconds()))
+        most = int((until - taken_at).total_seconds()) or 1
     return RateCard(
         rate,
         _state(rate, seconds, most),
         asked.get(rate.currency_code, ""),
-        max(0, seconds),
+        seconds,
         most,
         sum(each.HasField("rate") for each in rate.in_force.sources),
     )
 
 
-def _state(rate: pb.RateState, seconds: int, most: int) -> str:
+def _state(rate: pb.RateState, seconds: int | None, most: int) -> str:
     if not rate.enabled:
         return "disabled"
     if rate.HasField("held"):
         return "held"
     if not rate.HasField("in_force"):
         return "none"
-    if seconds <= 0:
+    if not rate.in_force.fresh:
         return "lapsed"
-    return "lapsing" if seconds * 5 < most else "fresh"
+    return "lapsing" if seconds is not None and seconds * 5 < most else "fresh"
 
 
 def guard_of(rates: pb.ListRatesResponse) -> str:
@@ -156,7 +163,7 @@ def guard_of(rates: pb.ListRatesResponse) -> str:
     return f"{percent.normalize():f}"
 
 
-def jump_of(typed: str, refused: Refused) -> Jump | None:
+def jump_of(typed: str, valid: str, refused: Refused) -> Jump | None:
     """Returns what the guard compared, for the question whether a second person shall decide."""
     if refused.reason != "RATE_JUMPS":
         return None
@@ -164,6 +171,7 @@ def jump_of(typed: str, refused: Refused) -> Jump | None:
     change = (new - before) / before * 100
     return Jump(
         typed,
+        valid,
         refused.metadata["rate_before"],
         f"{change:+.2f}",
         f"{Decimal(refused.metadata['most']) * 100:.0f}",

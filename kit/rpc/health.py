@@ -9,6 +9,8 @@ from typing import Final
 from fiatgate.status.v1 import status_pb2 as pb
 
 WELL: Final = "well"
+ATTENTION: Final = "attention"
+"""Well itself, but a number asks an operator for a step."""
 ILL: Final = "ill"
 
 SHOWN_ABOVE_ZERO: Final = frozenset({"acts_unchained", "oldest_unchained_act_seconds"})
@@ -52,6 +54,17 @@ def is_well(answer: pb.GetStatusResponse) -> bool:
     return answer.database_ok and answer.nats_ok and all(worker.healthy for worker in answer.workers)
 
 
+def state_of(answer: pb.GetStatusResponse) -> str:
+    """Returns WELL, ATTENTION or ILL."""
+    if not is_well(answer):
+        return ILL
+    return ATTENTION if any(_asks(each) for each in answer.gauges) else WELL
+
+
+def _asks(gauge: pb.Gauge) -> bool:
+    return bool(gauge.step) and gauge.value > 0
+
+
 def no_answer(reason: str) -> Line:
     """Returns the line of a process that does not answer."""
     return Line((Part("does not answer", "bad"), Part(f" ({reason})")), NO_ANSWER_STEP)
@@ -85,7 +98,11 @@ def lines_of(answer: pb.GetStatusResponse, *, age: Callable[[pb.WorkerStatus], s
     well = [worker for worker in well if not worker.detail]
     if well:
         yield Line(_listed((Part(worker.name, "good"), *_round_of(worker, age)) for worker in well))
-    numbers = [each for each in answer.gauges if each.value or each.name not in SHOWN_ABOVE_ZERO]
+    for gauge in answer.gauges:
+        if _asks(gauge):
+            yield Line((Part(f"{gauge.name}={number_text(gauge)}", "bad"),), gauge.step)
+    numbers = [each for each in answer.gauges if not _asks(each)]
+    numbers = [each for each in numbers if each.value or each.name not in SHOWN_ABOVE_ZERO]
     if numbers:
         yield Line(_listed((Part(f"{each.name}="), Part(number_text(each), "strong")) for each in numbers))
 

@@ -35,13 +35,15 @@ class Gauge:
     """A number worth watching, such as outbox_unpublished, parked, webhooks_due, oldest_due_seconds.
 
     `label` is the name and value of the label that distinguishes it from others of its name. Gauges with a label are
-    for Prometheus only. The first gauge of a name gives the meaning and the label's name of all.
+    for Prometheus only. The first gauge of a name gives the meaning and the label's name of all. `step` is what an
+    operator does about it while it is above zero.
     """
 
     name: str
     value: float
     meaning: str
     label: tuple[str, str] = ("", "")
+    step: str = ""
 
     @property
     def unit(self) -> Literal["count", "seconds"]:
@@ -125,7 +127,7 @@ class StatusServicer(status_pb2_grpc.StatusServiceServicer):
             _log.warning("gauges_failed", error=repr(error))
             return []
         return [
-            status_pb2.Gauge(name=each.name, value=each.value, unit=each.unit)
+            status_pb2.Gauge(name=each.name, value=each.value, unit=each.unit, step=each.step)
             for each in gauges
             if each.label == ("", "")
         ]

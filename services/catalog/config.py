@@ -64,7 +64,7 @@ class CatalogSettings(FourEyesSettings):
     slot_connections: ClassVar[int] = 7
 
     rates_max_age_seconds: int = Field(
-        default=600, ge=1, le=604_800, description="age after which a rate is not used"
+        default=600, ge=1, le=604_800, description="age after which a polled rate is not used"
     )
     rates_poll_seconds: int = Field(
         default=60, ge=1, le=86_400, description="time between polls of the sources"

@@ -129,6 +129,20 @@ class Origin(StrEnum):
     ACCEPTED = "accepted"  # held back by the jump guard, then accepted by an operator
 
 
+class Validity(StrEnum):
+    """How long a rate counts. Only one that an operator set may count for another time than polled ones do."""
+
+    AS_POLLED = "as_polled"
+    HOUR = "hour"
+    DAY = "day"
+    UNTIL_REPLACED = "until_replaced"
+
+
+_VALID_FOR = {Validity.HOUR: timedelta(hours=1), Validity.DAY: timedelta(days=1)}
+ENDS_SOON = 5
+"""A rate ends soon when less than this part of its time is left, one fifth."""
+
+
 def is_plausible_rate(value: Decimal) -> bool:
     """Returns whether the rate can be stored and divided by: above zero, at most 12 digits before and 8 after the
     point.
@@ -161,6 +175,7 @@ class Rate:
     origin: Origin
     taken_at: datetime
     quotes: tuple[Quote, ...] | None = ()
+    validity: Validity = Validity.AS_POLLED
     seal: bytes = field(default=b"", compare=False)
 
     def is_well_formed(self, now: datetime) -> bool:
@@ -169,10 +184,21 @@ class Rate:
         return self.origin is Origin.OPERATOR or any(quote.rate is not None for quote in self.quotes)
 
     def is_fresh(self, now: datetime, max_age: timedelta) -> bool:
-        return now <= self.fresh_until(max_age) and self.taken_at <= now + CLOCK_SKEW
+        until = self.fresh_until(max_age)
+        return (until is None or now <= until) and self.taken_at <= now + CLOCK_SKEW
 
-    def fresh_until(self, max_age: timedelta) -> datetime:
-        return self.taken_at + max_age
+    def fresh_until(self, max_age: timedelta) -> datetime | None:
+        """Returns the end of its time; None when it counts until it is replaced."""
+        if self.validity is Validity.UNTIL_REPLACED:
+            return None
+        return self.taken_at + _VALID_FOR.get(self.validity, max_age)
+
+    def ends_soon(self, now: datetime, max_age: timedelta) -> bool:
+        """Returns whether an operator set the rate, and less than a fifth of its time is left."""
+        until = self.fresh_until(max_age)
+        if until is None or self.origin is not Origin.OPERATOR:
+            return False
+        return timedelta() <= (until - now) * ENDS_SOON < until - self.taken_at
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,12 +302,14 @@ def rate_before(rate: Rate) -> Quote:
     return Quote(RATE_BEFORE, error=f"{rate.source_rate:f} is no plausible rate")
 
 
-def set_by_hand(rate: Decimal, known: Sequence[Rate], *, at: datetime, max_jump: Decimal) -> Rate:
+def set_by_hand(
+    rate: Decimal, known: Sequence[Rate], *, at: datetime, max_jump: Decimal, validity: Validity
+) -> Rate:
     """Returns an operator's rate. If it jumps, it keeps the last rate that passed the guard, as a quote named
     `RATE_BEFORE`.
     """
     jumped = jumps_from_all(known, rate, max_jump)
-    return Rate(rate, Origin.OPERATOR, at, (rate_before(known[0]),) if jumped else ())
+    return Rate(rate, Origin.OPERATOR, at, (rate_before(known[0]),) if jumped else (), validity)
 
 
 @dataclass(frozen=True, slots=True)

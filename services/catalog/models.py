@@ -26,6 +26,7 @@ from services.catalog.domain import (
     SOURCE_RATE_PLACES,
     AccountKind,
     Origin,
+    Validity,
 )
 
 FIAT = Numeric(20, FIAT_PLACES)
@@ -42,6 +43,7 @@ AND NOT jsonb_path_exists(document, 'strict $.quotes[*] ? (!exists (@ ? (
 """
 _KINDS = ", ".join(repr(str(kind)) for kind in AccountKind)
 _ORIGINS = ", ".join(repr(str(origin)) for origin in Origin)
+_VALIDITIES = ", ".join(repr(str(validity)) for validity in Validity)
 
 
 class Base(DeclarativeBase):
@@ -115,6 +117,8 @@ class Rate(Base):
         CheckConstraint(f"origin IN ({_ORIGINS})", name="origin"),
         CheckConstraint("source_rate > 0", name="source_rate"),
         CheckConstraint("octet_length(seal) = 32", name="seal"),
+        CheckConstraint(f"validity IN ({_VALIDITIES})", name="validity"),
+        CheckConstraint("origin = 'operator' OR validity = 'as_polled'", name="origin_of_validity"),
         # SQL can copy a replaced rate with its seal: it must not be the newest again.
         UniqueConstraint("seal"),
         CheckConstraint(_QUOTES, name="document"),
@@ -133,6 +137,7 @@ class Rate(Base):
     taken_at: Mapped[datetime]
     # {"quotes": [{"source", "rate", "error"}, ...]}: the origin of the number, failed sources included.
     document: Mapped[dict[str, Any]]
+    validity: Mapped[str] = mapped_column(server_default="as_polled")
     seal: Mapped[bytes]
 
 

@@ -30,8 +30,8 @@ def workers(deps: Deps) -> Sequence[Worker]:
 
 
 def gauges(deps: Deps) -> Sequence[Gauge]:
-    """Returns the numbers of held rates, which wait for an operator, and of currencies without a fresh rate, which
-    can't be paid with.
+    """Returns the numbers of held rates, which wait for an operator, of currencies without a fresh rate, which can't be
+    paid with, and of rates set by hand that end soon.
     """
     with deps.db.autocommit() as connection:
         rated = all_currencies_with_rates(connection)
@@ -48,6 +48,13 @@ def gauges(deps: Deps) -> Sequence[Gauge]:
             "currencies_without_fresh_rate",
             len(in_force) - fresh,
             "Enabled currencies that can't be paid with because they have no fresh rate",
+            step="Set their rate by hand, or mend the sources: fiatgate rates list names them.",
+        ),
+        Gauge(
+            "rates_end_soon",
+            sum(rate is not None and rate.ends_soon(now, max_age) for rate in in_force),
+            "Rates set by hand that end soon",
+            step="Set the rate again, unless the sources shall count again: fiatgate rates list names it.",
         ),
         *approvals.gauges(deps),
     )

@@ -40,7 +40,6 @@ CHOICE_SECONDS = 2.5
 """Longest time that a choice of a method, or the reload of the catalog, waits for another service."""
 
 FIRST_COPY_SECONDS = 1.0
-
 STOREFRONT_SECONDS = 2.0
 # Pages show data up to this age while the services behind it do not answer.
 STOREFRONT_MAX_AGE_SECONDS = 60.0
@@ -62,13 +61,14 @@ class MethodTerms:
 
 @dataclass(frozen=True, slots=True)
 class CurrencyTerms:
-    """An enabled currency and its active methods."""
+    """An enabled currency and its active methods. `has_rate`: a deal could lock one."""
 
     code: str
     decimals: int
     minimum: Decimal
     maximum: Decimal
     methods: Sequence[MethodTerms]
+    has_rate: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,6 +236,7 @@ def catalog_from_message(answer: catalog_pb2.GetCatalogResponse) -> CatalogSnaps
             minimum=Decimal(currency.min_amount),
             maximum=Decimal(currency.max_amount),
             methods=methods.get(currency.code, ()),
+            has_rate=currency.code not in answer.unpriced_codes,
         )
         for currency in answer.currencies
         if currency.enabled

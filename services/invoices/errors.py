@@ -28,7 +28,7 @@ def nats_refuses(refusal: str) -> Refused:
 
 
 def deals_system_disabled() -> Refused:
-    return unavailable("DEALS_SYSTEM_DISABLED", "New payments are switched off for the moment, retry later")
+    return unavailable("DEALS_SYSTEM_DISABLED", "New payments can't be taken for the moment, retry later")
 
 
 def currency_invalid(currency_code: str) -> Refused:

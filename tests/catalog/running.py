@@ -66,8 +66,15 @@ class Catalog:
         self.stub.SetPaymentMethod(pb.SetPaymentMethodRequest(method=method))
         return method_code
 
-    def set_rate(self, code: str, rate: str, *, anyway: bool = False) -> pb.Rate:
-        request = pb.SetRateRequest(currency_code=code, rate=rate, anyway=anyway)
+    def set_rate(
+        self,
+        code: str,
+        rate: str,
+        *,
+        anyway: bool = False,
+        validity: pb.RateValidity.ValueType = pb.RATE_VALIDITY_UNSPECIFIED,
+    ) -> pb.Rate:
+        request = pb.SetRateRequest(currency_code=code, rate=rate, anyway=anyway, validity=validity)
         try:
             return self.stub.SetRate(request).rate
         except Refused as refused:

@@ -66,7 +66,7 @@ FALSE: Final = "Set the rate of {} to 120, past the jump guard; it was 86.2 at t
 
 def forged(code: str) -> Terms:
     """The values say another rate than the sentence."""
-    request = {"currency_code": code, "rate": "8.62", WAS: "86.2"}
+    request = {"currency_code": code, "rate": "8.62", "validity": "as_polled", WAS: "86.2"}
     return Terms(act=rates.SET, object=f"currency:{code}", request=request, summary=FALSE.format(code))
 
 
@@ -121,7 +121,7 @@ def test_a_request_whose_sentence_is_false_is_neither_shown_nor_approved(
 def test_a_request_without_the_act_of_its_call_is_not_approved_and_verify_names_it(catalog: Catalog) -> None:
     code = catalog.currency()
     catalog.set_rate(code, "86.2")
-    values = {"currency_code": code, "rate": "8.62", WAS: "86.2"}
+    values = {"currency_code": code, "rate": "8.62", "validity": "as_polled", WAS: "86.2"}
     asked = insert_by_sql(catalog, rates.set_terms(values))
     assert refusal(lambda: catalog.approvals.approve(BEN, str(asked))).reason == "APPROVAL_STATE_CONFLICT"
     problems = check_page(catalog.deps.db, approval_books.PART, after="", limit=1000).problems
@@ -236,7 +236,7 @@ def test_switched_off_one_person_is_enough(make_catalog: MakeCatalog) -> None:
 def test_a_forged_request_whose_sentence_is_the_warning_is_not_approved(catalog: Catalog) -> None:
     code = catalog.currency()
     catalog.set_rate(code, "86.2")
-    terms = rates.set_terms({"currency_code": code, "rate": "8.62", WAS: "86.2"})
+    terms = rates.set_terms({"currency_code": code, "rate": "8.62", "validity": "as_polled", WAS: "86.2"})
     asked = insert_by_sql(catalog, replace(terms, summary=approvals.NO_CALL))
     assert refusal(catalog.approvals.approve, BEN, str(asked)).reason == "APPROVAL_STATE_CONFLICT"
     assert in_force(catalog, code) == "86.2"

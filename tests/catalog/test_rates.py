@@ -20,7 +20,7 @@ from kit.work.worker import Stop
 from services.catalog.clients import ANSWER_MAX_BYTES, RateSources
 from services.catalog.config import RateSource
 from services.catalog.events import CATALOG_CHANGED
-from services.catalog.operations import rates
+from services.catalog.operations import history, rates
 from services.catalog.store.books import PARTS
 from services.catalog.workers import gauges, workers
 from tests.catalog.running import Catalog, RateServer, merchant
@@ -392,6 +392,68 @@ def test_setting_a_rate_drops_what_was_held_against_the_former_one(
     assert catalog.pull()[code].in_force.source_rate == "51"
     catalog.clock.advance(seconds=601)
     assert catalog.pull()[code].in_force.source_rate == "50"
+
+
+@pytest.mark.parametrize(
+    ("validity", "hours", "said"),
+    [
+        (pb.RATE_VALIDITY_HOUR, 1, "hour"),
+        (pb.RATE_VALIDITY_DAY, 24, "day"),
+        (pb.RATE_VALIDITY_UNTIL_REPLACED, 0, "until_replaced"),
+    ],
+)
+def test_a_set_rate_counts_as_long_as_the_operator_wants_and_its_act_says_so(
+    catalog: Catalog, validity: pb.RateValidity.ValueType, hours: int, said: str
+) -> None:
+    code = catalog.currency()
+    made = catalog.set_rate(code, "2", validity=validity)
+    assert (made.validity, made.HasField("fresh_until"), made.ends_soon) == (validity, bool(hours), False)
+    (act,) = history.get_rate_history(
+        catalog.deps, currency_code=code, since=None, until=None, step_seconds=0
+    ).acts[:1]
+    assert ["validity", "", said] in [[*each] for each in act.changes]
+    catalog.clock.advance(hours=0.81 * hours or 1000)
+    assert catalog.state(code).in_force.ends_soon == bool(hours)
+    if hours:
+        assert {gauge.name: gauge.value for gauge in gauges(catalog.deps)}["rates_end_soon"] >= 1
+    assert catalog.currencies(merchant(code)) == {code: "2.00"}
+    catalog.clock.advance(hours=0.2 * hours or 1000)
+    state = catalog.state(code).in_force
+    assert (state.fresh, state.ends_soon) == (not hours, False)
+    unpriced = catalog.stub.GetCatalog(pb.GetCatalogRequest()).unpriced_codes
+    assert (code in unpriced) == bool(hours)
+
+
+def test_a_rate_past_the_guard_counts_as_long_as_its_request_says(catalog: Catalog) -> None:
+    code = catalog.currency()
+    catalog.set_rate(code, "2")
+    made = catalog.set_rate(code, "20", anyway=True, validity=pb.RATE_VALIDITY_DAY)
+    assert (made.source_rate, made.validity) == ("20", pb.RATE_VALIDITY_DAY)
+    (request,) = catalog.approvals.of(f"currency:{code}")
+    assert f"Set the rate of {code} to 20 for a day, past the jump guard" in request.summary
+
+
+def test_a_rate_whose_validity_sql_changed_is_locked_by_no_deal_and_named(catalog: Catalog) -> None:
+    code = catalog.currency()
+    method = catalog.method(code)
+    catalog.set_rate(code, "92", validity=pb.RATE_VALIDITY_HOUR)
+    catalog.execute(
+        "ALTER TABLE rates DISABLE TRIGGER rates_append_only;"
+        f"UPDATE rates SET validity = 'until_replaced' WHERE currency_code = '{code}';"
+        "ALTER TABLE rates ENABLE TRIGGER rates_append_only"
+    )
+    assert refusal(catalog.quote, merchant(), method).reason == "RATES_INVALID"
+    found = {}
+    for name in ("rates", "currencies"):
+        part = next(each for each in PARTS if each.name == name)
+        for each in check_page(catalog.deps.db, part, after="", limit=1000).problems:
+            if code in f"{each.field} {each.subject}":
+                found[name] = (each.found, each.due)
+    assert found["rates"][1] == "one that catalog put in force"
+    assert found["currencies"] == (
+        "deleted, or valid for another time",
+        "there: it has an act rate.set, hour",
+    )
 
 
 # -- the worker

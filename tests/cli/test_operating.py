@@ -167,7 +167,9 @@ def test_what_is_sold_is_set_and_listed(fiatgate: Fiatgate, tmp_path: Path) -> N
     assert rate["rate"] == "49.00"
     assert datetime.fromisoformat(rate["fresh_until"]) > datetime.fromisoformat(rate["taken_at"])
     assert fiatgate.refused("rates", "set", CURRENCY, "500") == "RATE_JUMPS"
-    assert "It counts until" in run("rates", "set", CURRENCY, "50").err
+    assert "It counts until" in run("rates", "set", CURRENCY, "50", "--valid", "24h").err
+    assert "until another one is set" in run("rates", "set", CURRENCY, "50", "--valid", "until-replaced").err
+    assert fiatgate("rates", "set", CURRENCY, "50", "--valid", "until-replaced")["fresh_until"] is None
     assert fiatgate.refused("rates", "set", CURRENCY, "500", "--anyway") == "APPROVAL_REQUIRED"
     (asked,) = fiatgate("approvals", "list", "--object", f"currency:{CURRENCY}")
     fiatgate("approvals", "approve", asked["approval_id"], "--yes", "--as", "ben@example.com")

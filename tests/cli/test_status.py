@@ -141,6 +141,17 @@ def test_a_refused_password_is_no_outage_of_nats(detail: str, shown: str) -> Non
     assert status.shown(first).startswith(f"[bold red]{shown}[/bold red]")
 
 
+def test_a_number_that_asks_for_a_step_is_a_state_of_its_own() -> None:
+    gauge = status_pb2.Gauge(name="rates_end_soon", value=1, unit="count", step="Set it again.")
+    answer = status_pb2.GetStatusResponse(service="catalog", database_ok=True, nats_ok=True, gauges=[gauge])
+    assert (health.state_of(answer), health.is_well(answer)) == (health.ATTENTION, True)
+    (line,) = health.lines_of(answer, age=lambda worker: "-")
+    assert status.shown(line) == "[bold red]rates_end_soon=1[/bold red]\n[dim]Set it again.[/dim]"
+    gauge.value = 0
+    answer = status_pb2.GetStatusResponse(service="catalog", database_ok=True, nats_ok=True, gauges=[gauge])
+    assert health.state_of(answer) == health.WELL
+
+
 def test_processes_are_reached_at_the_addresses_inside_where_those_are_set(
     fiatgate: Fiatgate, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,12 +2,17 @@
 
 import re
 from collections.abc import Iterator
+from datetime import timedelta
+from decimal import Decimal
 
 import pytest
 from playwright.sync_api import expect
 
 from console.ui import charts
 from fiatgate.catalog.v1 import catalog_pb2 as pb
+from kit.base.clock import SystemClock
+from services.catalog.domain import Origin, Rate, Validity
+from services.catalog.store.rates import seal_of_rate
 from tests.console.conftest import Open, Staff
 from tests.console.house import Person, hidden
 from tests.console.looks import looks_right
@@ -49,6 +54,49 @@ def test_a_rate_that_is_no_longer_held_as_it_was_shown_is_not_requested(desk: De
     asked = prices.post(action, {"expected": "30"})
     (request,) = re.findall(r'href="(/approvals/catalog/[0-9a-f-]{36})">The request', asked.text)
     assert prices.get("/find", params={"q": request.rpartition("/")[2]}).url.endswith(request)
+
+
+def test_now_and_health_tell_of_rates_that_lapsed_or_end_soon(
+    desk: Desk, prices: Person, staff: Staff, open_page: Open
+) -> None:
+    never, ending, kept = desk.currency(rate=None), desk.currency(rate=None), desk.currency(rate="90.00")
+    taken_at = SystemClock().now() - timedelta(minutes=50)
+    rate = Rate(Decimal(90), Origin.OPERATOR, taken_at, validity=Validity.HOUR)
+    desk.catalog_database(
+        "INSERT INTO rates (currency_code, source_rate, origin, taken_at, document, validity, seal)"
+        " VALUES (%s, 90, 'operator', %s, '{\"quotes\": []}', 'hour', %s)",
+        *(ending, taken_at, seal_of_rate(desk.stack.seals_of("catalog"), ending, rate)),
+    )
+    shown = prices.get("/").text
+    (lapsed,) = re.findall(r'role="alert"><strong>([A-Z, ]+) ha(?:s|ve) no valid rate', shown)
+    assert never in lapsed and not {ending, kept} & set(lapsed.split(", "))
+    assert re.findall(r"The rate of <strong>([A-Z]+)</strong> that was set by hand ends in", shown) == [
+        ending
+    ]
+    health = prices.get("/health").text
+    assert re.search(
+        r"catalog</strong>.*?attention.*?currencies_without_fresh_rate=.*?Set their rate", health, re.S
+    )
+    page = staff.page(open_page, "prices")
+    page.goto(f"{prices.url}/")
+    looks_right(page, "now-rates")
+
+
+def test_a_rate_is_set_for_the_time_that_the_form_asks_for(
+    desk: Desk, prices: Person, staff: Staff, open_page: Open
+) -> None:
+    code = desk.currency(rate="90.00")
+    page = staff.page(open_page, "prices")
+    page.goto(f"{prices.url}/rates/{code}")
+    page.locator("#rate").fill("91")
+    page.get_by_label("Valid for").select_option("until replaced")
+    looks_right(page, "rate-set")
+    page.get_by_role("button", name="Set by hand").click()
+    expect(page.locator(".rate-lapse")).to_have_text("counts until it is replaced")
+    assert rate_of(desk, code).in_force.validity == pb.RATE_VALIDITY_UNTIL_REPLACED
+    jumps = prices.post(f"/rates/{code}/set", {"rate": "200", "valid": "day"})
+    assert hidden(jumps.text, f"/rates/{code}/set") == {"rate": "200", "valid": "day", "anyway": "on"}
+    assert prices.post(f"/rates/{code}/set", {"rate": "91", "valid": "always"}).status_code == 400
 
 
 def test_the_course_of_a_rate_is_a_chart_with_its_table_and_file(desk: Desk, prices: Person) -> None:

@@ -208,6 +208,19 @@ def own_desk(stack: Stack) -> Iterator[Desk]:
         yield opened
 
 
+def insert_rate(desk: Desk, currency: str, *, age_minutes: int) -> None:
+    """A rate of an operator, by SQL, with its seal."""
+    rate = Rate(Decimal(90), Origin.OPERATOR, SystemClock().now() - timedelta(minutes=age_minutes))
+    desk.catalog_database(
+        "INSERT INTO rates (currency_code, source_rate, origin, taken_at, document, seal)"
+        " VALUES (%s, %s, 'operator', %s, '{\"quotes\": []}', %s)",
+        currency,
+        rate.source_rate,
+        rate.taken_at,
+        seal_of_rate(desk.stack.seals_of("catalog"), currency, rate),
+    )
+
+
 @pytest.mark.parametrize(
     ("age_minutes", "code"),
     [
@@ -217,18 +230,31 @@ def own_desk(stack: Stack) -> Iterator[Desk]:
 )
 def test_a_rate_of_another_time(own_desk: Desk, age_minutes: int, code: str) -> None:
     currency = own_desk.currency(rate=None)
-    rate = Rate(Decimal(90), Origin.OPERATOR, SystemClock().now() - timedelta(minutes=age_minutes))
-    own_desk.catalog_database(
-        "INSERT INTO rates (currency_code, source_rate, origin, taken_at, document, seal)"
-        " VALUES (%s, %s, 'operator', %s, '{\"quotes\": []}', %s)",
-        currency,
-        rate.source_rate,
-        rate.taken_at,
-        seal_of_rate(own_desk.stack.seals_of("catalog"), currency, rate),
-    )
+    insert_rate(own_desk, currency, age_minutes=age_minutes)
     response = own_desk.shop(currency).get("/api/v1/currencies")
     assert_refused(response, code)
     assert 5 <= int(response.headers["Retry-After"]) <= 10
+
+
+def test_no_invoice_is_created_while_no_method_can_quote(own_desk: Desk) -> None:
+    currency = own_desk.currency(rate=None)
+    insert_rate(own_desk, currency, age_minutes=1)
+    method = own_desk.method(currency)
+    own_desk.requisite(method)
+    shop = own_desk.open_shop(currency)
+    invoice = shop.create()
+    insert_rate(own_desk, currency, age_minutes=121)  # a newer decision, which has lapsed
+
+    def refused() -> bool:
+        return shop.post(CREATE, json=shop.body()).status_code == 503
+
+    settled(refused, "the refusal")
+    response = shop.post(CREATE, json=shop.body())
+    assert_refused(response, "DEALS_SYSTEM_DISABLED")
+    assert 5 <= int(response.headers["Retry-After"]) <= 10
+    page = requests.get(invoice["payment_link"], timeout=HTTP_SECONDS).text
+    assert "There is no valid exchange rate right now, so this cannot be paid." in page
+    assert "in a minute" not in page
 
 
 def test_rate_invalid(own_desk: Desk) -> None:

@@ -106,7 +106,7 @@ RIGHT: Final[dict[str, st.SearchStrategy[Any]]] = {
     "accounts": st.just([Account(free=1, enabled=True, own=0, of_others=0, holder=None)]),
 }
 VARIED: Final[dict[str, st.SearchStrategy[Any]]] = {
-    "terms": st.none(),
+    "terms": st.sampled_from([None, replace(TERMS, has_rate=False)]),
     "amount": st.sampled_from(AMOUNTS),
     "missing_urls": st.just(["fail_url"]),
     "wanted": st.just(False),
@@ -405,6 +405,10 @@ def test_each_reason_has_one_rule() -> None:
     for amount, terms in (("9.99", TERMS), ("500.01", TERMS), ("100.00", None)):
         found |= creating.refusals_of_request(Decimal(amount), terms, missing_urls=["fail_url"], wanted=[])
     assert found == set(CreationRefusal)
+    unpriced = replace(TERMS, has_rate=False)
+    assert creating.refusals_of_request(
+        Decimal("100.00"), unpriced, missing_urls=[], wanted=[Wanted("method", None)]
+    ) == {CreationRefusal.DEALS_SYSTEM_DISABLED}
     fits = creating.refusals_of_request(
         Decimal("100.00"), TERMS, missing_urls=[], wanted=[Wanted("method", None)]
     )

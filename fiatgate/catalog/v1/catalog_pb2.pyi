@@ -77,6 +77,28 @@ RATE_ORIGIN_ACCEPTED: RateOrigin.ValueType  # 3
 """Held back by the jump guard, then accepted by an operator."""
 Global___RateOrigin: _TypeAlias = RateOrigin  # noqa: Y015
 
+class _RateValidity:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _RateValidityEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_RateValidity.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    RATE_VALIDITY_UNSPECIFIED: _RateValidity.ValueType  # 0
+    """As long as a polled one: RATES_MAX_AGE_SECONDS."""
+    RATE_VALIDITY_HOUR: _RateValidity.ValueType  # 1
+    RATE_VALIDITY_DAY: _RateValidity.ValueType  # 2
+    RATE_VALIDITY_UNTIL_REPLACED: _RateValidity.ValueType  # 3
+
+class RateValidity(_RateValidity, metaclass=_RateValidityEnumTypeWrapper):
+    """How long a rate that an operator sets counts."""
+
+RATE_VALIDITY_UNSPECIFIED: RateValidity.ValueType  # 0
+"""As long as a polled one: RATES_MAX_AGE_SECONDS."""
+RATE_VALIDITY_HOUR: RateValidity.ValueType  # 1
+RATE_VALIDITY_DAY: RateValidity.ValueType  # 2
+RATE_VALIDITY_UNTIL_REPLACED: RateValidity.ValueType  # 3
+Global___RateValidity: _TypeAlias = RateValidity  # noqa: Y015
+
 class _MethodObstacle:
     ValueType = _typing.NewType("ValueType", _builtins.int)
     V: _TypeAlias = ValueType  # noqa: Y015
@@ -305,6 +327,8 @@ class Rate(_message.Message):
     FRESH_FIELD_NUMBER: _builtins.int
     SOURCES_FIELD_NUMBER: _builtins.int
     FRESH_UNTIL_FIELD_NUMBER: _builtins.int
+    VALIDITY_FIELD_NUMBER: _builtins.int
+    ENDS_SOON_FIELD_NUMBER: _builtins.int
     currency_code: _builtins.str
     source_rate: _builtins.str
     """Fiat per USDT as set or as the median of the sources."""
@@ -312,7 +336,10 @@ class Rate(_message.Message):
     """After the markup; deals lock this rate."""
     origin: Global___RateOrigin.ValueType
     fresh: _builtins.bool
-    """False once older than RATES_MAX_AGE_SECONDS."""
+    """False once it has lapsed: after its validity, or for a polled one RATES_MAX_AGE_SECONDS."""
+    validity: Global___RateValidity.ValueType
+    ends_soon: _builtins.bool
+    """Whether an operator set it, and less than a fifth of its time is left."""
     @_builtins.property
     def taken_at(self) -> _timestamp_pb2.Timestamp: ...
     @_builtins.property
@@ -321,7 +348,9 @@ class Rate(_message.Message):
 
     @_builtins.property
     def fresh_until(self) -> _timestamp_pb2.Timestamp:
-        """The end of its freshness. A rate set by an operator comes before those of the sources until then."""
+        """The end of its freshness. A rate set by an operator comes before those of the sources until then. Null: it counts
+        until it is replaced.
+        """
 
     def __init__(
         self,
@@ -334,12 +363,16 @@ class Rate(_message.Message):
         fresh: _builtins.bool = ...,
         sources: _abc.Iterable[Global___SourceQuote] | None = ...,
         fresh_until: _timestamp_pb2.Timestamp | None = ...,
+        validity: Global___RateValidity.ValueType = ...,
+        ends_soon: _builtins.bool = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["fresh_until", b"fresh_until", "taken_at", b"taken_at"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_fresh_until", b"_fresh_until", "fresh_until", b"fresh_until", "taken_at", b"taken_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["currency_code", b"currency_code", "fresh", b"fresh", "fresh_until", b"fresh_until", "origin", b"origin", "rate", b"rate", "source_rate", b"source_rate", "sources", b"sources", "taken_at", b"taken_at"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_fresh_until", b"_fresh_until", "currency_code", b"currency_code", "ends_soon", b"ends_soon", "fresh", b"fresh", "fresh_until", b"fresh_until", "origin", b"origin", "rate", b"rate", "source_rate", b"source_rate", "sources", b"sources", "taken_at", b"taken_at", "validity", b"validity"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__fresh_until: _TypeAlias = _typing.Literal["fresh_until"]  # noqa: Y015
+    _WhichOneofArgType__fresh_until: _TypeAlias = _typing.Literal["_fresh_until", b"_fresh_until"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__fresh_until) -> _WhichOneofReturnType__fresh_until | None: ...
 
 Global___Rate: _TypeAlias = Rate  # noqa: Y015
 
@@ -723,19 +756,25 @@ class GetCatalogResponse(_message.Message):
 
     CURRENCIES_FIELD_NUMBER: _builtins.int
     METHODS_FIELD_NUMBER: _builtins.int
+    UNPRICED_CODES_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def currencies(self) -> _containers.RepeatedCompositeFieldContainer[Global___Currency]: ...
     @_builtins.property
     def methods(self) -> _containers.RepeatedCompositeFieldContainer[Global___PaymentMethod]: ...
+    @_builtins.property
+    def unpriced_codes(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The codes of the enabled currencies without a rate that a deal could lock now."""
+
     def __init__(
         self,
         *,
         currencies: _abc.Iterable[Global___Currency] | None = ...,
         methods: _abc.Iterable[Global___PaymentMethod] | None = ...,
+        unpriced_codes: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["currencies", b"currencies", "methods", b"methods"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["currencies", b"currencies", "methods", b"methods", "unpriced_codes", b"unpriced_codes"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -949,21 +988,24 @@ class SetRateRequest(_message.Message):
     CURRENCY_CODE_FIELD_NUMBER: _builtins.int
     RATE_FIELD_NUMBER: _builtins.int
     ANYWAY_FIELD_NUMBER: _builtins.int
+    VALIDITY_FIELD_NUMBER: _builtins.int
     currency_code: _builtins.str
     rate: _builtins.str
     """Fiat per USDT, above zero, at most 12 digits before and 8 after the point."""
     anyway: _builtins.bool
     """Set it even if it is further from the last rate than RATES_MAX_JUMP; the rate then keeps the last one."""
+    validity: Global___RateValidity.ValueType
     def __init__(
         self,
         *,
         currency_code: _builtins.str = ...,
         rate: _builtins.str = ...,
         anyway: _builtins.bool = ...,
+        validity: Global___RateValidity.ValueType = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["anyway", b"anyway", "currency_code", b"currency_code", "rate", b"rate"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["anyway", b"anyway", "currency_code", b"currency_code", "rate", b"rate", "validity", b"validity"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

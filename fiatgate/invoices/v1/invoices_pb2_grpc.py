@@ -92,7 +92,7 @@ class InvoicesServiceServicer:
 
     def CreateInvoice(self, request, context):
         """Creates a pending invoice. Reasons, in the order in which they are checked: VALIDATION_ERROR (more decimals than the currency
-        has), DEALS_SYSTEM_DISABLED, CURRENCY_INVALID, MISSING_REQUIRED_URLS, DUPLICATE_EXTERNAL_ID, AMOUNT_BELOW_MIN,
+        has), DEALS_SYSTEM_DISABLED (or the currency has no rate that a deal could lock), CURRENCY_INVALID, MISSING_REQUIRED_URLS, DUPLICATE_EXTERNAL_ID, AMOUNT_BELOW_MIN,
         AMOUNT_ABOVE_MAX, PAYMENT_METHOD_NOT_FOUND, PENDING_INVOICE_EXISTS, CUSTOMER_RATE_LIMIT, NO_AVAILABLE_REQUISITES.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)

@@ -38,7 +38,7 @@ class InvoicesServiceStub:
     def __new__(cls, channel: _aio.Channel) -> InvoicesServiceAsyncStub: ...
     CreateInvoice: _grpc.UnaryUnaryMultiCallable[_invoices_pb2.CreateInvoiceRequest, _invoices_pb2.CreateInvoiceResponse]
     """Creates a pending invoice. Reasons, in the order in which they are checked: VALIDATION_ERROR (more decimals than the currency
-    has), DEALS_SYSTEM_DISABLED, CURRENCY_INVALID, MISSING_REQUIRED_URLS, DUPLICATE_EXTERNAL_ID, AMOUNT_BELOW_MIN,
+    has), DEALS_SYSTEM_DISABLED (or the currency has no rate that a deal could lock), CURRENCY_INVALID, MISSING_REQUIRED_URLS, DUPLICATE_EXTERNAL_ID, AMOUNT_BELOW_MIN,
     AMOUNT_ABOVE_MAX, PAYMENT_METHOD_NOT_FOUND, PENDING_INVOICE_EXISTS, CUSTOMER_RATE_LIMIT, NO_AVAILABLE_REQUISITES.
     """
     CreateInvoiceByHand: _grpc.UnaryUnaryMultiCallable[_invoices_pb2.CreateInvoiceByHandRequest, _invoices_pb2.CreateInvoiceByHandResponse]
@@ -83,7 +83,7 @@ class InvoicesServiceAsyncStub(InvoicesServiceStub):
     def __init__(self, channel: _aio.Channel) -> None: ...
     CreateInvoice: _aio.UnaryUnaryMultiCallable[_invoices_pb2.CreateInvoiceRequest, _invoices_pb2.CreateInvoiceResponse]  # type: ignore[assignment]
     """Creates a pending invoice. Reasons, in the order in which they are checked: VALIDATION_ERROR (more decimals than the currency
-    has), DEALS_SYSTEM_DISABLED, CURRENCY_INVALID, MISSING_REQUIRED_URLS, DUPLICATE_EXTERNAL_ID, AMOUNT_BELOW_MIN,
+    has), DEALS_SYSTEM_DISABLED (or the currency has no rate that a deal could lock), CURRENCY_INVALID, MISSING_REQUIRED_URLS, DUPLICATE_EXTERNAL_ID, AMOUNT_BELOW_MIN,
     AMOUNT_ABOVE_MAX, PAYMENT_METHOD_NOT_FOUND, PENDING_INVOICE_EXISTS, CUSTOMER_RATE_LIMIT, NO_AVAILABLE_REQUISITES.
     """
     CreateInvoiceByHand: _aio.UnaryUnaryMultiCallable[_invoices_pb2.CreateInvoiceByHandRequest, _invoices_pb2.CreateInvoiceByHandResponse]  # type: ignore[assignment]
@@ -131,7 +131,7 @@ class InvoicesServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_invoices_pb2.CreateInvoiceResponse, _abc.Awaitable[_invoices_pb2.CreateInvoiceResponse]]:
         """Creates a pending invoice. Reasons, in the order in which they are checked: VALIDATION_ERROR (more decimals than the currency
-        has), DEALS_SYSTEM_DISABLED, CURRENCY_INVALID, MISSING_REQUIRED_URLS, DUPLICATE_EXTERNAL_ID, AMOUNT_BELOW_MIN,
+        has), DEALS_SYSTEM_DISABLED (or the currency has no rate that a deal could lock), CURRENCY_INVALID, MISSING_REQUIRED_URLS, DUPLICATE_EXTERNAL_ID, AMOUNT_BELOW_MIN,
         AMOUNT_ABOVE_MAX, PAYMENT_METHOD_NOT_FOUND, PENDING_INVOICE_EXISTS, CUSTOMER_RATE_LIMIT, NO_AVAILABLE_REQUISITES.
         """
 

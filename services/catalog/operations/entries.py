@@ -15,11 +15,18 @@ from kit.db.database import refusing
 from kit.rpc import values
 from kit.rpc.errors import edit_conflict
 from services.catalog import errors
-from services.catalog.domain import PAYMENT_MOST_MINUTES, AccountKind, Currency, Method
+from services.catalog.domain import (
+    PAYMENT_MOST_MINUTES,
+    AccountKind,
+    Currency,
+    Method,
+    RateFault,
+    price,
+)
 from services.catalog.events import CATALOG_CHANGED
 from services.catalog.operations import fields
 from services.catalog.operations.logos import kept_logo
-from services.catalog.store import entries
+from services.catalog.store import entries, rates
 from services.catalog.store.decisions import CURRENCY, METHOD
 from services.catalog.wiring import Deps
 
@@ -32,8 +39,11 @@ E = TypeVar("E", Currency, Method)
 
 @dataclass(frozen=True, slots=True)
 class CatalogContent:
+    """`unpriced_codes`: the enabled currencies without a rate that a deal could lock now."""
+
     currencies: Sequence[Currency]
     methods: Sequence[Method]
+    unpriced_codes: Sequence[str]
 
 
 def get_catalog(deps: Deps) -> CatalogContent:
@@ -41,7 +51,15 @@ def get_catalog(deps: Deps) -> CatalogContent:
     with deps.db.transaction() as tx:
         # Methods first: the currency of a method that is made in between is then in the answer.
         methods = entries.all_methods(tx)
-        return CatalogContent(entries.all_currencies(tx), methods)
+        rated = rates.enabled_currencies_with_rates(tx.connection())
+        currencies = entries.all_currencies(tx)
+    now, max_age = deps.clock.now(), deps.settings.rates_max_age
+    unpriced = [
+        each.currency.code
+        for each in rated
+        if isinstance(price(each.currency.markup, each.rates.in_force(now, max_age), now, max_age), RateFault)
+    ]
+    return CatalogContent(currencies, methods, unpriced)
 
 
 def set_currency(

@@ -23,6 +23,7 @@ from services.catalog.domain import (
     Quote,
     Rate,
     TooFewSources,
+    Validity,
     change_percent,
     judge,
     jumps,
@@ -52,7 +53,9 @@ class RateInfo:
     origin: Origin
     taken_at: datetime
     fresh: bool
-    fresh_until: datetime
+    fresh_until: datetime | None
+    ends_soon: bool
+    validity: Validity
     quotes: Sequence[Quote] | None
 
 
@@ -73,7 +76,9 @@ SET: Final = "rate.set"
 ACCEPT: Final = "rate.accept"
 
 
-def set_rate(deps: Deps, *, currency_code: str, rate: str, anyway: bool) -> RateInfo:
+def set_rate(
+    deps: Deps, *, currency_code: str, rate: str, anyway: bool, validity: Validity = Validity.AS_POLLED
+) -> RateInfo:
     """Puts the operator's rate in force at once, and drops a held rate.
 
     Raises VALIDATION_ERROR, CURRENCY_NOT_FOUND; RATE_JUMPS when it is too far from the last rates, unless `anyway`:
@@ -81,11 +86,13 @@ def set_rate(deps: Deps, *, currency_code: str, rate: str, anyway: bool) -> Rate
     """
     code = fields.currency_code("currency_code", currency_code)
     source_rate = fields.rate("rate", rate)
-    return approvals.done(_set_rate(deps, code, source_rate, anyway=anyway))
+    return approvals.done(_set_rate(deps, code, source_rate, validity, anyway=anyway))
 
 
 @retry_conflicts
-def _set_rate(deps: Deps, code: str, source_rate: Decimal, *, anyway: bool) -> RateInfo | Approval:
+def _set_rate(
+    deps: Deps, code: str, source_rate: Decimal, validity: Validity, *, anyway: bool
+) -> RateInfo | Approval:
     max_jump = deps.settings.rates_max_jump
     with deps.db.transaction() as tx:
         currency = _locked(tx, code)
@@ -97,11 +104,12 @@ def _set_rate(deps: Deps, code: str, source_rate: Decimal, *, anyway: bool) -> R
                 request = {
                     "currency_code": code,
                     "rate": _shown(source_rate),
+                    "validity": validity,
                     WAS: _shown(known[0].source_rate),
                 }
                 return approvals.request(tx, set_terms(request), deps)
         close(tx, f"currency:{code}", at=deps.clock.now(), note=f"The rate was set to {_shown(source_rate)}")
-        return _put_in_force(deps, tx, currency, source_rate, known)
+        return _put_in_force(deps, tx, currency, source_rate, validity=validity)
 
 
 def set_approved(deps: Deps, tx: Session, asked: Approval) -> None:
@@ -112,7 +120,14 @@ def set_approved(deps: Deps, tx: Session, asked: Approval) -> None:
     currency = _locked(tx, code)
     if deps.clock.now() > asked.requested_at + deps.settings.rates_max_age:
         raise approvals.changed_since()
-    _put_in_force(deps, tx, currency, source_rate, _to_compare_with(deps, tx, code))
+    _put_in_force(deps, tx, currency, source_rate, validity=Validity(asked.request["validity"]))
+
+
+_FOR: Final[Mapping[str, str]] = {
+    Validity.HOUR: " for an hour",
+    Validity.DAY: " for a day",
+    Validity.UNTIL_REPLACED: " until it is replaced",
+}
 
 
 def set_terms(request: Mapping[str, Any]) -> Terms:
@@ -121,16 +136,17 @@ def set_terms(request: Mapping[str, Any]) -> Terms:
         act=SET,
         object=f"currency:{code}",
         request=request,
-        summary=f"Set the rate of {code} to {request['rate']}, past the jump guard; "
+        summary=f"Set the rate of {code} to {request['rate']}{_FOR.get(request['validity'], '')}, past the jump guard; "
         f"it was {request[WAS]} at the request",
     )
 
 
 def _put_in_force(
-    deps: Deps, tx: Session, currency: Currency, source_rate: Decimal, known: Sequence[Rate]
+    deps: Deps, tx: Session, currency: Currency, source_rate: Decimal, *, validity: Validity
 ) -> RateInfo:
-    code, max_jump = currency.code, deps.settings.rates_max_jump
-    set_by_operator = set_by_hand(source_rate, known, at=deps.clock.now(), max_jump=max_jump)
+    code, max_jump, now = currency.code, deps.settings.rates_max_jump, deps.clock.now()
+    known = _to_compare_with(deps, tx, code)
+    set_by_operator = set_by_hand(source_rate, known, at=now, max_jump=max_jump, validity=validity)
     before = _in_force(deps, tx, code)
     rates.add_rate(tx, code, set_by_operator)
     rates.take_held_rate(tx, code)
@@ -245,13 +261,10 @@ def _in_force(deps: Deps, tx: Session, code: str) -> Rate | None:
 
 def _record_act(tx: Session, act: str, code: str, before: Rate | None, after: Rate) -> None:
     changed = ("source_rate", "origin", "taken_at")
-    acts.record(
-        tx,
-        act,
-        f"currency:{code}",
-        before=acts.values_of(before, changed),
-        after=acts.values_of(after, changed),
-    )
+    was, made = acts.values_of(before, changed), acts.values_of(after, changed)
+    if after.origin is Origin.OPERATOR:
+        made["validity"] = after.validity  # always named: `fiatgate verify` compares it with the rate
+    acts.record(tx, act, f"currency:{code}", before=was, after=made)
 
 
 def list_rates(deps: Deps) -> list[RateState]:
@@ -367,13 +380,16 @@ def _state(deps: Deps, rated: RatedCurrency) -> RateState:
 
 
 def _info(deps: Deps, code: str, markup: Decimal, rate: Rate) -> RateInfo:
+    now, max_age = deps.clock.now(), deps.settings.rates_max_age
     return RateInfo(
         currency_code=code,
         source_rate=rate.source_rate,
         rate=with_markup(rate.source_rate, markup),
         origin=rate.origin,
         taken_at=rate.taken_at,
-        fresh=rate.is_fresh(deps.clock.now(), deps.settings.rates_max_age),
-        fresh_until=rate.fresh_until(deps.settings.rates_max_age),
+        fresh=rate.is_fresh(now, max_age),
+        fresh_until=rate.fresh_until(max_age),
+        ends_soon=rate.ends_soon(now, max_age),
+        validity=rate.validity,
         quotes=rate.quotes,
     )

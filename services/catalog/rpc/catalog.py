@@ -124,6 +124,7 @@ METHODS: Final[Methods] = {
         lambda content: {
             "currencies": map(currency_to_message, content.currencies),
             "methods": map(method_to_message, content.methods),
+            "unpriced_codes": content.unpriced_codes,
         },
     ),
     "SetCurrency": set_currency,

@@ -9,7 +9,17 @@ from kit.base.money import fiat_text, parse_fraction, percent_text, rate_text
 from kit.base.proto import optional, timestamp_from
 from kit.rpc import values
 from kit.rpc.methods import Converters
-from services.catalog.domain import AccountKind, Commission, Currency, Merchant, Method, Origin, Quote, Rate
+from services.catalog.domain import (
+    AccountKind,
+    Commission,
+    Currency,
+    Merchant,
+    Method,
+    Origin,
+    Quote,
+    Rate,
+    Validity,
+)
 from services.catalog.operations import fields
 from services.catalog.operations.offers import MerchantMethod, MethodOffer
 from services.catalog.operations.rates import RateInfo, RateState
@@ -162,8 +172,26 @@ def rate_to_message(rate: RateInfo) -> pb.Rate:
         taken_at=timestamp_from(rate.taken_at),
         fresh=rate.fresh,
         fresh_until=timestamp_from(rate.fresh_until),
+        ends_soon=rate.ends_soon,
+        validity=_VALIDITIES[rate.validity],
         sources=[quote_to_message(quote) for quote in quotes],
     )
+
+
+_VALIDITIES: Final = {
+    Validity.AS_POLLED: pb.RATE_VALIDITY_UNSPECIFIED,
+    Validity.HOUR: pb.RATE_VALIDITY_HOUR,
+    Validity.DAY: pb.RATE_VALIDITY_DAY,
+    Validity.UNTIL_REPLACED: pb.RATE_VALIDITY_UNTIL_REPLACED,
+}
+
+
+def validity_from_message(value: int) -> Validity:
+    """Returns the validity. Raises VALIDATION_ERROR for a value from a newer proto."""
+    for validity, number in _VALIDITIES.items():
+        if number == value:
+            return validity
+    raise values.invalid("validity", "unknown validity")
 
 
 def accepted_rate_to_message(numbered: NumberedRate) -> pb.AcceptedRate:
@@ -212,4 +240,5 @@ def plain_text(value: Decimal) -> str:
 
 FROM_MESSAGE: Final[Converters] = {
     "fiatgate.merchants.v1.Merchant": merchant_from_message,
+    "fiatgate.catalog.v1.RateValidity": validity_from_message,
 }

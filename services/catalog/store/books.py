@@ -21,18 +21,21 @@ def _rates_are_sealed(tx: Session, first: str, last: str) -> Iterator[Difference
             yield number, f"{code} rate", rate.source_rate, "one that catalog put in force"
 
 
-# The times as acts write them.
+# The times as acts write them. An act of rate.set names the validity too.
 _RATES_OF_OPERATORS_STAY: Final = """
-SELECT substr(object, 10) AS id, 'rate of ' || taken_at AS field, 'deleted' AS found,
-       'there: it has an act ' || act AS due
+SELECT substr(object, 10) AS id, 'rate of ' || taken_at AS field, 'deleted, or valid for another time' AS found,
+       'there: it has an act ' || concat_ws(', ', act, changed.validity) AS due
 FROM acts CROSS JOIN LATERAL (
-  SELECT change ->> 2 AS taken_at FROM jsonb_array_elements(changes) AS change WHERE change ->> 0 = 'taken_at'
+  SELECT max(change ->> 2) FILTER (WHERE change ->> 0 = 'taken_at') AS taken_at,
+         max(change ->> 2) FILTER (WHERE change ->> 0 = 'validity') AS validity
+  FROM jsonb_array_elements(changes) AS change
 ) AS changed
 WHERE act IN ('rate.set', 'rate.accept') AND refused = ''
   AND object COLLATE "C" > 'currency:' || :first AND object COLLATE "C" <= 'currency:' || :last
   AND NOT EXISTS (
     SELECT FROM rates WHERE currency_code = substr(object, 10) AND origin <> 'sources'
       AND to_char(rates.taken_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"+00:00"') = changed.taken_at
+      AND validity = coalesce(changed.validity, 'as_polled')
   )
 """
 

@@ -17,7 +17,7 @@ from kit.db.database import seals_of
 from kit.db.prepared import Prepared, sql_of
 from kit.db.rows import Rows
 from services.catalog import models
-from services.catalog.domain import CLOCK_SKEW, AcceptedRates, Currency, Method, Origin, Quote, Rate
+from services.catalog.domain import CLOCK_SKEW, AcceptedRates, Currency, Method, Origin, Quote, Rate, Validity
 from services.catalog.store.rows import METHOD, put
 
 _currencies = models.Currency.__table__
@@ -110,6 +110,7 @@ def add_rate(tx: Session, code: str, rate: Rate) -> None:
     """Puts the rate in force, with a seal."""
     values = _rate_columns(code, rate) | {
         "origin": rate.origin,
+        "validity": rate.validity,
         "seal": seal_of_rate(seals_of(tx), code, rate),
     }
     tx.execute(insert(models.Rate).values(values))
@@ -276,7 +277,7 @@ def _rated_currency(values: Columns) -> RatedCurrency:
 
 
 def _rate(values: Columns, table: FromClause) -> Rate | None:
-    """Returns the rate among the row's columns. A held rate has no origin column: it came from the sources."""
+    """Returns the rate among the row's columns. A held one has no origin and no validity: it came from the sources."""
     if values[table.c.currency_code] is None:
         return None
     origin = Origin(values[table.c.origin]) if "origin" in table.c else Origin.SOURCES
@@ -284,8 +285,9 @@ def _rate(values: Columns, table: FromClause) -> Rate | None:
         quotes = _DOCUMENT.validate_python(values[table.c.document]).quotes
     except ValidationError:
         quotes = None
+    validity = Validity(values[table.c.validity]) if "validity" in table.c else Validity.AS_POLLED
     seal = bytes(values[table.c.seal]) if "seal" in table.c else b""
-    return Rate(values[table.c.source_rate], origin, values[table.c.taken_at], quotes, seal)
+    return Rate(values[table.c.source_rate], origin, values[table.c.taken_at], quotes, validity, seal)
 
 
 def _rate_columns(code: str, rate: Rate) -> dict[str, Any]:
@@ -316,7 +318,7 @@ def is_rate_sealed(seals: Seals, code: str, rate: Rate) -> bool:
 
 
 def _sealed_part(code: str, rate: Rate) -> bytes:
-    return canonical([code, rate.source_rate, rate.origin, rate.taken_at, document(rate)])
+    return canonical([code, rate.source_rate, rate.origin, rate.taken_at, rate.validity, document(rate)])
 
 
 def quotes_of(stored: Mapping[str, Any]) -> tuple[Quote, ...]:

@@ -41,13 +41,15 @@ class NewInvoice:
         return self.key_id == NO_KEY
 
 
-class AmountBounds(Protocol):
-    """The smallest and the largest amount that a currency accepts."""
+class Terms(Protocol):
+    """The smallest and the largest amount that a currency accepts, and whether a deal could lock a rate of it."""
 
     @property
     def minimum(self) -> Decimal: ...
     @property
     def maximum(self) -> Decimal: ...
+    @property
+    def has_rate(self) -> bool: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,18 +99,19 @@ class CreationRefusal(StrEnum):
 
 
 def refusals_of_request(
-    amount: Decimal, bounds: AmountBounds | None, *, missing_urls: Sequence[str], wanted: Sequence[Wanted]
+    amount: Decimal, terms: Terms | None, *, missing_urls: Sequence[str], wanted: Sequence[Wanted]
 ) -> set[CreationRefusal]:
     """Returns the reasons that do not depend on the database.
 
-    bounds  the currency's bounds of an amount, None when the merchant may not use the currency
+    terms   the currency's, None when the merchant may not use it
     wanted  a place of each method that accepts the amount
     """
     rules = {
-        CreationRefusal.CURRENCY_INVALID: bounds is None,
+        CreationRefusal.DEALS_SYSTEM_DISABLED: terms is not None and not terms.has_rate,
+        CreationRefusal.CURRENCY_INVALID: terms is None,
         CreationRefusal.MISSING_REQUIRED_URLS: bool(missing_urls),
-        CreationRefusal.AMOUNT_BELOW_MIN: bounds is not None and (amount < bounds.minimum or amount <= 0),
-        CreationRefusal.AMOUNT_ABOVE_MAX: bounds is not None and amount > bounds.maximum,
+        CreationRefusal.AMOUNT_BELOW_MIN: terms is not None and (amount < terms.minimum or amount <= 0),
+        CreationRefusal.AMOUNT_ABOVE_MAX: terms is not None and amount > terms.maximum,
         CreationRefusal.PAYMENT_METHOD_NOT_FOUND: not wanted,
     }
     return {refusal for refusal, applies in rules.items() if applies}

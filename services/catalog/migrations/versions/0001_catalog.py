@@ -70,6 +70,7 @@ CREATE TABLE rates (
   origin text NOT NULL,
   taken_at timestamp with time zone NOT NULL,
   document jsonb NOT NULL,
+  validity text DEFAULT 'as_polled' NOT NULL,
   seal bytea NOT NULL,
   CONSTRAINT pk_rates PRIMARY KEY (id),
   CONSTRAINT uq_rates_seal UNIQUE (seal),
@@ -77,6 +78,8 @@ CREATE TABLE rates (
   CONSTRAINT ck_rates_origin CHECK (origin IN ('operator', 'sources', 'accepted')),
   CONSTRAINT ck_rates_source_rate CHECK (source_rate > 0),
   CONSTRAINT ck_rates_seal CHECK (octet_length(seal) = 32),
+  CONSTRAINT ck_rates_validity CHECK (validity IN ('as_polled', 'hour', 'day', 'until_replaced')),
+  CONSTRAINT ck_rates_origin_of_validity CHECK (origin = 'operator' OR validity = 'as_polled'),
   CONSTRAINT ck_rates_document CHECK (
     jsonb_typeof(document) = 'object' AND octet_length(CAST(document AS text)) <= 65536
     AND jsonb_typeof(coalesce(document -> 'quotes', 'null')) = 'array'
