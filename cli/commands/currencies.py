@@ -5,6 +5,7 @@ from typing import Final
 from cli import connection, output
 from cli.command import argument, command, group, option
 from cli.listing import Table
+from console.words.rates import markup_in_effect
 from fiatgate.catalog.v1 import catalog_pb2 as pb
 
 app = group("currencies", "Currencies: bounds, markup, enabled or not.")
@@ -32,6 +33,10 @@ def set_one(request: pb.Currency) -> None:
     made = connection.catalog().SetCurrency(pb.SetCurrencyRequest(currency=request)).currency
     state = "enabled" if made.enabled else "disabled"
     sentence = f"{made.code} is {state}: invoices of {made.min_amount} to {made.max_amount}."
+    for each in connection.catalog().ListRates(pb.ListRatesRequest()).rates:
+        if each.currency_code == made.code and each.HasField("in_force"):
+            rate = each.in_force
+            sentence += f" Of {rate.source_rate} deals lock {rate.rate}, {markup_in_effect(rate)} % less."
     output.outcome(made, sentence, f"fiatgate rates set {made.code} RATE")
 
 

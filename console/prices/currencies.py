@@ -7,11 +7,13 @@ from typing import Any, Final
 
 import falcon.asgi
 
+from console.calls import or_none
 from console.exchange import Request
 from console.list_page import Asked, Found, ListPage
 from console.page import Page, leave_for
 from console.prices.edits import MENDABLE, faults_of, next_was, typed_in, was_in, whole
 from console.ui.filters import Tabs
+from console.words.rates import markup_in_effect
 from fiatgate.catalog.v1 import catalog_pb2 as pb
 from kit.rpc.errors import Refused, not_found
 
@@ -49,12 +51,12 @@ class CurrencyPage(Page):
 
     async def on_get(self, req: Request, resp: falcon.asgi.Response, currency_code: str) -> None:
         values = values_of(await self._found(currency_code))
-        self._show(req, resp, currency_code, values, values)
+        await self._show(req, resp, currency_code, values, values)
 
     on_head = on_get
 
     async def on_get_new(self, req: Request, resp: falcon.asgi.Response) -> None:
-        self._show(req, resp, "", NEW, {})
+        await self._show(req, resp, "", NEW, {})
 
     on_head_new = on_get_new
 
@@ -69,7 +71,7 @@ class CurrencyPage(Page):
         except Refused as refused:
             if refused.reason not in MENDABLE:
                 raise
-            self._show(req, resp, currency_code, typed, next_was(was, refused), refused=refused)
+            await self._show(req, resp, currency_code, typed, next_was(was, refused), refused=refused)
         else:
             leave_for(resp, f"/currencies/{currency_code}", notice="currency-set")
 
@@ -83,11 +85,11 @@ class CurrencyPage(Page):
         except Refused as refused:
             if refused.reason not in MENDABLE:
                 raise
-            self._show(req, resp, "", typed, {}, refused=refused)
+            await self._show(req, resp, "", typed, {}, refused=refused)
         else:
             leave_for(resp, f"/currencies/{code}", notice="currency-created")
 
-    def _show(
+    async def _show(
         self,
         req: Request,
         resp: falcon.asgi.Response,
@@ -98,7 +100,12 @@ class CurrencyPage(Page):
         refused: Refused | None = None,
     ) -> None:
         errors = faults_of(refused) if refused else {}
-        self.show(req, resp, "currency", refused=refused, code=code, values=values, was=was, errors=errors)
+        rates = await or_none(self.deps.catalog.ListRates(pb.ListRatesRequest())) if code else None
+        states = (each for each in rates.rates if each.currency_code == code) if rates else ()
+        rate = next((each.in_force for each in states if each.HasField("in_force")), None)
+        effect = markup_in_effect(rate) if rate else ""
+        page = {"code": code, "values": values, "was": was, "errors": errors, "rate": rate, "effect": effect}
+        self.show(req, resp, "currency", refused=refused, **page)
 
     async def _found(self, code: str) -> pb.Currency:
         catalog = await self.deps.catalog.GetCatalog(pb.GetCatalogRequest())

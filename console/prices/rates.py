@@ -15,6 +15,7 @@ from console.exchange import Request
 from console.file_page import FilePage, Lines
 from console.page import Page
 from console.ui.values import iso, word
+from console.words.rates import markup_in_effect
 from fiatgate.approvals.v1 import approvals_pb2
 from fiatgate.catalog.v1 import catalog_pb2 as pb
 from kit.base.clock import SystemClock
@@ -46,6 +47,10 @@ class RateCard:
     seconds: int | None
     whole_seconds: int
     answered: int
+
+    @property
+    def markup_in_effect(self) -> str:
+        return markup_in_effect(self.rate.in_force)
 
     @property
     def lapse(self) -> int:

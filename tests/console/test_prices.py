@@ -82,6 +82,13 @@ def test_now_and_health_tell_of_rates_that_lapsed_or_end_soon(
     looks_right(page, "now-rates")
 
 
+def test_the_markup_in_effect_stands_where_the_markup_is_set(desk: Desk, prices: Person) -> None:
+    """0.88 less 1 % is 0.8712, of which deals lock 0.87."""
+    code = desk.currency(rate="0.88", markup="0.01")
+    assert "of 0.88 deals lock 0.87, 1.14 % less." in prices.get(f"/currencies/{code}").text
+    assert "<dd>0.01, with the rounding 1.14 %</dd>" in prices.get(f"/rates/{code}").text
+
+
 def test_a_rate_is_set_for_the_time_that_the_form_asks_for(
     desk: Desk, prices: Person, staff: Staff, open_page: Open
 ) -> None:
