@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from grpc_health.v1 import health_pb2_grpc
 
 from console.config import ConsoleSettings
-from console.strangers import strangers_of_surface
+from console.strangers import PasskeyTurns, strangers_of_surface
 from console.surfaces import Surface, surface_of
 from console.ui.file_turns import FileTurns
 from console.ui.pages import Link, Pages
@@ -66,7 +66,9 @@ class Deps:
     """The collaborators of the resources: a stub for each service of the contracts.
 
     files   the turns of the files that this worker sends
-    strangers  bounds cookies that are no session's, and sign-ins where the person is not known
+    strangers  bounds cookies that are no session's, links that are no invitation's, and sign-ins where the person is
+               not known
+    passkeys  the turns of sign-ins by passkey
     own     the person's own factors and sessions
     deals   the desk's side of invoices: deals, cases, requisites
     health  the standard health service of the services without which no page works
@@ -80,6 +82,7 @@ class Deps:
     pages: Pages
     files: FileTurns
     strangers: Strangers
+    passkeys: PasskeyTurns
     signin: SignInServiceAsyncStub
     own: OwnAccountServiceAsyncStub
     people: PeopleServiceAsyncStub
@@ -128,6 +131,7 @@ async def wired(settings: ConsoleSettings, navigation: Sequence[Link]) -> AsyncI
             pages=Pages(surface, origin=settings.url, navigation=navigation),
             files=FileTurns(),
             strangers=strangers_of_surface(),
+            passkeys=PasskeyTurns(),
             signin=SignInServiceStub(identity),
             own=OwnAccountServiceStub(identity),
             people=PeopleServiceStub(identity),

@@ -2,13 +2,14 @@
 
 import json
 from collections.abc import Mapping
+from functools import partial
 
 import falcon.asgi
 
 from console.exchange import Request
 from console.page import Page, leave_for, own_path
 from console.signin.cookie import SessionCookie
-from console.strangers import SIGN_INS
+from console.strangers import LINKS, SIGN_INS
 from console.wiring import Deps
 from fiatgate.accounts.v1 import accounts_pb2 as pb
 from kit.rpc.errors import Refused, unauthenticated
@@ -84,7 +85,9 @@ class SignInPage(_EntryPage):
     async def on_post_challenge(self, req: Request, resp: falcon.asgi.Response) -> None:
         """Answers the script with a challenge."""
         await self.form(req)
-        started = await self.deps.signin.StartPasskey(pb.StartPasskeyRequest(surface=self.deps.surface.kind))
+        request = pb.StartPasskeyRequest(surface=self.deps.surface.kind)
+        async with self.deps.passkeys.turn(req.exchange.network):
+            started = await self.deps.signin.StartPasskey(request)
         reply(resp, {"challenge_id": started.challenge_id, "options": json.loads(started.options)})
 
     async def on_post_passkey(self, req: Request, resp: falcon.asgi.Response) -> None:
@@ -97,7 +100,8 @@ class SignInPage(_EntryPage):
             client=req.client,
         )
         try:
-            started = await self.deps.signin.SignInByPasskey(request)
+            async with self.deps.passkeys.turn(req.exchange.network):
+                started = await self.deps.signin.SignInByPasskey(request)
         except Refused as refused:
             if refused.reason not in AGAIN:
                 raise
@@ -130,7 +134,8 @@ class InvitationPage(_EntryPage):
         token = (await self.form(req)).text("token")
         request = pb.AcceptInvitationRequest(token=token, surface=self.deps.surface.kind, client=req.client)
         try:
-            accepted = await self.deps.signin.AcceptInvitation(request)
+            accept = partial(self.deps.signin.AcceptInvitation, request)
+            accepted = await self.deps.strangers.ask(LINKS, req.exchange.network, token, accept)
         except Refused as refused:
             if refused.reason != "INVITATION_INVALID":
                 raise
@@ -145,7 +150,8 @@ class InvitationPage(_EntryPage):
     async def _show(self, req: Request, resp: falcon.asgi.Response, token: str) -> None:
         request = pb.GetInvitationRequest(token=token, surface=self.deps.surface.kind)
         try:
-            found = await self.deps.signin.GetInvitation(request)
+            read = partial(self.deps.signin.GetInvitation, request)
+            found = await self.deps.strangers.ask(LINKS, req.exchange.network, token, read)
         except Refused as refused:
             if refused.reason not in ("INVITATION_INVALID", "VALIDATION_ERROR"):
                 raise

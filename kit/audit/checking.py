@@ -17,6 +17,7 @@ from kit.audit.acts import COLUMNS, is_sealed
 from kit.audit.chain import EMPTY, Head, hash_at, head, is_right_entry
 from kit.base.clock import Clock
 from kit.base.seals import Seals
+from kit.db.books import PARTS_OF_PAGE
 from kit.db.database import Database, bound_statements, seals_of
 from kit.db.reading import each_by_itself
 
@@ -66,7 +67,7 @@ _COUNT_UNCHAINED = text(
 
 def check_page(db: Database, clock: Clock, *, after: int, limit: int, known: Sequence[Head] = ()) -> Report:
     """Checks the next entries after number `after`, all read at one moment; with the last page also the end of the
-    chain against the `known` heads.
+    chain against the `known` heads. They are fewer than `limit` when more have too many problems for one answer.
     """
     with db.transaction() as tx:
         tx.connection(execution_options={"isolation_level": "REPEATABLE READ"})
@@ -85,15 +86,18 @@ def check_page(db: Database, clock: Clock, *, after: int, limit: int, known: Seq
         )
         report.unreadable += [f"entry {each}" for each in unreadable]
         of_entries = list(_of_entries(tx, rows, after, has_gaps=bool(unreadable)))
-        if not report.more:  # what ends the chain comes first: many wrong entries don't hide it
+        if max(len(of_entries), len(unreadable)) > MAX_PROBLEMS and limit > 1:
+            return check_page(db, clock, after=after, limit=limit // PARTS_OF_PAGE or 1, known=known)
+        if not report.more:  # what ends the chain comes first, what anybody may add as often as they like comes last
             report.unchained = tx.scalar(_COUNT_UNCHAINED) or 0
             report.problems += [
                 f"the head of {each} that is kept here was added by hand" for each in heads.forged(tx)
             ]
             report.problems += _of_heads(tx, known)
             report.problems += _of_newer(tx, known, clock.now())
-            report.problems += _of_unchained(tx, clock.now(), report.unreadable)
         report.problems += of_entries
+        if not report.more:
+            report.problems += _of_unchained(tx, clock.now(), report.unreadable)
     if (more := len(report.problems) - MAX_PROBLEMS) > 0:
         report.problems[MAX_PROBLEMS:] = [f"{more} more problems of acts are left out here"]
     return report

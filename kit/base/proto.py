@@ -30,9 +30,16 @@ def timestamp_from(value: datetime | None) -> Timestamp | None:
     return Timestamp(seconds=since.days * 86_400 + since.seconds, nanos=since.microseconds * 1000)
 
 
+class NoTime(ValueError):
+    """A Timestamp that is no time of Python's."""
+
+
 def datetime_from(value: Timestamp) -> datetime:
-    """Returns a Timestamp as an aware UTC datetime, to the microsecond."""
-    return _EPOCH + timedelta(seconds=value.seconds, microseconds=value.nanos // 1000)
+    """Returns a Timestamp as an aware UTC datetime, to the microsecond. Raises NoTime."""
+    try:
+        return _EPOCH + timedelta(seconds=value.seconds, microseconds=value.nanos // 1000)
+    except OverflowError:
+        raise NoTime(f"{value.seconds} seconds after 1970 are no time") from None
 
 
 def optional_datetime(message: Message, field: str) -> datetime | None:

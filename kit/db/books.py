@@ -17,6 +17,7 @@ from kit.db.database import Database, bound_statements
 from kit.db.reading import each_by_itself
 
 MAX_PROBLEMS: Final = 100
+PARTS_OF_PAGE: Final = 10
 SHOWN_CHARACTERS: Final = 2000
 STATEMENT_TIMEOUT_SECONDS: Final = 50
 """Longer than other statements may take: a page may join with many rows. Shorter than the caller waits."""
@@ -88,7 +89,9 @@ def is_key(part: Part, text: str) -> bool:
 
 
 def check_page(db: Database, part: Part, *, after: str, limit: int) -> Page:
-    """Checks the next rows of a part after the key `after` (empty: from the first), all read at one moment."""
+    """Checks the next rows of a part after the key `after` (empty: from the first), all read at one moment. They are
+    fewer than `limit` when more have too many problems for one answer.
+    """
     with db.transaction() as tx:
         tx.connection(execution_options={"isolation_level": "REPEATABLE READ"})
         bound_statements(tx, seconds=STATEMENT_TIMEOUT_SECONDS)
@@ -109,6 +112,8 @@ def check_page(db: Database, part: Part, *, after: str, limit: int) -> Page:
         ]
     named = [f"{part.one} {each}" for each in dict.fromkeys(unreadable)]
     problems = list(dict.fromkeys(problems))
+    if max(len(problems), len(named)) > MAX_PROBLEMS and limit > 1:
+        return check_page(db, part, after=after, limit=limit // PARTS_OF_PAGE or 1)
     if (left := len(problems) - MAX_PROBLEMS) > 0:
         problems[MAX_PROBLEMS:] = [Problem(part.name, "list of problems", f"cut: {left} more", "whole")]
     return Page(len(keys), problems, named[:MAX_PROBLEMS], last, more)

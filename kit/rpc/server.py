@@ -25,6 +25,7 @@ from prometheus_client import Counter, Histogram
 from kit.base import actors, request_id
 from kit.base.actors import Actor
 from kit.base.clock import monotonic_seconds
+from kit.base.proto import NoTime
 from kit.base.tls import Identity
 from kit.observe import log, metrics, tracing
 from kit.rpc import deadline, errors, made_calls, tls
@@ -341,6 +342,8 @@ class _Method:
         if isinstance(error, Outage):
             self._log.warning("database_lost", method=self._method, error=str(error))
             return errors.database_unavailable()
+        if isinstance(error, NoTime):
+            return errors.invalid("VALIDATION_ERROR", str(error))
         refused = errors.unexpected()
         self._log.error(
             "rpc_failed", method=self._method, error_id=refused.metadata["error_id"], exc_info=error

@@ -196,6 +196,7 @@ class Session(Base):
     __table_args__ = (
         CheckConstraint("octet_length(token_hash) = 32", name="token_hash"),
         CheckConstraint("surface IN ('desk', 'dashboard')", name="surface"),
+        CheckConstraint("way IN ('passkey', 'password', 'recovery_code', 'invitation')", name="way"),
         CheckConstraint(f"char_length(user_agent) <= {USER_AGENT_CHARACTERS}", name="user_agent"),
         Index("ix_sessions_person_id", "person_id", "id"),
         Index("ix_sessions_last_seen_at", "last_seen_at"),

@@ -13,10 +13,14 @@ from typing import Any, Final
 
 import psycopg2
 import pytest
+from google.protobuf.timestamp_pb2 import Timestamp
 
 from deploy.local.waiting import wait_until
+from fiatgate.audit.v1 import audit_pb2
+from fiatgate.audit.v1.audit_pb2_grpc import AuditServiceStub
 from kit.base.ids import new_id
 from kit.base.services import SERVICES
+from kit.rpc.errors import Refused
 from tests.cli.command_line import Fiatgate, run
 from tests.cli.terminal import shown
 from tests.cli.test_operating import SETTLE_SECONDS, TRON_ADDRESS, create_invoice, shop
@@ -217,6 +221,13 @@ def tampered(fiatgate: Fiatgate, service: str, act_id: str) -> Iterator[None]:
         yield
     finally:
         execute(fiatgate, service, set_note.format(""))
+
+
+def test_a_time_that_is_none_is_refused(fiatgate: Fiatgate) -> None:
+    until = Timestamp(seconds=2**62)
+    with fiatgate.stack.channel("catalog") as channel, pytest.raises(Refused) as refused:
+        AuditServiceStub(channel).ListActs(audit_pb2.ListActsRequest(until=until, limit=1))
+    assert refused.value.reason == "VALIDATION_ERROR"
 
 
 def test_verify_names_an_act_that_was_changed_and_checks_exported_heads(

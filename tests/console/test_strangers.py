@@ -18,6 +18,7 @@ from tests.console.second import second_console
 COOKIE: Final = "fiatgate-dashboard"
 MORE: Final = 40
 ATTACKER, ANOTHER, OWN, ELSEWHERE = "198.51.100.1", "198.51.100.2", "192.0.2.1", "203.0.113.1"
+GUESSER: Final = "198.51.101.1"
 
 
 @pytest.fixture(scope="module")
@@ -66,6 +67,33 @@ def guesses_of_passwords(url: str, networks: Sequence[str], email: str) -> Count
 
     with ThreadPoolExecutor(len(networks)) as threads:
         return Counter(threads.map(guess, networks))
+
+
+def test_invented_links_cost_their_network_and_a_true_one_opens(house: House, dashboard: str) -> None:
+    def guess(network: str) -> int:
+        page = f"{dashboard}/invitation?token={secrets.token_urlsafe(32)}"
+        return requests.get(page, headers={"X-Forwarded-For": network}, timeout=HTTP_SECONDS).status_code
+
+    with ThreadPoolExecutor(50) as threads:
+        guesses = Counter(threads.map(guess, [GUESSER] * (PER_MINUTE + MORE)))
+        assert set(guesses) == {404, 429}
+        flood = threads.map(guess, [f"198.18.{number}.1" for number in range(200)])
+        link = house.invited("owner", merchant=new_merchant()).partition("/invitation")[2]
+        page = requests.get(f"{dashboard}/invitation{link}", timeout=HTTP_SECONDS)
+        assert page.status_code == 200
+        assert set(flood) == {404}
+
+
+def test_challenges_for_many_networks_keep_no_network_from_its_own(dashboard: str) -> None:
+    def challenge(network: str) -> int:
+        headers = {"X-Forwarded-For": network, "Sec-Fetch-Site": "same-origin"}
+        return requests.post(
+            f"{dashboard}/sign-in/challenge", headers=headers, timeout=HTTP_SECONDS
+        ).status_code
+
+    with ThreadPoolExecutor(100) as threads:
+        answers = Counter(threads.map(challenge, [f"198.19.{number % 200}.1" for number in range(400)]))
+    assert answers == {200: 400}
 
 
 def test_random_cookies_cost_their_network_and_a_session_goes_on(dashboard: str, member: Person) -> None:

@@ -204,6 +204,15 @@ def test_verify_names_what_was_changed_removed_and_inserted(
     assert any(named in each for each in service.check().problems)
 
 
+def test_many_inserted_acts_hide_no_changed_one(service: Side, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checking, "MAX_PROBLEMS", 5)
+    service.act(12)
+    for _ in range(10):
+        service.execute(INSERT, earliest_id(SystemClock().now() - timedelta(days=1)))
+    service.execute("UPDATE acts SET note = 'x' WHERE id = (SELECT act_id FROM act_chain WHERE number = 11)")
+    assert any("entry 11" in each for each in service.check().problems)
+
+
 def test_an_inserted_act_is_named_also_when_the_worker_has_chained_it(service: Side) -> None:
     service.act(3)
     service.execute(INSERT, earliest_id(SystemClock().now() - timedelta(days=1)))

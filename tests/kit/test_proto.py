@@ -3,6 +3,7 @@
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
+from google.protobuf.timestamp_pb2 import Timestamp
 
 from fiatgate.invoices.v1 import invoices_pb2
 from fiatgate.status.v1 import status_pb2
@@ -26,6 +27,11 @@ def test_a_time_comes_back_to_the_microsecond(value: datetime) -> None:
 def test_a_time_without_zone_is_refused() -> None:
     with pytest.raises(ValueError, match="without time zone"):
         proto.timestamp_from(datetime(2026, 1, 1))  # noqa: DTZ001  that is the mistake
+
+
+def test_seconds_that_are_no_time_are_refused() -> None:
+    with pytest.raises(proto.NoTime):
+        proto.datetime_from(Timestamp(seconds=2**62))
 
 
 def test_what_is_not_set_is_none_and_stays_unset() -> None:

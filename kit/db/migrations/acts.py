@@ -26,10 +26,13 @@ CREATE TABLE acts (
   seal bytea NOT NULL,
   CONSTRAINT pk_acts PRIMARY KEY (id),
   CONSTRAINT ck_acts_changes CHECK (
-    jsonb_typeof(changes) = 'array' AND octet_length(CAST(changes AS text)) <= 1048576
+    jsonb_typeof(changes) = 'array' AND octet_length(CAST(changes AS text)) <= 65536
     AND NOT jsonb_path_exists(changes, 'strict $[*] ? (
       !(@.type() == "array" && @.size() == 3 && !exists (@[*] ? (@.type() != "string")))
     )')
+  ),
+  CONSTRAINT ck_acts_texts CHECK (
+    octet_length(actor_name || on_behalf_of || surface || act || object || note || request_id || refused) <= 16384
   ),
   CONSTRAINT ck_acts_seal CHECK (octet_length(seal) = 32)
 )

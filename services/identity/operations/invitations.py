@@ -31,7 +31,7 @@ from services.identity.domain.people import (
     Surface,
 )
 from services.identity.operations import fields
-from services.identity.operations.people import INVITE, RECOVER, has_point, needs_two, require_requester
+from services.identity.operations.people import INVITE, RECOVER, has_point, may, needs_two, require_requester
 from services.identity.operations.reach import inviter_of, merchant_reached, own_merchant
 from services.identity.store import decisions, mails, people
 from services.identity.wiring import Deps
@@ -341,10 +341,10 @@ def _require_inviter(tx: Tx, invitation: Invitation) -> None:
     if person is None:
         return
     if actor.surface == Surface.DESK.value:
-        may_invite = ADMIN in person.roles
+        may_invite = may(tx, person, ADMIN)
     else:
-        may_invite = invitation.merchant_id is not None and OWNER in person.roles_at(invitation.merchant_id)
-    if person.disabled_at is not None or not may_invite:
+        may_invite = invitation.merchant_id is not None and may(tx, person, OWNER, invitation.merchant_id)
+    if not may_invite:
         raise denied("NOT_PERMITTED", "Your roles have changed")
 
 

@@ -124,8 +124,15 @@ def needs_two(deps: Deps, tx: Tx, email: str) -> bool:
 def require_requester(tx: Tx, asked: Approval) -> None:
     """Raises APPROVAL_STATE_CONFLICT when the person who made the request was disabled or is no admin any more."""
     person = None if asked.requested_person is None else people.unchanged_person(tx, asked.requested_person)
-    if person is not None and (person.disabled_at is not None or ADMIN not in person.roles):
+    if person is not None and not may(tx, person, ADMIN):
         raise approvals.changed_since()
+
+
+def may(tx: Tx, person: Person, role: str, merchant_id: UUID | None = None) -> bool:
+    """Returns whether the person is enabled and has the role: so say the row and the acts."""
+    roles = person.roles if merchant_id is None else person.roles_at(merchant_id)
+    by_acts = role in roles_by_acts(tx, person.id, merchant_id) and not is_disabled_by_acts(tx, person.id)
+    return by_acts and role in roles and person.disabled_at is None
 
 
 def _giving(person: Person, roles: Sequence[str]) -> Terms:

@@ -552,7 +552,7 @@ def test_a_ban_a_block_and_a_deactivation_hold_though_sql_made_and_undid_them(de
         write("NULL")
     found = {
         (each.subject, each.field)
-        for part in parts(deps.vault)
+        for part in parts(deps.key_vault)
         for each in check_page(deps.db, part, after="", limit=1000).problems
     }
     assert found >= {
@@ -588,7 +588,7 @@ def _named(deps: Deps, merchant_id: str) -> set[str]:
     """Returns the fields of the merchant that `fiatgate verify` names."""
     return {
         each.field
-        for part in parts(deps.vault)
+        for part in parts(deps.key_vault)
         for each in check_page(deps.db, part, after="", limit=1000).problems
         if each.subject == f"merchant {merchant_id}"
     }

@@ -30,8 +30,11 @@ from tests.support.clock import ManualClock
 def problems(deps: Deps) -> list[str]:
     found = []
     for part in parts(deps.key_vault):
-        page = check_page(deps.db, part, after="", limit=1000)
-        found += [f"{each.subject}: {each.field} {each.found}; due: {each.due}" for each in page.problems]
+        after, more = "", True
+        while more:
+            page = check_page(deps.db, part, after=after, limit=1000)
+            found += [f"{each.subject}: {each.field} {each.found}; due: {each.due}" for each in page.problems]
+            after, more = page.last, page.more
     return found
 
 

@@ -90,6 +90,24 @@ def test_a_request_ends_with_the_right_of_its_requester(deps: Deps, new_email: C
         approvals_of(deps).approve(BEN, asked)
 
 
+@pytest.mark.parametrize("lost", ["role", "enabled"])
+def test_a_requester_whom_sql_gives_the_right_back_has_lost_it(
+    deps: Deps, new_email: Callable[[], str], lost: str
+) -> None:
+    ada, other = operator(deps, new_email(), "admin"), operator(deps, new_email(), "desk")
+    give = partial(people.set_roles, deps, person_id=str(other.person_id), roles=["admin"], merchant_id="")
+    asked = requested(ada.actor, give)
+    if lost == "role":
+        people.set_roles(deps, person_id=str(ada.person_id), roles=["viewer"], merchant_id="")
+    else:
+        people.disable_person(deps, person_id=str(ada.person_id))
+    with deps.db.transaction() as tx:
+        back = "UPDATE people SET roles = '{admin}', disabled_at = NULL WHERE id = :id"
+        tx.execute(text(back), {"id": ada.person_id})
+    with refused("APPROVAL_STATE_CONFLICT"):
+        approvals_of(deps).approve(BEN, asked)
+
+
 def test_a_request_by_sql_without_values_stands_against_no_decision(
     deps: Deps, new_email: Callable[[], str]
 ) -> None:

@@ -13,6 +13,7 @@ from sqlalchemy import text
 
 from kit.base import actors
 from kit.base.ids import new_id
+from kit.db import books
 from kit.rpc.errors import Refused
 from services.identity.credentials import tokens
 from services.identity.domain.people import Surface
@@ -82,6 +83,24 @@ def test_a_link_that_no_call_made_opens_nothing(
     execute(deps, "UPDATE invitations SET withdrawn_at = NULL WHERE id = :id", id=id)
     assert reason(lambda: accept(deps, forged)) == "INVITATION_INVALID"
     assert any(str(id) in each and "act none" in each for each in problems(deps))
+
+
+def test_many_links_that_no_call_made_hide_no_other_one(
+    deps: Deps, ada: Someone, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(books, "MAX_PROBLEMS", 5)
+    noise = [new_id() for _ in range(30)]
+    for id in noise:
+        execute(deps, INVITATION, id=id, hash=tokens.hash_of(str(id)), email=f"{id.hex}@noise.example")
+    made = invite_staff(deps, ada.email, "viewer")
+    copy = "WITH old AS (DELETE FROM invitations WHERE id = :id RETURNING *) INSERT INTO invitations"
+    columns = "id, token_hash, email, name, roles, by_operator, created_at, expires_at"
+    by_eve = f"{copy} ({columns}, invited_by) SELECT {columns}, 'eve' FROM old"
+    execute(deps, by_eve, id=made.invitation.id)
+    found = problems(deps)
+    for id in noise:
+        execute(deps, "DELETE FROM invitations WHERE id = :id", id=id)
+    assert any(f"invitation {made.invitation.id}: link_sha256" in each for each in found)
 
 
 def test_the_hash_of_another_link_makes_no_link_to_more(deps: Deps, eve: Someone) -> None:

@@ -155,6 +155,7 @@ CREATE TABLE sessions (
   CONSTRAINT uq_sessions_token_hash UNIQUE (token_hash),
   CONSTRAINT fk_sessions_person_id FOREIGN KEY (person_id) REFERENCES people (id),
   CONSTRAINT ck_sessions_surface CHECK (surface IN ('desk', 'dashboard')),
+  CONSTRAINT ck_sessions_way CHECK (way IN ('passkey', 'password', 'recovery_code', 'invitation')),
   CONSTRAINT ck_sessions_user_agent CHECK (char_length(user_agent) <= 256),
   CONSTRAINT ck_sessions_token_hash CHECK (octet_length(token_hash) = 32)
 );
