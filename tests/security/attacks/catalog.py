@@ -67,6 +67,13 @@ ATTACKS: Final = (
     ),
     found_of_owner(
         "catalog",
+        "how long a rate of an operator counts",
+        "UPDATE rates SET validity = 'until_replaced' WHERE currency_code = 'EUR' AND origin = 'operator'",
+        "currency EUR: rate of ",
+        "valid for another time",
+    ),
+    found_of_owner(
+        "catalog",
         "the newest rate of an operator deleted",
         "DELETE FROM rates WHERE currency_code = 'EUR' AND origin = 'operator'",
         "currency EUR: rate of ",
