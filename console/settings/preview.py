@@ -27,7 +27,7 @@ _DIGEST: Final = re.compile(r"[0-9a-f]{64}").fullmatch
 
 
 def is_colour(text: str) -> bool:
-    """Returns whether the merchants service will take the text as a colour."""
+    """Returns whether identity will take the text as a colour."""
     return _COLOUR(text) is not None
 
 

@@ -1,4 +1,4 @@
-"""A webhooks service per test, on the module's database, beside the module's merchants service."""
+"""A webhooks service per test, on the module's database, beside the module's identity service."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,7 +15,7 @@ from tests.webhooks.worker_process import SHORT_LEASE, WorkerProcess
 
 @pytest.fixture(scope="module")
 def merchants(database_url: Callable[[str], str]) -> Iterator[MerchantsHouse]:
-    """The module's merchants service; whoever closes it must be the last."""
+    """The module's identity service; whoever closes it must be the last."""
     house = MerchantsHouse(database_url("identity"))
     yield house
     house.close()

@@ -1,4 +1,4 @@
-"""The webhooks service in the test's own process, on a real database, beside a real merchants service."""
+"""The webhooks service in the test's own process, on a real database, beside a real identity service."""
 
 import hashlib
 import hmac
@@ -39,7 +39,7 @@ WAIT_SECONDS = 60.0
 
 
 class MerchantsHouse:
-    """A real merchants service on loopback, and one merchant of it."""
+    """A real identity service on loopback, and one merchant of it."""
 
     def __init__(self, database_url: str) -> None:
         settings = IdentitySettings(

@@ -86,7 +86,7 @@ def member_of(merchant_id: str) -> Actor:
 
 @dataclass(frozen=True)
 class Members:
-    """Operations as members call them: with a merchants service, which `stub` reaches."""
+    """Operations as members call them: with an identity service, which `stub` reaches."""
 
     deps: Deps
     stub: MerchantsServiceStub
