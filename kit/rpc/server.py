@@ -28,7 +28,7 @@ from kit.base.clock import monotonic_seconds
 from kit.base.proto import NoTime
 from kit.base.tls import Identity
 from kit.observe import log, metrics, tracing
-from kit.rpc import deadline, errors, made_calls, tls
+from kit.rpc import deadline, errors, made_calls, tls, values
 from kit.rpc.callers import Guard
 from kit.rpc.errors import Refused
 from kit.rpc.limits import LEAST_USEFUL_SECONDS, MESSAGE_MAX_BYTES
@@ -343,7 +343,7 @@ class _Method:
             self._log.warning("database_lost", method=self._method, error=str(error))
             return errors.database_unavailable()
         if isinstance(error, NoTime):
-            return errors.invalid("VALIDATION_ERROR", str(error))
+            return values.invalid("time", str(error))
         refused = errors.unexpected()
         self._log.error(
             "rpc_failed", method=self._method, error_id=refused.metadata["error_id"], exc_info=error

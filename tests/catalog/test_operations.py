@@ -457,7 +457,7 @@ def test_the_rate_in_force_is_found_by_index_among_many(catalog: Catalog) -> Non
     catalog.execute(
         "INSERT INTO rates (currency_code, source_rate, origin, taken_at, document, seal)"
         ' SELECT %s, 1, \'sources\', %s, \'{"quotes": [{"source": "a", "rate": "1", "error": ""}]}\','
-        " sha256(CAST(gen_random_uuid() AS text)::bytea) FROM generate_series(1, 20000)",
+        " sha256(CAST(gen_random_uuid() AS text)::bytea) FROM generate_series(1, 5000)",
         code,
         catalog.clock.now(),
     )

@@ -105,7 +105,7 @@ NEVER_CHANGED = {
         "currencies": {"code"},
         "payment_methods": {"code"},
         "logos": {"digest", "content_type", "content", "created_at"},
-        "rates": {"id", "currency_code", "source_rate", "origin", "taken_at", "document", "seal"},
+        "rates": {"id", "currency_code", "source_rate", "origin", "taken_at", "document", "validity", "seal"},
         "held_rates": {"currency_code"},
         "poll_turns": {"id"},
         "approvals": set(TERMS),
