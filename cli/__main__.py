@@ -1,6 +1,7 @@
 """`fiatgate …` and `python -m cli …`. Exit codes: 0 done, 1 refused or an error found, 2 usage."""
 
 import sys
+from importlib import metadata
 from typing import Annotated
 
 import typer
@@ -23,6 +24,12 @@ app = typer.Typer(
 )
 
 
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        print(metadata.version("fiatgate"))  # noqa: T201
+        raise typer.Exit
+
+
 @app.callback()
 def begin(
     *,
@@ -35,6 +42,9 @@ def begin(
             help="The person who does it, recorded beside the user and host of this command.",
         ),
     ] = "",
+    version: Annotated[
+        bool, typer.Option("--version", is_eager=True, callback=_show_version, help="Print the version.")
+    ] = False,
 ) -> None:
     try:
         author.carry(on_behalf_of)

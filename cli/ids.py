@@ -11,9 +11,11 @@ import typer
 
 from cli import connection
 from cli.command import Filled, argument, option
+from cli.stack import NoAddress
 from fiatgate.find.v1 import find_pb2 as pb
 from kit.base.ids import ids_beginning_with, parse_id
-from kit.rpc.errors import not_found
+from kit.base.proto import most_of
+from kit.rpc.errors import Refused, not_found
 
 SERVICES: Final = {
     "merchant": "identity",
@@ -28,6 +30,7 @@ SERVICES: Final = {
 }
 """The service that keeps each kind of thing."""
 
+FOUND_MOST: Final = 100
 SHOWN_MOST: Final = 10
 """The most things that an answer names."""
 
@@ -39,16 +42,23 @@ class Ambiguous(Exception):
 
     def __init__(self, kind: str, beginning: str, ids: list[str], *, more: bool) -> None:
         many = f"{len(ids)} or more" if more else str(len(ids))
-        super().__init__(f"{many} {kind}s have ids that begin with {beginning}: give more of it")
+        super().__init__(f"{many} {kind}s are called or begin with {beginning}: give more of the id")
         self.ids = ids
 
 
 def completed(kind: str, text: str) -> str:
-    """Returns the id that begins with the text. A whole id, and a text that is no beginning, come back as they are: the
-    service of the command answers them. Raises Ambiguous, and Refused when no id begins so.
+    """Returns the id that begins with the text; of a merchant also by its name. A whole id, and another text that is no
+    beginning, come back as they are: the service of the command answers them. Raises Ambiguous, and Refused when no id
+    begins so.
     """
     text = text.strip()
-    if parse_id(text) or ids_beginning_with(text) is None:
+    if parse_id(text):
+        return text
+    if kind == "merchant" and (named := _merchants_named(text)):
+        if len(named) > 1:
+            raise Ambiguous(kind, text, named, more=False)
+        return named[0]
+    if ids_beginning_with(text) is None:
         return text
     answer = connection.find(SERVICES[kind]).CompleteId(pb.CompleteIdRequest(kind=kind, beginning=text))
     if not answer.ids:
@@ -56,6 +66,18 @@ def completed(kind: str, text: str) -> str:
     if len(answer.ids) > 1:
         raise Ambiguous(kind, text, list(answer.ids), more=answer.more)
     return answer.ids[0]
+
+
+def _merchants_named(name: str) -> list[str]:
+    if not 0 < len(name) <= most_of(pb.FindRequest, "text"):
+        return []
+    try:
+        answer = connection.find(SERVICES["merchant"]).Find(pb.FindRequest(text=name, limit=FOUND_MOST))
+    except (NoAddress, Refused):  # the call of the command meets it as well
+        return []
+    return [
+        each.id for each in answer.found if each.field == "name" and each.value.casefold() == name.casefold()
+    ]
 
 
 def parser_of(kind: str) -> Callable[[str], str]:
@@ -96,7 +118,7 @@ def after(kind: str, field: str = "") -> Filled:
 
 
 def _settings(kind: str) -> dict[str, Any]:
-    help = f"The {kind}'s id, or its first characters."
+    help = f"The {kind}'s id, or its first characters{', or its name' if kind == 'merchant' else ''}."
     return {"help": help, "parser": parser_of(kind), "show_default": False}
 
 

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+import typer
 from rich.markup import escape
 
 from cli import connection, output
@@ -44,7 +45,7 @@ def find(request: pb.FindRequest) -> None:
     """Find anything by what you have: an id or its beginning, an order, customer, amount, account, sender's name,
     payment reference, transaction, merchant's name or owner, a person's e-mail address, a case's or event's number.
 
-    Exit code 1 when a service did not answer.
+    Exit code 1 when nothing is found, or a service did not answer.
     """
     answers, away = connection.answers(SERVICES, lambda service: connection.find(service).Find(request))
     found: dict[tuple[str, str], Row] = {}
@@ -58,6 +59,8 @@ def find(request: pb.FindRequest) -> None:
     for cut in (cut for answer in answers for cut in answer.cut):
         output.note(f"[dim]There are more than {request.limit} by {escape(cut)}: --limit {MOST_ROWS}[/dim]")
     output.end_without(away, "NOT_SEARCHED", "its things are")
+    if not rows:
+        raise typer.Exit(1)
 
 
 def _print(text: str, rows: Sequence[Row]) -> None:

@@ -1,6 +1,7 @@
 """Payment references and kinds of accounts at the command line, against the whole stack."""
 
 from collections import Counter
+from importlib import metadata
 from typing import Any
 
 import pytest
@@ -100,3 +101,16 @@ def test_the_accounts_of_the_demo_have_the_form_of_their_kind(fiatgate: Fiatgate
         if each["method_code"] in {method.code for method in METHODS}
     )
     assert listed == {(method.code, account): 1 for method in METHODS for account in method.accounts}
+
+
+def test_a_merchant_is_known_by_its_name_and_two_of_one_name_by_their_ids(fiatgate: Fiatgate) -> None:
+    name = f"Lamp shop {new_id().hex}"
+    create = ("merchants", "create", name, "--owner", "owner@lamps.example")
+    made = fiatgate(*create)
+    assert fiatgate("balance", name.upper())["merchant_id"] == made["merchant_id"]
+    fiatgate(*create)
+    assert fiatgate.refused("balance", name) == "ID_AMBIGUOUS"
+
+
+def test_the_command_says_its_version() -> None:
+    assert run("--version").out.strip() == metadata.version("fiatgate")

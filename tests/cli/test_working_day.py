@@ -301,7 +301,8 @@ def test_a_search_names_the_next_command_and_what_there_is_more_of(
         f"Found 1 deal with {deal_id}.",
         f"Next: fiatgate deals show {deal_id}",
     ]
-    assert run("find", "no such thing").out == "Nothing has no such thing.\n"
+    nothing = run("find", "no such thing")
+    assert (nothing.exit_code, nothing.out) == (1, "Nothing has no such thing.\n")
     cut = run("find", SENDER, "--limit", "1")
     assert "There are more than 1 by deal sender: --limit 100" in cut.err
     with fiatgate.stack.without("webhooks"):
