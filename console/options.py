@@ -47,7 +47,7 @@ GROUPS: Final[Mapping[str, Group]] = {
         ),
         Group(
             "addresses",
-            "Addresses",
+            "Web addresses",
             "For invoices that name none of their own. An event that was made keeps its address.",
             ("callback_url", "success_url", "fail_url"),
         ),

@@ -24,7 +24,7 @@ LINKS: Final = (
         group="work",
         count="deals_marked",
     ),
-    Link("/deals-system", "New deals", "whether new payments are accepted", reads(*READERS), group="setup"),
+    Link("/deals-system", "Payments on or off", "whether new payments are accepted", reads(*READERS), group="setup"),
 )
 
 

@@ -28,7 +28,7 @@ GROUPS: Final[Mapping[str, Group]] = {
         ),
         Group(
             "addresses",
-            "Addresses",
+            "Web addresses",
             "For invoices that name none of their own. A webhook that was made keeps its address.",
             ("callback_url", "success_url", "fail_url"),
         ),

@@ -23,7 +23,7 @@ NOTICES: Final[Mapping[str, str]] = {
     "person-disabled": "The person is disabled, and all sessions have ended.",
     "self-disabled": "You are disabled, and all your sessions have ended. Another administrator can enable you.",
     "person-enabled": "The person may sign in again.",
-    "invitation-withdrawn": "The invitation is withdrawn. Its link no longer works.",
+    "invitation-withdrawn": "The invitation is revoked. Its link no longer works.",
     "invitation-sent": "The invitation is on its way by e-mail.",
     "deal-confirmed": "Confirmed: the merchant is credited.",
     "deal-rejected": "Rejected: the order has failed.",
@@ -34,7 +34,7 @@ NOTICES: Final[Mapping[str, str]] = {
     # approvals
     "approved": "Approved and done.",
     "request-rejected": "The request is rejected. Nothing was done.",
-    "request-withdrawn": "Your request is withdrawn. Nothing was done.",
+    "request-withdrawn": "Your request is taken back. Nothing was done.",
     # withdrawals
     "withdrawal-created": "The amount is reserved.",
     "withdrawal-processing": "It is being sent. When the transfer is made, give its transaction here.",
@@ -107,7 +107,7 @@ PROBLEMS: Final[Mapping[str, str]] = {
     "Nothing was changed.",
     "SIGN_IN_REFUSED": "That did not work. Check what you typed; a code can be used only once.",
     "SIGN_IN_DELAYED": "Too many wrong attempts. Wait a while before the next one.",
-    "INVITATION_INVALID": "This link is not valid: it was used, withdrawn or has expired, or it is for another site. "
+    "INVITATION_INVALID": "This link is not valid: it was used, revoked or has expired, or it is for another site. "
     "Ask for a new one.",
     "CODE_INVALID": "The code does not fit. Check the clock of your phone; a code that was used does not count again.",
     "PASSKEY_INVALID": "The passkey could not be added. Try again, or use another device.",
@@ -138,7 +138,7 @@ PROBLEMS: Final[Mapping[str, str]] = {
     "INSUFFICIENT_BALANCE": "The merchant has less than this available.",
     "MERCHANT_NOT_FOUND": "You are not a member of this merchant.",
     "FACTOR_NOT_FOUND": "This was removed already.",
-    "INVITATION_NOT_FOUND": "This invitation was used or withdrawn already.",
+    "INVITATION_NOT_FOUND": "This invitation was used or revoked already.",
     "SESSION_NOT_FOUND": "This session has ended already.",
     "DEAL_STATE_CONFLICT": "Nothing was changed: the deal is no longer as you saw it. Its last step is below.",
     "DEAL_NOT_FOUND": "There is no such deal.",

@@ -11,7 +11,7 @@ from console.withdrawing.requesting import RequestPage
 LINKS: Final = (
     Link(
         "/addresses",
-        "Addresses",
+        "Payout addresses",
         "where your withdrawals may go",
         members_read("finance", "viewer"),
         group="setup",

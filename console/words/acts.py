@@ -8,7 +8,7 @@ from fiatgate.audit.v1 import audit_pb2 as pb
 _TITLES: Final[Mapping[str, tuple[str, str]]] = {
     "approval.approve": ("Approved by a second person", "good"),
     "approval.reject": ("Rejected by a second person", "bad"),
-    "approval.request": ("Second pair of eyes requested", "wait"),
+    "approval.request": ("Second person asked", "wait"),
     "currency.set": ("Currency set", ""),
     "event.resend": ("Webhook resent", ""),
     "invoice.accept": ("Change without the service accepted", ""),

@@ -335,7 +335,7 @@ def test_members_get_roles_links_and_are_removed(house: House, admin: Person, sh
     invited = admin.post(f"{path}/invite", {"email": new_email(), "name": "Emmy", "role:developer": "on"})
     assert f'href="{path}">Done' in invited.text
     withdraw = re.findall(rf'action="({path}/invitations/[^"]+)"', admin.get(path).text)[0]
-    assert "The invitation is withdrawn" in admin.post(withdraw).text
+    assert "The invitation is revoked" in admin.post(withdraw).text
 
 
 # -- the list

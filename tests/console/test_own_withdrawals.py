@@ -230,7 +230,7 @@ def test_a_large_request_waits_for_two_operators(treasury: Treasury, house: Hous
     assert "The request is recorded" in text_of(operator.post(f"/withdrawals/{made}/process"))
     assert treasury.payouts.now(made).substatus == ""
     own = owner.get(f"/withdrawals/{made}")
-    assert "Second pair of eyes" not in own.text and "/approvals" not in own.text
+    assert "Second person" not in own.text and "/approvals" not in own.text
     (request,) = set(
         re.findall(r"/approvals/withdrawals/[0-9a-f-]+", operator.get(f"/withdrawals/{made}").text)
     )

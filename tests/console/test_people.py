@@ -175,7 +175,7 @@ def test_a_withdrawn_invitation_does_not_work(house: House, admin: Person) -> No
     at = page.index(email)
     invitation = page[at:].partition("/people/invitations/")[2].partition("/withdraw")[0]
     answer = admin.post(f"/people/invitations/{invitation}/withdraw")
-    assert "The invitation is withdrawn" in answer.text
+    assert "The invitation is revoked" in answer.text
     assert title_of(Person(house.desk, email).accept(link)) == "This link does not work"
 
 

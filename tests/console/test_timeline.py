@@ -115,7 +115,7 @@ def test_an_appeal_that_two_people_ended_has_each_step_once_in_order() -> None:
         ("Appeal opened", "customer"),
         ("Picture sent with the appeal", "customer"),
         ("Refused: deal adjust", "ann@example.com"),
-        ("Second pair of eyes requested", "ann@example.com"),
+        ("Second person asked", "ann@example.com"),
         ("Approved by a second person", "cli:root@bastion for ben@example.com"),
         ("Payment confirmed with a lower amount", "cli:root@bastion for ben@example.com"),
         ("Invoice paid", ""),
@@ -128,7 +128,7 @@ def test_an_appeal_that_two_people_ended_has_each_step_once_in_order() -> None:
     )
     assert chosen["amount to send"] == "102.50 EUR", "the amount before the adjustment"
     assert chosen["reference"] == "7K3M 9QTX"
-    request = found["Second pair of eyes requested"]
+    request = found["Second person asked"]
     assert (details_text(request), request.note) == (
         "would do End the appeal with 90.00 EUR paid",
         "90 came",

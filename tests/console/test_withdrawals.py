@@ -156,7 +156,7 @@ def test_a_large_withdrawal_is_requested_by_one_and_approved_by_another(
     lines = other.rows(f"/approvals.csv?state=decided&object=withdrawal:{id}")
     assert [(each["state"], each["decision_note"]) for each in lines] == [("approved", "as agreed")]
     history = text_of(other.get(f"/withdrawals/{id}"))
-    assert f"Second pair of eyes requested by {treasury.email}" in history
+    assert f"Second person asked by {treasury.email}" in history
     assert f"Approved by a second person by {other.email}" in history
 
 
@@ -171,7 +171,7 @@ def test_a_requester_withdraws_the_request_and_another_one_is_rejected(
         return paths[0]
 
     withdrawn = treasury.post(f"{requested()}/reject", {"reason": "Another address"})
-    assert "Your request is withdrawn." in text_of(withdrawn)
+    assert "Your request is taken back." in text_of(withdrawn)
     assert "Another address" in text_of(withdrawn)
     rejected = staff("admin").post(f"{requested()}/reject")
     assert "The request is rejected." in text_of(rejected)
