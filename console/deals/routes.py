@@ -24,7 +24,13 @@ LINKS: Final = (
         group="work",
         count="deals_marked",
     ),
-    Link("/deals-system", "Payments on or off", "whether new payments are accepted", reads(*READERS), group="setup"),
+    Link(
+        "/deals-system",
+        "Payments on or off",
+        "whether new payments are accepted",
+        reads(*READERS),
+        group="setup",
+    ),
 )
 
 

@@ -37,7 +37,12 @@ FOR_MERCHANT: Final = "for_merchant"
 """The field of a form with the merchant that it was shown for (`Page.form`)."""
 _POSTED: Final = re.compile(r'(<form [^>]*\bmethod="post"[^>]*>.*?)(</form>)', re.DOTALL)
 
-GROUPS: Final[Mapping[str, str]] = {"work": "Work", "find": "Look up", "setup": "Set up", "house": "Administration"}
+GROUPS: Final[Mapping[str, str]] = {
+    "work": "Work",
+    "find": "Look up",
+    "setup": "Set up",
+    "house": "Administration",
+}
 """The groups of the navigation, in their order."""
 
 
