@@ -26,7 +26,7 @@ app = typer.Typer(
 
 def _show_version(wanted: bool) -> None:
     if wanted:
-        print(metadata.version("fiatgate"))  # noqa: T201
+        typer.echo(metadata.version("fiatgate"))
         raise typer.Exit
 
 
