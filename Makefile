@@ -12,7 +12,7 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; 
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo cli test referee soak bench weight faults restore rolling failover cluster lint types verify protos docs lock browser clean runs develops nodes port
+.PHONY: help run demo cli test referee soak bench weight faults restore generators rolling failover cluster lint types verify protos docs lock browser clean runs develops nodes port
 
 help: ## what there is
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /make \1\t/' | expand -t 14
@@ -46,6 +46,9 @@ faults: develops ## kill, stop and cut off processes under load, read the books:
 
 restore: develops ## back up under load, lose a disk, rows or a database, restore, verify: ARGS="--losses disk"
 	@exec $(BIN)/python -m tests.restore $(ARGS)
+
+generators: develops ## clients of nine generators of others, made and run: ARGS="java ogen"
+	@exec $(BIN)/python -m tests.generators $(ARGS)
 
 rolling: develops ## replace every process under 200 requests a second, as Kubernetes does: ARGS="--rounds 3"
 	@exec $(BIN)/python -m tests.rolling $(ARGS)

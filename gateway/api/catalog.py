@@ -9,7 +9,7 @@ import falcon.asgi
 
 from fiatgate.catalog.v1 import catalog_pb2 as pb
 from gateway.exchange import Request
-from gateway.json.query import Query
+from gateway.json.query import Query, no_query
 from gateway.links import Links
 from gateway.walls.shared_calls import SharedCalls
 from gateway.wiring import Deps
@@ -30,6 +30,7 @@ class CurrencyResource:
         self._catalog = deps.catalog
 
     async def on_get(self, req: Request, resp: falcon.asgi.Response) -> None:
+        no_query(req.query_string)
         answer = await self._catalog.ListMerchantCurrencies(
             pb.ListMerchantCurrenciesRequest(merchant=req.exchange.caller)
         )

@@ -10,7 +10,7 @@ from gateway.api.paging import page_from, page_to_json
 from gateway.api.references import invoice_ref_from
 from gateway.exchange import Exchange, Request
 from gateway.json.body import CreateInvoice, create_invoice_from
-from gateway.json.query import Query
+from gateway.json.query import Query, no_query
 from gateway.json.replies import optional_time_text, time_text
 from gateway.links import Links
 from gateway.walls.strangers import PAYMENTS
@@ -49,6 +49,7 @@ class CreateInvoiceResource:
         self._http_callbacks = deps.settings.webhook_allow_private
 
     async def on_post(self, req: Request, resp: falcon.asgi.Response) -> None:
+        no_query(req.query_string)
         await req.exchange.receive_body()
         wanted = create_invoice_from(req, http_callbacks=self._http_callbacks)
         answer = await self._invoices.CreateInvoice(create_request_from(wanted, req.exchange))
@@ -66,6 +67,7 @@ class InvoiceResource:
         self._links = deps.links
 
     async def on_get(self, req: Request, resp: falcon.asgi.Response, invoice_ref: str) -> None:
+        no_query(req.query_string)
         answer = await self._invoices.GetInvoice(
             pb.GetInvoiceRequest(
                 merchant_id=req.exchange.caller.merchant_id, invoice_ref=invoice_ref_from(invoice_ref)

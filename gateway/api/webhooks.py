@@ -11,6 +11,7 @@ from fiatgate.webhooks.v1 import webhooks_pb2 as pb
 from gateway.api.references import invoice_ref_from
 from gateway.exchange import Request
 from gateway.json.body import no_other_than_json
+from gateway.json.query import no_query
 from gateway.json.replies import optional_time_text, time_text
 from gateway.wiring import Deps
 from kit.base.proto import optional
@@ -44,6 +45,7 @@ class WebhookResource:
         self._webhooks = deps.webhooks
 
     async def on_get(self, req: Request, resp: falcon.asgi.Response, invoice_ref: str) -> None:
+        no_query(req.query_string)
         invoice = await self._invoice(req, invoice_ref)
         answer = await self._webhooks.ListInvoiceEvents(
             pb.ListInvoiceEventsRequest(merchant_id=invoice.merchant_id, invoice_id=invoice.invoice_id)
@@ -60,6 +62,7 @@ class WebhookResource:
         )
 
     async def on_post_resend(self, req: Request, resp: falcon.asgi.Response, invoice_ref: str) -> None:
+        no_query(req.query_string)
         await req.exchange.receive_body()
         no_other_than_json(req)
         invoice = await self._invoice(req, invoice_ref)

@@ -9,7 +9,7 @@ import falcon.asgi
 from fiatgate.withdrawals.v1 import withdrawals_pb2 as pb
 from gateway.api.paging import page_from, page_to_json
 from gateway.exchange import Request
-from gateway.json.query import Query
+from gateway.json.query import Query, no_query
 from gateway.json.replies import optional_time_text, time_text
 from gateway.wiring import Deps
 from kit.base.ids import parse_id
@@ -34,6 +34,7 @@ class WithdrawalResource:
         self._withdrawals = deps.withdrawals
 
     async def on_get(self, req: Request, resp: falcon.asgi.Response, withdraw_uuid: str) -> None:
+        no_query(req.query_string)
         known_form = parse_id(unquote(withdraw_uuid))
         if known_form is None:
             raise not_found("WITHDRAWAL_NOT_FOUND", "Withdrawal not found")

@@ -2,28 +2,39 @@
 
 import re
 from collections.abc import Mapping
+from difflib import get_close_matches
 from typing import Final, TypeVar
 from urllib.parse import unquote_plus
 
 from gateway.json.problems import FieldFault, InvalidFields
 
 _INTEGER: Final = re.compile(r"-?[0-9]{1,1000}").fullmatch  # int() accepts at most 4300 digits
+UNKNOWN_MOST: Final = 10
+"""Unknown names that are told at once: comparing each of thousands with the known ones would take seconds."""
+NAME_MOST_CHARACTERS: Final = 64
 _CURRENCY: Final = re.compile(r"[A-Za-z]{3}").fullmatch
 
 T = TypeVar("T")
+
+
+def no_query(query_string: str) -> None:
+    """Checks the query string of an endpoint without parameters. Raises InvalidFields."""
+    Query(query_string).check()
 
 
 class Query:
     """The query string's values by name. A name given twice has no single value and is refused.
 
     Each method returns the checked value, or the default when the name is absent. When the value is wrong it records
-    the fault and returns the default, so `check` must be called before any value is used.
+    the fault and returns the default, so `check` must be called before any value is used. The names that these
+    methods were asked for are the known ones.
     """
 
     def __init__(self, query_string: str) -> None:
         self._values: dict[str, list[str]] = {}
+        self._known: list[str] = []
         self._faults: list[FieldFault] = []
-        for pair in query_string.split("&") if query_string else ():
+        for pair in filter(None, query_string.split("&")):
             name, _, value = pair.partition("=")
             self._values.setdefault(unquote_plus(name), []).append(value)
 
@@ -64,11 +75,19 @@ class Query:
         return self._one(name)
 
     def check(self) -> None:
-        """Raises InvalidFields when any value was wrong."""
+        """Raises InvalidFields when any value was wrong or any name is unknown."""
+        unknown = [name for name in self._values if name not in self._known]
+        for name in unknown[:UNKNOWN_MOST]:
+            shown = name[:NAME_MOST_CHARACTERS]
+            near = get_close_matches(shown, self._known, n=1)
+            self._faults.append(
+                FieldFault(shown, "unknown parameter" + "".join(f", did you mean {each}?" for each in near))
+            )
         if self._faults:
             raise InvalidFields(*self._faults)
 
     def _one(self, name: str) -> str | None:
+        self._known.append(name)
         values = self._values.get(name)
         if values is None:
             return None

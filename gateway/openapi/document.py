@@ -57,34 +57,39 @@ def success(described: Json, operation: Json) -> tuple[str, Json]:
 
 def refusals(described: Json, operation: Json) -> set[tuple[int, str]]:
     """Returns the status and the code of each error that an endpoint answers with."""
-    found = set()
-    for status, response in operation["responses"].items():
-        if int(status) >= 400:
-            schema = resolved(described, response)["content"]["application/json"]["schema"]
-            found |= {
-                (int(status), code_of(resolved(described, each))) for each in schema.get("oneOf", [schema])
-            }
-    return found
+    return {
+        (int(status), code)
+        for status, response in operation["responses"].items()
+        if int(status) >= 400
+        for code in errors_of(described, resolved(described, response))
+    }
 
 
-def code_of(schema: Json) -> str:
-    """Returns the code of an error's schema; empty for the schema of anything else."""
-    error = schema.get("properties", {}).get("error", {})
-    return str(error.get("const") or error.get("properties", {}).get("code", {}).get("const", ""))
+def errors_of(described: Json, response: Json) -> Mapping[str, Json]:
+    """Returns the example of each error of a response, by its code."""
+    examples = response["content"]["application/json"]["examples"].values()
+    values = [resolved(described, each)["value"] for each in examples]
+    return {code_of(each): each for each in values}
+
+
+def code_of(answer: Json) -> str:
+    """Returns the code of an error in either shape."""
+    error = answer["error"]
+    return str(error if isinstance(error, str) else error["code"])
 
 
 @dataclass(frozen=True)
 class Code:
     """An error that merchants can get.
 
-    members    the schemas of those that it adds, such as `details.currency`
+    members    examples of those that it adds, such as `details.currency`
     endpoints  the operation ids of those that answer with it; none: see `answers`
     """
 
     code: str
     statuses: Sequence[int]
     text: str
-    members: Mapping[str, Json]
+    members: Mapping[str, Any]
     endpoints: Sequence[str]
     of_any_request: bool
 
@@ -99,19 +104,21 @@ class Code:
 def codes_of(described: Json) -> list[Code]:
     """Returns all codes of the document, by name."""
     refused = {each["operationId"]: refusals(described, each) for _, _, each in operations(described)}
-    schemas = defaultdict(list)
-    for each in described["components"]["schemas"].values():
-        schemas[code_of(each)].append(each)
+    examples = defaultdict(list)
+    for each in described["components"]["examples"].values():
+        examples[code_of(each["value"])].append(each)
     found = []
-    for code in sorted(filter(None, schemas)):
+    for code in sorted(examples):
         endpoints = [name for name, answers in refused.items() if code in {each for _, each in answers}]
         found.append(
             Code(
                 code=code,
                 statuses=sorted({status for each in refused.values() for status, one in each if one == code})
                 or [PROBLEMS[code].status],
-                text=" ".join(each["description"] for each in schemas[code]),
-                members={name: one for each in schemas[code] for name, one in _members(each).items()},
+                text=" ".join(map(_text, examples[code])),
+                members={
+                    name: one for each in examples[code] for name, one in _members(each["value"]).items()
+                },
                 endpoints=endpoints,
                 of_any_request=len(endpoints) == len(refused),
             )
@@ -119,10 +126,17 @@ def codes_of(described: Json) -> list[Code]:
     return found
 
 
-def _members(schema: Json) -> Mapping[str, Json]:
-    error = schema["properties"]["error"].get("properties", {})
-    details = error.get("details", {}).get("properties", {})
-    return {f"details.{name}": each for name, each in details.items()} | {
+def _text(example: Json) -> str:
+    value = example["value"]
+    message = (value if isinstance(value["error"], str) else value["error"])["message"]
+    return f"{message}. {example.get('description', '')}".rstrip()
+
+
+def _members(answer: Json) -> Mapping[str, Any]:
+    error = answer["error"]
+    if isinstance(error, str) or isinstance(error["details"], list):
+        return {}
+    return {f"details.{name}": each for name, each in error["details"].items()} | {
         name: each for name, each in error.items() if name not in ("code", "message", "details")
     }
 
@@ -132,8 +146,8 @@ def example_of(described: Json, schema: Json) -> Any:
     schema = resolved(described, schema)
     if "examples" in schema:
         return schema["examples"][0]
-    if "anyOf" in schema:
-        return example_of(described, schema["anyOf"][0])
+    if "oneOf" in schema:
+        return example_of(described, schema["oneOf"][0])
     if schema["type"] == "array":
         return [example_of(described, schema["items"])]
     return {name: example_of(described, each) for name, each in schema["properties"].items()}

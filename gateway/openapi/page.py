@@ -16,7 +16,6 @@ from markupsafe import Markup, escape
 from gateway.exchange import Request
 from gateway.json.problems import Json
 from gateway.openapi.document import (
-    code_of,
     codes_of,
     document,
     example_of,
@@ -45,7 +44,10 @@ _PAGE_HEADERS: Final = (
 )
 
 # Objects that stand where they are sent or received.
-_SHOWN_ELSEWHERE: Final = ("CreateInvoice", "CreatedInvoice", "WebhookPayload")
+_SHOWN_ELSEWHERE: Final = (
+    *("CreateInvoice", "CreatedInvoice", "WebhookPayload"),
+    *("ErrorAnswer", "ErrorBody", "InvalidFields", "FieldFault", "Refusal"),
+)
 RECIPES: Final[Mapping[str, str]] = {
     "Python": "signature.py",
     "Node": "signature.mjs",
@@ -121,17 +123,11 @@ def render(described: Json, *, prefix: str) -> str:
             operations=list(operations(described)),
             webhook=webhook,
             recipes={name: (_HERE / "recipes" / file).read_text() for name, file in RECIPES.items()},
-            objects={
-                name: each
-                for name, each in schemas.items()
-                if not code_of(each) and name not in _SHOWN_ELSEWHERE
-            },
+            objects={name: each for name, each in schemas.items() if name not in _SHOWN_ELSEWHERE},
             codes=codes,
             addressed=partial(_addressed, described),
             own_codes=lambda operation: sorted(
-                (status, code)
-                for status, code in refusals(described, operation)
-                if code not in any_request or (status, code) == (422, "VALIDATION_ERROR")
+                (status, code) for status, code in refusals(described, operation) if code not in any_request
             ),
             words=WORDS,
             rows=partial(_rows, described),
@@ -173,7 +169,7 @@ def _rows(described: Json, schema: Json, prefix: str = "") -> Iterator[tuple[str
     """Yields name, schema and required flag of every member; members of inner objects follow as `outer.inner`."""
     schema = resolved(described, schema)
     for name, each in schema["properties"].items():
-        named: Json = next((one for one in (each, *each.get("anyOf", ())) if "$ref" in one), {})
+        named: Json = next((one for one in (each, *each.get("oneOf", ())) if "$ref" in one), {})
         text = resolved(described, named).get("description", "")
         yield f"{prefix}{name}", {"description": text, **each}, name in schema["required"]
         if "properties" in each:
@@ -184,8 +180,8 @@ def type_text(schema: Json) -> Markup:
     """Returns the type of a value in a few words; links to objects."""
     if "$ref" in schema:
         return Markup('<a href="#{0}">{0}</a>').format(schema["$ref"].rpartition("/")[2])
-    if "anyOf" in schema:
-        return Markup(" or ").join(type_text(each) for each in schema["anyOf"])
+    if "oneOf" in schema:
+        return Markup(" or ").join(type_text(each) for each in schema["oneOf"])
     if schema["type"] == "array":
         return Markup("array of {}").format(type_text(schema["items"]))
     first, *others = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
@@ -195,8 +191,8 @@ def type_text(schema: Json) -> Markup:
 def _bounds(schema: Json) -> Markup:
     code = Markup("<code>{}</code>").format
     found: list[Any] = []
-    if "enum" in schema:
-        found.append(Markup(", ").join(code(each) for each in schema["enum"] if each is not None))
+    if values := schema.get("enum") or schema.get("x-extensible-enum"):
+        found.append(Markup(", ").join(map(code, values)))
     if "format" in schema:
         found.append(schema["format"])
     elif "pattern" in schema and "maxLength" not in schema:  # the patterns of long texts are for machines

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import requests
 from jsonschema_rs import Draft202012Validator
 
-from gateway.openapi.document import document, resolved
+from gateway.openapi.document import code_of, document, errors_of, resolved
 
 
 @cache
@@ -33,10 +33,15 @@ def assert_documented(response: requests.Response) -> None:
     assert described, f"{where} is not documented: {response.text[:500]}"
     _assert_headers(where, described, response)
     assert response.headers["Content-Type"] in described["content"], where
-    faults = [
-        error.message for error in _validator(path, method, response.status_code).iter_errors(response.json())
-    ]
+    body = response.json()
+    faults = [error.message for error in _validator(path, method, response.status_code).iter_errors(body)]
     assert not faults, f"{where}: {faults[:3]} in {response.text[:500]}"
+    assert body.get("successful", True) is (response.status_code < 400), where
+    if response.status_code >= 400:
+        example = errors_of(documented(), described).get(code_of(body))
+        assert example, f"{where} {code_of(body)} is not documented"
+        more = kinds(body) - kinds(example)
+        assert not more, f"{where}: the example has not {more}"
 
 
 def template_of(path: str) -> str | None:
@@ -76,12 +81,23 @@ def validator(schema: Any) -> Draft202012Validator:
     return Draft202012Validator(closed({**schema, "components": components}), validate_formats=True)
 
 
+def kinds(value: Any, at: str = "") -> set[str]:
+    """The type of the value and of all within it."""
+    within = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    inner = (kinds(each, f"{at}.{name if isinstance(name, str) else '[]'}") for name, each in within)
+    return {f"{at} {type(value).__name__}"}.union(*inner)
+
+
 def closed(schema: Any) -> Any:
-    """The same with no room for members that are not named."""
+    """The same with no room for members and values that are not named."""
     if isinstance(schema, list):
         return [closed(each) for each in schema]
     if not isinstance(schema, dict):
         return schema
     inner = {name: closed(each) for name, each in schema.items()}
     is_object = schema.get("type") == "object" and isinstance(schema.get("properties"), dict)
-    return {"additionalProperties": False, **inner} if is_object else inner
+    if is_object:
+        inner["additionalProperties"] = False
+    if values := inner.pop("x-extensible-enum", None):
+        inner["enum"] = [*values, None]  # the type says whether null is one
+    return inner

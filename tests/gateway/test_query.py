@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from gateway.api.paging import LAST_PAGE_ASKED, Page, page_from, page_to_json
 from gateway.json.problems import InvalidFields
-from gateway.json.query import Query
+from gateway.json.query import NAME_MOST_CHARACTERS, UNKNOWN_MOST, Query
 
 
 def faults_of(query: Query) -> dict[str, str]:
@@ -60,10 +60,21 @@ def test_a_currency_may_be_of_any_case() -> None:
     assert Query("currency=eUr").currency("currency") == "EUR"
 
 
-def test_unknown_values_are_ignored() -> None:
-    query = Query("utm_source=x&page=2&&=&a[]=1")
+def test_an_unknown_name_is_refused_with_the_nearest_known_one() -> None:
+    query = Query("curency=EUR&page=2&&=&a[]=1")
     assert query.integer("page", default=1, least=1) == 2
-    query.check()
+    query.currency("currency")
+    assert faults_of(query) == {
+        "curency": "unknown parameter, did you mean currency?",
+        "": "unknown parameter",
+        "a[]": "unknown parameter",
+    }
+
+
+def test_of_many_unknown_names_the_first_are_told() -> None:
+    faults = faults_of(Query("&".join(f"{number}{'x' * 1000}" for number in range(1000))))
+    assert len(faults) == UNKNOWN_MOST
+    assert {len(name) for name in faults} == {NAME_MOST_CHARACTERS}
 
 
 def test_a_page_beyond_all_numbers_is_asked_for_within_bigint() -> None:

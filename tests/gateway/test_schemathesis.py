@@ -26,7 +26,7 @@ def test_no_request_gets_an_answer_that_is_not_documented(
             *(sys.executable, "-m", "schemathesis.cli", "--no-color", "run"),
             f"{stack.url}/api/v1/openapi.json",
             *("--header", f"X-Api-Key: {shop.api_key}"),
-            *("--phases", "examples,coverage,fuzzing"),
+            *("--phases", "examples,coverage,fuzzing,stateful"),
             *("--max-examples", str(CASES_PER_ENDPOINT)),
             *("--exclude-checks", "positive_data_acceptance"),
             *("--warnings", "off"),
