@@ -27,7 +27,7 @@ cli: runs ## the operator's command: make cli ARGS="deals list"
 	@exec $(BIN)/fiatgate $(ARGS)
 
 test: develops lint types verify browser ## everything that CI runs: lint, types, verify, tests
-	$(BIN)/pytest $(or $(ARGS),-n 3)
+	$(BIN)/pytest $(or $(ARGS),-n 2)
 
 soak: develops ## the tests that take minutes each: a restore and an upgrade under load
 	$(BIN)/pytest -m soak $(ARGS)
