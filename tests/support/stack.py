@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -38,6 +40,8 @@ _STOP_SECONDS = 60
 _BACK_SECONDS = 30
 _CLI_SECONDS = 60
 _HTTP_SECONDS = 15
+RECONNECT_SECONDS = 1.5
+"""Longer than the longest pause of a client between two connections (kit.rpc.client)."""
 
 
 def ports_of_process() -> tuple[int, int]:
@@ -167,13 +171,17 @@ class Stack:
 
     @contextmanager
     def without(self, program: str) -> Iterator[None]:
-        """One of them is stopped inside the block and ready again after it."""
+        """One of them is stopped inside the block; after it, it is ready, and so is each of its clients."""
         self._supervisor.stop_program(program)
         try:
             yield
         finally:
             self._supervisor.start_program(program)
+            if program in self.addresses:  # the gateway may not have noticed that it was away
+                wait_until(lambda: _listens(self.addresses[program]), program, timeout_seconds=_BACK_SECONDS)
             self.wait_until_ready()
+            # A client that has just tried in vain tries again after a pause; meanwhile it refuses calls at once.
+            threading.Event().wait(RECONNECT_SECONDS)
 
     def wait_until_ready(self, seconds: float = _BACK_SECONDS) -> None:
         """Return when everything behind the gateway answers again, whichever of its workers is asked."""
@@ -282,3 +290,12 @@ class Stack:
             return now is not None and now.process_id not in (None, before)
 
         wait_until(another, f"another {program}", timeout_seconds=_BACK_SECONDS)
+
+
+def _listens(address: str) -> bool:
+    host, _, port = address.rpartition(":")
+    try:
+        socket.create_connection((host, int(port)), timeout=_HTTP_SECONDS).close()
+    except OSError:
+        return False
+    return True
