@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import psutil
+
 from deploy.local.nats import Nats
 from deploy.local.ports import free_ports
 from deploy.local.postgres import Postgres, clear_stale_lock
@@ -44,10 +46,12 @@ class Server(ABC):
             self._process = None
 
     def kill(self) -> None:
-        """kill -9, as a crash would."""
+        """kill -9, as a crash would. Its children end by themselves; until then no other one can start on the data."""
         if self._process is not None:
+            children = psutil.Process(self._process.pid).children(recursive=True)
             self._process.kill()
             self._process.wait(_STOP_SECONDS)
+            psutil.wait_procs(children, timeout=_STOP_SECONDS)
             self._process = None
 
     @contextmanager
