@@ -47,19 +47,15 @@ class Ambiguous(Exception):
 
 
 def completed(kind: str, text: str) -> str:
-    """Returns the id that begins with the text; of a merchant also by its name. A whole id, and another text that is no
-    beginning, come back as they are: the service of the command answers them. Raises Ambiguous, and Refused when no id
-    begins so.
+    """Returns the id that begins with the text. A merchant is known by its name as well, unless the name could be the
+    beginning of an id: nobody gets another one's place by a name. A whole id, and another text that is no beginning,
+    come back as they are: the service of the command answers them. Raises Ambiguous, and Refused when there is none.
     """
     text = text.strip()
     if parse_id(text):
         return text
-    if kind == "merchant" and (named := _merchants_named(text)):
-        if len(named) > 1:
-            raise Ambiguous(kind, text, named, more=False)
-        return named[0]
     if ids_beginning_with(text) is None:
-        return text
+        return _merchant_named(text) if kind == "merchant" else text
     answer = connection.find(SERVICES[kind]).CompleteId(pb.CompleteIdRequest(kind=kind, beginning=text))
     if not answer.ids:
         raise not_found(_UNKNOWN[kind], f"No {kind} has an id that begins with {text}")
@@ -68,16 +64,22 @@ def completed(kind: str, text: str) -> str:
     return answer.ids[0]
 
 
-def _merchants_named(name: str) -> list[str]:
+def _merchant_named(name: str) -> str:
+    """Returns the id of the only merchant with this name, in any case; the text itself when nobody can say."""
     if not 0 < len(name) <= most_of(pb.FindRequest, "text"):
-        return []
+        return name
     try:
         answer = connection.find(SERVICES["merchant"]).Find(pb.FindRequest(text=name, limit=FOUND_MOST))
     except (NoAddress, Refused):  # the call of the command meets it as well
-        return []
-    return [
+        return name
+    ids = [
         each.id for each in answer.found if each.field == "name" and each.value.casefold() == name.casefold()
     ]
+    if len(ids) > 1 or (ids and answer.cut):
+        raise Ambiguous("merchant", name, ids, more=bool(answer.cut))
+    if not ids:
+        raise not_found(_UNKNOWN["merchant"], f"No merchant is called {name}, and no id begins so")
+    return ids[0]
 
 
 def parser_of(kind: str) -> Callable[[str], str]:

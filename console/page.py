@@ -40,7 +40,7 @@ class Line:
     path     of the thing's page
     name     by which people know it; empty: its id
     message  what happened, or why nothing did
-    asked    path of the request for a second pair of eyes that it made
+    asked    path of the request for a second person that it made
     """
 
     id: str
@@ -189,7 +189,7 @@ class Page:
         mendable: Collection[str],
     ) -> None:
         """Redirects to the path when the change is made, with the notice; or with the sentence of a refusal for one of
-        the mendable reasons, and with the request for a second pair of eyes.
+        the mendable reasons, and with the request for a second person.
         """
         try:
             await change
@@ -268,13 +268,13 @@ def own_path(text: str) -> str:
 
 
 def _approvals_in(refused: Refused) -> str:
-    """Returns the requests that a call made for a second pair of eyes, as an address holds them: withdrawals:0197…"""
+    """Returns the requests that a call made for a second person, as an address holds them: withdrawals:0197…"""
     ids = refused.metadata.get("approval_id", "") if refused.reason == "APPROVAL_REQUIRED" else ""
     return ":".join([refused.peer, *ids.split()]) if ids and refused.peer else ""
 
 
 def _approvals_of(req: Request, refused: Refused | None) -> list[str]:
-    """Returns the addresses of the requests that this step, or the one before, made for a second pair of eyes."""
+    """Returns the addresses of the requests that this step, or the one before, made for a second person."""
     asked = _approvals_in(refused) if refused else req.get_param("asked") or ""
     if not _APPROVALS(asked):
         return []

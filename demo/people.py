@@ -39,7 +39,7 @@ def _link(people: PeopleServiceStub, wanted: pb.InvitePersonRequest) -> str | No
         if refused.reason == "DB_UNAVAILABLE":
             raise
         return (
-            None  # an administrator needs a second pair of eyes, for example: the stack starts all the same
+            None  # an administrator needs a second person, for example: the stack starts all the same
         )
 
 

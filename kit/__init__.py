@@ -9,7 +9,7 @@ The rooms, each of which imports itself and those above it (tests/test_rooms.py)
     work      threads and tasks that must not end, pauses after failures
     egress    vetted calls to addresses that others chose
     db        the database: sessions, migrations, rights, the records of what was written
-    audit     acts: written with the change, chained, verified; requests for a second pair of eyes
+    audit     acts: written with the change, chained, verified; requests for a second person
     events    facts between services: outbox, relay, bus, signatures, consumer, inbox, parked events
     rpc       gRPC on both sides: errors, deadlines, kinds of calls, TLS, status
     process   the main program of a service

@@ -1,4 +1,4 @@
-"""`fiatgate approvals …`: requests for a second pair of eyes, of all services that have them."""
+"""`fiatgate approvals …`: requests for a second person, of all services that have them."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace

@@ -1,1 +1,1 @@
-"""Requests for a second pair of eyes, of all services: what one person requested, another one approves or rejects."""
+"""Requests for a second person, of all services: what one person requested, another one approves or rejects."""

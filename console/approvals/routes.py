@@ -1,4 +1,4 @@
-"""The addresses of requests for a second pair of eyes, and their entry of the navigation."""
+"""The addresses of requests for a second person, and their entry of the navigation."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -13,7 +13,7 @@ LINKS: Final = (
     Link(
         "/approvals",
         "Approvals",
-        "what waits for a second pair of eyes",
+        "what waits for a second person",
         reads(*READERS),
         count="approvals",
     ),

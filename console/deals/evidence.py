@@ -41,7 +41,7 @@ class Step:
 class Evidence:
     """A deal with what stands beside its decision.
 
-    asked     requests for a second pair of eyes that wait
+    asked     requests for a second person that wait
     near      open deals on the same account, nearest amounts first
     """
 

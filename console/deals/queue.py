@@ -189,7 +189,7 @@ class DealsPage(ListPage):
         return values
 
     async def _awaiting_approval(self, state: str) -> Collection[str]:
-        """Returns the deals with a request for a second pair of eyes: only appeals have one."""
+        """Returns the deals with a request for a second person: only appeals have one."""
         if state not in ("appeals", "overdue"):
             return ()
         request = approvals_pb2.ListApprovalsRequest(

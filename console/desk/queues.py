@@ -59,7 +59,7 @@ KINDS: Final = (
     ),
     Kind(
         name="approvals",
-        title="Requests for a second pair of eyes",
+        title="Requests for a second person",
         task="Approve or reject what a colleague has requested.",
         path="/approvals",
         roles=("desk", "treasury", "prices"),

@@ -1,4 +1,4 @@
-"""Sentences of requests for a second pair of eyes."""
+"""Sentences of requests for a second person."""
 
 from collections.abc import Mapping
 

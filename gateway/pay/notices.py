@@ -6,7 +6,7 @@ from typing import Final
 from gateway.pay.languages import N_
 
 # An empty sentence: the page itself is enough.
-# Of all methods: they have the invoice's currency, and the rate is the currency's.
+# The rate is the currency's, so no method of the invoice has one.
 _NO_RATE: Final = N_(
     "There is no valid exchange rate right now, so this cannot be paid. Please try again later, or contact the shop."
 )

@@ -1,4 +1,4 @@
-"""The verification of requests for a second pair of eyes (kit.db.books): requests and decisions follow their acts."""
+"""The verification of requests for a second person (kit.db.books): requests and decisions follow their acts."""
 
 from collections.abc import Iterator
 from typing import Final

@@ -1,4 +1,4 @@
-"""Lists of requests for a second pair of eyes (`kit.audit.approvals`): pages, and those that wait."""
+"""Lists of requests for a second person (`kit.audit.approvals`): pages, and those that wait."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

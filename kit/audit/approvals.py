@@ -1,4 +1,4 @@
-"""Requests for a second pair of eyes: one actor requests a change, another one approves or rejects it.
+"""Requests for a second person: one actor requests a change, another one approves or rejects it.
 
 A request is written in the caller's transaction, which changes nothing else. The approval does the change in the
 transaction that marks the request approved. The database refuses an approval by the requester
@@ -94,7 +94,7 @@ class NoPerson(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Terms:
-    """A change that needs a second pair of eyes.
+    """A change that needs a second person.
 
     All of it is computed from `request`, when it is made and again when it is shown or approved.
 

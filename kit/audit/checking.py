@@ -88,9 +88,7 @@ def check_page(db: Database, clock: Clock, *, after: int, limit: int, known: Seq
         of_entries = list(_of_entries(tx, rows, after, has_gaps=bool(unreadable)))
         if max(len(of_entries), len(unreadable)) > MAX_PROBLEMS and limit > 1:
             return check_page(db, clock, after=after, limit=limit // PARTS_OF_PAGE or 1, known=known)
-        if (
-            not report.more
-        ):  # what ends the chain comes first, what anybody may add as often as they like comes last
+        if not report.more:  # what ends the chain comes first, what the role may add in masses comes last
             report.unchained = tx.scalar(_COUNT_UNCHAINED) or 0
             report.problems += [
                 f"the head of {each} that is kept here was added by hand" for each in heads.forged(tx)

@@ -1,4 +1,4 @@
-"""The queue of requests that wait for a second pair of eyes."""
+"""The queue of requests that wait for a second person."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""fiatgate.approvals.v1.ApprovalsService: requests for a second pair of eyes, for operators to read and to decide; and
+"""fiatgate.approvals.v1.ApprovalsService: requests for a second person, for operators to read and to decide; and
 the refusals of the calls that need one.
 """
 
@@ -83,7 +83,7 @@ class Approvable(Generic[D]):
     role: str
 
 
-# -- the call that needs a second pair of eyes
+# -- the call that needs a second person
 
 
 def request(tx: Session, terms: Terms, parts: Parts, *, note: str = "") -> Approval:
@@ -94,7 +94,7 @@ def request(tx: Session, terms: Terms, parts: Parts, *, note: str = "") -> Appro
     try:
         pending = approvals.request(tx, terms, at=parts.clock.now(), note=note)
     except NoPerson:
-        raise denied("ACTOR_INVALID", "A program can't request a second pair of eyes") from None
+        raise denied("ACTOR_INVALID", "A program can't request a second person") from None
     if not pending.asks_for(terms):
         raise precondition(
             "APPROVAL_STATE_CONFLICT",

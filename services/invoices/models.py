@@ -200,7 +200,10 @@ class Deal(Base):
         CheckConstraint("(status = 'completed') = (merchant_usdt IS NOT NULL)", name="merchant_usdt"),
         CheckConstraint("(mark_paid_at IS NULL) = (confirm_before IS NULL)", name="confirm_before"),
         # One that a customer marked as paid ends by an operator's act only.
-        CheckConstraint("mark_paid_at IS NULL OR status NOT IN ('canceled', 'expired')", name="marked"),
+        CheckConstraint(
+            "mark_paid_at IS NULL OR (status NOT IN ('canceled', 'expired') AND sub_status <> 'awaiting_payment')",
+            name="marked",
+        ),
         CheckConstraint("adjusted_amount > 0 AND adjusted_amount < invoice_amount", name="adjusted_amount"),
         CheckConstraint(
             "(sub_status = 'completed_with_adjustment') = (adjusted_amount IS NOT NULL)", name="adjustment"

@@ -110,6 +110,16 @@ def test_a_merchant_is_known_by_its_name_and_two_of_one_name_by_their_ids(fiatga
     assert fiatgate("balance", name.upper())["merchant_id"] == made["merchant_id"]
     fiatgate(*create)
     assert fiatgate.refused("balance", name) == "ID_AMBIGUOUS"
+    assert fiatgate.refused("balance", f"no {name}") == "MERCHANT_NOT_FOUND"
+
+
+def test_no_merchant_gets_the_place_of_another_by_its_name(fiatgate: Fiatgate) -> None:
+    owner = ("--owner", "owner@lamps.example")
+    meant = fiatgate("merchants", "create", "Meant", *owner)["merchant_id"]
+    fiatgate("merchants", "create", meant.replace("-", "")[:20], *owner)
+    fiatgate("merchants", "create", meant, *owner)
+    assert fiatgate("balance", meant[:24])["merchant_id"] == meant
+    assert fiatgate("balance", meant)["merchant_id"] == meant
 
 
 def test_the_command_says_its_version() -> None:

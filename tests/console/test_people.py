@@ -117,7 +117,7 @@ def test_a_disabled_administrator_waits_for_a_second_one(house: House, admin: Pe
     request = answer.text.partition('href="/approvals/identity/')[2].partition('"')[0]
     assert parse_id(request)
     listed = admin.get("/people").text
-    assert "Waiting for a second pair of eyes" in listed
+    assert "Waiting for a second person" in listed
     assert f'href="/approvals/identity/{request}"' in listed
     answer = admin.post(f"{path}/roles", {"role:admin": "on", "role:desk": "on"})
     assert answer.status_code in (200, 422)

@@ -16,7 +16,7 @@ from tests.generators.tools import GENERATORS, PIP, Failed, Place
 from tests.support.stack import Stack
 
 EXPECTED = "pending null pending DUPLICATE_EXTERNAL_ID CURRENCY_INVALID"
-"""What each program prints: the new invoice and its deal, the deal of another, two refusals."""
+"""Each program prints this: the state and the deal of a new invoice, the deal of another one, two refusals."""
 
 
 def main() -> int:

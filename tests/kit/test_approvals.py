@@ -1,4 +1,4 @@
-"""Requests for a second pair of eyes: what the functions refuse, and what the database refuses past them."""
+"""Requests for a second person: what the functions refuse, and what the database refuses past them."""
 
 import uuid
 from collections.abc import Callable, Iterator

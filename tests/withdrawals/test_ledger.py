@@ -160,6 +160,17 @@ def test_a_credit_of_nothing_moves_nothing(house: House) -> None:
     assert house.check().transfers == transfers
 
 
+def test_a_merchant_of_one_account_that_sql_made_is_paid_as_any_other(house: House) -> None:
+    merchant = str(uuid.uuid4())
+    one = (
+        "INSERT INTO accounts (kind, merchant_id, balance) VALUES ('merchant_available', %s, 0) RETURNING id"
+    )
+    house.execute(one, merchant)
+    house.credit("30", merchant)
+    house.complete(house.process(house.withdraw(merchant)))
+    assert house.balance(merchant)[0] == "20.000000"
+
+
 # -- many at once
 
 

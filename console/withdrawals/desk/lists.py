@@ -50,7 +50,7 @@ class DeskWithdrawalsPage(WithdrawalsPage):
         request.oldest_first = asked["stage"] in QUEUES
 
     async def more(self, req: Request, found: Found) -> Mapping[str, Any]:
-        """Returns the requests for a second pair of eyes, by the withdrawal that they are about."""
+        """Returns the requests for a second person, by the withdrawal that they are about."""
         values = {"asked": {}, "failures": words.FAILURES}
         if any(words.state_of(each) == "requested" for each in found.rows):
             request = approvals_pb2.ListApprovalsRequest(

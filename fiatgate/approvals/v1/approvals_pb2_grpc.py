@@ -26,7 +26,7 @@ if _version_not_supported:
 
 
 class ApprovalsServiceStub:
-    """Requests for a second pair of eyes. A call that needs one writes the request, changes nothing else, and is refused with
+    """Requests for a second person. A call that needs one writes the request, changes nothing else, and is refused with
     APPROVAL_REQUIRED (metadata: approval_id). Another person approves or rejects it. An object has one pending request:
     the same call again is refused with the same approval_id, another change of the object with APPROVAL_STATE_CONFLICT.
     Served by each service that has such calls.
@@ -63,7 +63,7 @@ class ApprovalsServiceStub:
 
 
 class ApprovalsServiceServicer:
-    """Requests for a second pair of eyes. A call that needs one writes the request, changes nothing else, and is refused with
+    """Requests for a second person. A call that needs one writes the request, changes nothing else, and is refused with
     APPROVAL_REQUIRED (metadata: approval_id). Another person approves or rejects it. An object has one pending request:
     the same call again is refused with the same approval_id, another change of the object with APPROVAL_STATE_CONFLICT.
     Served by each service that has such calls.
@@ -133,7 +133,7 @@ def add_ApprovalsServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class ApprovalsService:
-    """Requests for a second pair of eyes. A call that needs one writes the request, changes nothing else, and is refused with
+    """Requests for a second person. A call that needs one writes the request, changes nothing else, and is refused with
     APPROVAL_REQUIRED (metadata: approval_id). Another person approves or rejects it. An object has one pending request:
     the same call again is refused with the same approval_id, another change of the object with APPROVAL_STATE_CONFLICT.
     Served by each service that has such calls.

@@ -27,7 +27,7 @@ GRPC_GENERATED_VERSION: str
 GRPC_VERSION: str
 
 class ApprovalsServiceStub:
-    """Requests for a second pair of eyes. A call that needs one writes the request, changes nothing else, and is refused with
+    """Requests for a second person. A call that needs one writes the request, changes nothing else, and is refused with
     APPROVAL_REQUIRED (metadata: approval_id). Another person approves or rejects it. An object has one pending request:
     the same call again is refused with the same approval_id, another change of the object with APPROVAL_STATE_CONFLICT.
     Served by each service that has such calls.
@@ -53,7 +53,7 @@ class ApprovalsServiceStub:
 
 @_typing.type_check_only
 class ApprovalsServiceAsyncStub(ApprovalsServiceStub):
-    """Requests for a second pair of eyes. A call that needs one writes the request, changes nothing else, and is refused with
+    """Requests for a second person. A call that needs one writes the request, changes nothing else, and is refused with
     APPROVAL_REQUIRED (metadata: approval_id). Another person approves or rejects it. An object has one pending request:
     the same call again is refused with the same approval_id, another change of the object with APPROVAL_STATE_CONFLICT.
     Served by each service that has such calls.
@@ -75,7 +75,7 @@ class ApprovalsServiceAsyncStub(ApprovalsServiceStub):
     """Reasons: APPROVAL_NOT_FOUND, APPROVAL_STATE_CONFLICT. The requester may reject too, which withdraws the request."""
 
 class ApprovalsServiceServicer(metaclass=_abc_1.ABCMeta):
-    """Requests for a second pair of eyes. A call that needs one writes the request, changes nothing else, and is refused with
+    """Requests for a second person. A call that needs one writes the request, changes nothing else, and is refused with
     APPROVAL_REQUIRED (metadata: approval_id). Another person approves or rejects it. An object has one pending request:
     the same call again is refused with the same approval_id, another change of the object with APPROVAL_STATE_CONFLICT.
     Served by each service that has such calls.

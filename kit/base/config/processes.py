@@ -205,11 +205,11 @@ class ServiceSettings(DatabaseSettings):
 
 
 class FourEyesSettings(ServiceSettings):
-    """The further settings of a service with calls that need a second pair of eyes (kit.audit.approvals)."""
+    """The further settings of a service with calls that need a second person (kit.audit.approvals)."""
 
     four_eyes: bool = Field(
         default=True,
-        description="on: [some calls](operations/daily-work.md#a-second-pair-of-eyes) need another person; "
+        description="on: [some calls](operations/daily-work.md#a-second-person) need another person; "
         "off: one person runs everything",
     )
 

@@ -1,4 +1,4 @@
-"""The table of requests for a second pair of eyes (kit.audit.approvals), alike in each service that has such calls.
+"""The table of requests for a second person (kit.audit.approvals), alike in each service that has such calls.
 
 The database itself refuses an approval by the requester, a change of what was requested, a second decision, and the
 removal of a request.

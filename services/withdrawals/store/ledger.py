@@ -48,7 +48,7 @@ class Credit:
 def accounts(tx: Session, merchant_id: UUID) -> Accounts:
     """Returns the accounts of the merchant, made if it had none, and those of the system."""
     found = _find_accounts(tx, merchant_id)
-    if AccountKind.AVAILABLE not in found:
+    if not found.keys() >= set(MERCHANT_KINDS):
         both = [{"kind": kind, "merchant_id": merchant_id, "balance": 0} for kind in MERCHANT_KINDS]
         tx.execute(insert(Account).values(both).on_conflict_do_nothing())
         found = _find_accounts(tx, merchant_id)

@@ -1,4 +1,4 @@
-"""What SQL under the role of identity writes opens nothing: links, sessions, factors, roles and signing keys."""
+"""Links, sessions, factors, roles and signing keys that SQL writes under the role of identity open nothing."""
 
 from __future__ import annotations
 

@@ -102,6 +102,12 @@ ATTACKS: Final = (
     ),
     refused(
         "invoices",
+        "a deal that waits for an operator, back to its customer",
+        "UPDATE deals SET sub_status = 'awaiting_payment' WHERE id = %(open_deal)s",
+        "ck_deals_marked",
+    ),
+    refused(
+        "invoices",
         "a deal that waits for an operator, as if it were not paid",
         "UPDATE deals SET mark_paid_at = NULL, confirm_before = NULL, sub_status = 'awaiting_payment'"
         " WHERE id = %(open_deal)s",

@@ -158,6 +158,14 @@ ATTACKS: Final = (
     ),
     refused(
         "identity",
+        "an act of a megabyte, of which few fill an answer",
+        _ACT.replace("'{changes}'", "to_jsonb(ARRAY[ARRAY['roles', '', repeat('x', 1000000)]])").format(
+            act="person.roles", object="person:x"
+        ),
+        "ck_acts_changes",
+    ),
+    refused(
+        "identity",
         "an act whose changes are no list",
         _ACT.format(act="person.roles", object="person:x", changes="{}"),
         "ck_acts_changes",

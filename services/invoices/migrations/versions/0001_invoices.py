@@ -111,7 +111,9 @@ CREATE TABLE deals (
     ('pending', 'awaiting_payment')
   )),
   CONSTRAINT ck_deals_confirm_before CHECK ((mark_paid_at IS NULL) = (confirm_before IS NULL)),
-  CONSTRAINT ck_deals_marked CHECK (mark_paid_at IS NULL OR status NOT IN ('canceled', 'expired')),
+  CONSTRAINT ck_deals_marked CHECK (
+    mark_paid_at IS NULL OR (status NOT IN ('canceled', 'expired') AND sub_status <> 'awaiting_payment')
+  ),
   CONSTRAINT ck_deals_adjusted_amount CHECK (adjusted_amount > 0 AND adjusted_amount < invoice_amount),
   CONSTRAINT ck_deals_amount_fiat CHECK (amount_fiat > 0),
   CONSTRAINT ck_deals_seal CHECK (octet_length(seal) = 32),
