@@ -38,9 +38,7 @@ def _link(people: PeopleServiceStub, wanted: pb.InvitePersonRequest) -> str | No
     except Refused as refused:
         if refused.reason == "DB_UNAVAILABLE":
             raise
-        return (
-            None  # an administrator needs a second person, for example: the stack starts all the same
-        )
+        return None  # an administrator needs a second person, for example: the stack starts all the same
 
 
 def _as_they_are_now(
