@@ -441,7 +441,7 @@ def test_the_switch_stops_new_invoices(fiatgate: Fiatgate, shop: dict[str, str])
         (("deals", "confirm", UNKNOWN), "DEAL_NOT_FOUND"),
         (("merchants", "show", UNKNOWN), "MERCHANT_NOT_FOUND"),
         (("merchants", "create", "Shop", "--owner", "nobody"), "VALIDATION_ERROR"),
-        (("balance", "nonsense"), "VALIDATION_ERROR"),
+        (("balance", "nonsense"), "MERCHANT_NOT_FOUND"),
         (("rates", "set", "EUR", "0"), "VALIDATION_ERROR"),
         (("rates", "accept", "EUR"), "RATE_NOT_HELD"),
         (("webhooks", "show", "999999999"), "WEBHOOK_EVENT_NOT_FOUND"),

@@ -35,7 +35,9 @@ def _id(kind: str, number: str = "n") -> str:
 
 _MERCHANT: Final = _id("m", f"(n %% {MERCHANTS})")
 _AT: Final = "%(now)s - n * interval '26 minutes'"
-_MARKED_AT: Final = f"CASE WHEN n <= {OPEN} OR n %% 10 < 7 OR n %% 100 = 8 THEN {_AT} END"
+_MARKED_AT: Final = (
+    f"CASE WHEN (n <= {OPEN} AND n %% 10 <> 1) OR (n > {OPEN} AND n %% 10 < 7) OR n %% 100 = 8 THEN {_AT} END"
+)
 _REQUISITE: Final = _id("r", f"(n %% {REQUISITES})")
 
 _INVOICES: Final = f"""
