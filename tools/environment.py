@@ -16,6 +16,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, Final
@@ -45,8 +46,7 @@ PURPOSES: Final = {
 }
 
 _PINNED: Final = re.compile(r"([A-Za-z0-9._-]+)==").match
-_COLLECTING: Final = re.compile(r"Collecting ([^\s(]+)").match
-_INSTALLING: Final = re.compile(r"Installing collected packages: (.*)").match
+_COLLECTING: Final = re.compile(r"(?:Collecting|Processing) (?:\S*/)?([^\s(]+)").match
 _NO_INDEX: Final = re.compile(
     r"connection broken|Connection refused|NewConnectionError|name resolution|getaddrinfo|Network is unreachable"
     r"|ConnectTimeout|Read timed out|ProxyError|No route to host|from versions: none"
@@ -192,6 +192,7 @@ def _install(purpose: str, lock: str, *, editable: bool = False) -> None:
     """Installs the packages of a lock, and Fiatgate itself when `editable`."""
     count = sum(not line.startswith((" ", "#")) for line in (ROOT / lock).read_text().splitlines())
     _tell(f"Installing {PURPOSES[purpose]}: {count} packages, once.")
+    began = time.monotonic()
     BEGUN.touch()
     with LOG.open("w") as log:
         # All packages are downloaded before the first is installed, so a failed download leaves nothing half done.
@@ -200,6 +201,7 @@ def _install(purpose: str, lock: str, *, editable: bool = False) -> None:
         _pip(["--require-hashes", "--no-deps", *built, "-r", lock], count, log)
         if editable:
             _pip(["--no-build-isolation", "--no-deps", "--editable", "."], 1, log)
+    _tell(f"Installed in {time.monotonic() - began:.0f} s.")
     (FOLDER / f".{purpose}").write_text(_wanted(purpose))
     BEGUN.unlink()
     LOG.unlink()
@@ -218,19 +220,19 @@ def _pip(arguments: Sequence[str], count: int, log: IO[str]) -> None:
         text=True,
     )
     assert process.stdout is not None
-    number, offline, last = 0, False, ""
+    number, offline, last, began = 0, False, "", time.monotonic()
     for line in process.stdout:
         log.write(line)
         last = line.strip() or last
         offline = offline or bool(_NO_INDEX(line))
         if found := _COLLECTING(line):
             number += 1
-            _show(f"{number} of {count}: {found[1]}")
+            _show(f"{number} of {count} fetched, {time.monotonic() - began:.0f} s: {found[1]}")
         elif "Retrying" in line:
             _show("the package index does not answer, trying again ...")
-        elif found := _INSTALLING(line):
-            _show(f"unpacking {found[1].replace(',', '')}" if count == 1 else "unpacking all of them ...")
-    _clear()
+        elif line.startswith("Installing collected packages"):
+            _show(f"{number} of {count} fetched, {time.monotonic() - began:.0f} s: unpacking ...")
+    _show("")
     if process.wait():
         BEGUN.unlink()
         if offline:
@@ -246,18 +248,10 @@ def _tell(text: str) -> None:
 
 
 def _show(text: str) -> None:
-    """Shows the progress: on one line of a terminal, in a log as lines."""
+    """Shows the progress on one line of a terminal, in place of what it showed before; a log has no use for it."""
     if sys.stdout.isatty():
         width = shutil.get_terminal_size().columns - 1
-        sys.stdout.write(f"\r\033[K  {text}"[: width + 4])
-        sys.stdout.flush()
-    else:
-        _tell(f"  {text}")
-
-
-def _clear() -> None:
-    if sys.stdout.isatty():
-        sys.stdout.write("\r\033[K")
+        sys.stdout.write(f"\r\033[K{text[:width]}")
         sys.stdout.flush()
 
 

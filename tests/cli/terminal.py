@@ -1,4 +1,4 @@
-"""`fiatgate` in a terminal of its own: what an operator sees at 80 columns, and the answers to its questions."""
+"""A command in a terminal of its own: what a person sees at 80 columns, and the answers to its questions."""
 
 import fcntl
 import os
@@ -8,6 +8,7 @@ import struct
 import subprocess
 import sys
 import termios
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,16 +30,23 @@ class Screen:
 
 
 def shown(home: Path, *arguments: str, width: int = 80, answer: str = "") -> Screen:
-    """Runs the command in a terminal of this width and types the answer."""
+    """Runs `fiatgate` in a terminal of this width and types the answer."""
+    command = [sys.executable, "-m", "cli", *arguments]
+    return on_screen(command, {"FIATGATE_HOME": str(home), "TERM": "dumb"}, width=width, answer=answer)
+
+
+def on_screen(
+    command: Sequence[str],
+    variables: Mapping[str, str],
+    *,
+    width: int = 80,
+    answer: str = "",
+    folder: Path | None = None,
+) -> Screen:
     controller, terminal = pty.openpty()
     fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 50, width, 0, 0))
-    environment = {**os.environ, "FIATGATE_HOME": str(home), "TERM": "dumb"}
     process = subprocess.Popen(
-        [sys.executable, "-m", "cli", *arguments],
-        stdin=terminal,
-        stdout=terminal,
-        stderr=terminal,
-        env=environment,
+        command, cwd=folder, stdin=terminal, stdout=terminal, stderr=terminal, env={**os.environ, **variables}
     )
     os.close(terminal)
     if answer:
@@ -55,7 +63,7 @@ def shown(home: Path, *arguments: str, width: int = 80, answer: str = "") -> Scr
         return False
 
     try:
-        wait_until(is_over, f"{arguments} to end", timeout_seconds=SECONDS)
+        wait_until(is_over, f"{command} to end", timeout_seconds=SECONDS)
     finally:
         process.kill()
         os.close(controller)

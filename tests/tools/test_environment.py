@@ -1,13 +1,18 @@
 """`make run` on a new machine: what is installed is shown, half of it is made anew, and each failure is one line."""
 
+import hashlib
 import os
+import re
 import shutil
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 from typing import Final
 
 import pytest
+
+from tests.cli.terminal import on_screen
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 
@@ -78,7 +83,9 @@ def test_an_environment_is_made_once_and_made_anew_when_it_cannot_work(tmp_path:
     folder = project(tmp_path / "project")
     first = prepare(folder)
     assert (first.returncode, first.stderr) == (0, "")
-    assert first.stdout.startswith("Installing what Fiatgate runs on: 0 packages, once.\n")
+    assert re.fullmatch(
+        r"Installing what Fiatgate runs on: 0 packages, once\.\nInstalled in \d+ s\.\n", first.stdout
+    )
     assert prepare(folder).stdout == "", "nothing is to do"
     assert "what its tests need" in prepare(folder, "develops").stdout
     assert prepare(folder, "nodes").stdout.startswith("Installing what `make failover` needs: 0 packages")
@@ -125,6 +132,32 @@ def test_without_a_network_one_line_says_what_to_do_and_what_was_there_stays(ins
     lock.write_text("")
     assert fault(installed) == "None"
     assert prepare(installed).stdout == ""
+
+
+def test_the_packages_are_counted_on_one_line_of_a_terminal_and_not_in_a_log(
+    installed: Path, tmp_path: Path
+) -> None:
+    wheel = tmp_path / "colour-1-py3-none-any.whl"
+    with zipfile.ZipFile(wheel, "w") as made:
+        made.writestr("colour-1.dist-info/METADATA", "Metadata-Version: 2.1\nName: colour\nVersion: 1\n")
+        made.writestr(
+            "colour-1.dist-info/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+        )
+        made.writestr("colour-1.dist-info/RECORD", "colour-1.dist-info/METADATA,,\n")
+    lock = installed / "requirements-dev.lock"
+    pinned = f"colour==1 --hash=sha256:{hashlib.sha256(wheel.read_bytes()).hexdigest()}\n"
+    lock.write_text(pinned)
+    here = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(tmp_path)}
+    logged = prepare(installed, "develops", **here)
+    assert (len(logged.stdout.splitlines()), logged.stderr) == (2, "")
+    lock.write_text(f"# changed\n{pinned}")
+    script = [sys.executable, "tools/environment.py", "develops"]
+    screen = on_screen(script, here | {"PIP_FORCE_REINSTALL": "1"}, folder=installed)
+    assert screen.exit_code == 0
+    _, *progress, _ = screen.text.strip().split("\n")[1].split("\r\033[K")
+    assert progress and all(
+        re.match(r"1 of 1 fetched, \d+ s: (colour\S+|unpacking \.\.\.)$", each) for each in progress
+    )
 
 
 @pytest.mark.parametrize("port", ["99999", "0", "-1", "web", ""])
