@@ -83,7 +83,13 @@ def of_people(
         threads_per_connection=threads_per_connection,
         owner=lambda _request: actors.side(current()),
         parts=lambda _request: actors.parts(current()),
-        share=Share(working=working, waiting=waiting, wait_seconds=3, in_all=in_all or working),
+        share=Share(
+            working=working,
+            waiting=waiting,
+            wait_seconds=3,
+            in_all=in_all or working,
+            for_many=lambda: current().kind == "process",
+        ),
     )
 
 

@@ -42,6 +42,7 @@ class Share:
     in_all        calls of all owners in work at the same time; None: as many as the kind has threads
     last          whether the calls of an owner begin only while no call of others works or waits; owners for which this
                   holds do not wait for each other
+    for_many      whether the present call is of a process, which calls for many owners: none of them has too many
     """
 
     working: int
@@ -49,6 +50,7 @@ class Share:
     wait_seconds: float = 0
     in_all: int | None = None
     last: Callable[[str], bool] = lambda _owner: False
+    for_many: Callable[[], bool] = lambda: False
 
 
 def _too_many_of_owner(share: Share) -> errors.Refused:
@@ -90,7 +92,8 @@ class Turns:
     @contextmanager
     def turn(self, owner: str, parts: Parts = ()) -> Iterator[None]:
         """Runs the block as the work. Raises `Refused` when no turn comes: RATE_LIMITED when the owner's part has other
-        calls that wait, or an owner without parts has some in work; DB_UNAVAILABLE when only others have.
+        calls that wait, or an owner without parts has some in work; DB_UNAVAILABLE when only others have, and for a
+        process.
         """
         turn = _Turn()
         if not self._enter(owner, parts, turn):
@@ -106,6 +109,7 @@ class Turns:
             line = self._waiting.get(owner)
             waits = line is not None and line.count_of(parts) > 0
             has_others = turn.is_lost or waits or (not parts and self._working_of[owner] > 0)
+        has_others = has_others and not self._share.for_many()
         REFUSED.labels(self._name, OWNER if has_others else FULL).inc()
         return _too_many_of_owner(self._share) if has_others else errors.database_unavailable()
 

@@ -4,6 +4,7 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from contextvars import copy_context
 
 import grpc
 import pytest
@@ -12,13 +13,14 @@ from prometheus_client import CollectorRegistry
 from deploy.local.waiting import wait_until
 from fiatgate.rpc.v1.access_pb2 import Access
 from fiatgate.status.v1 import status_pb2
+from kit.base.actors import Actor, acting
 from kit.base.clock import SystemClock
 from kit.observe import metrics
 from kit.rpc import client, status, turns
 from kit.rpc.errors import Refused
 from kit.rpc.server import Options, RpcServer
-from kit.rpc.slots import Slots, Use
-from kit.rpc.turns import Parts, Share
+from kit.rpc.slots import Slots, Use, of_people
+from kit.rpc.turns import Parts, Share, Turns
 from tests.support.contracts import declare
 
 declare("test.slots.Shop", {"Quick": Access(kind="quick"), "Slow": Access(kind="slow")})
@@ -267,6 +269,36 @@ def test_a_call_waits_for_its_turn_only_so_long() -> None:
         assert refused(shop.slow("one")) == "RATE_LIMITED"
         assert refused(shop.slow("two")) == "DB_UNAVAILABLE"
         assert shop.begun == ["one"]
+
+
+@pytest.mark.parametrize(
+    ("author", "reason"),
+    [
+        (Actor(kind="person", name="ada@example.com"), "RATE_LIMITED"),
+        (
+            Actor(kind="process", name="invoices"),
+            "DB_UNAVAILABLE",
+        ),  # it calls for the customers of all merchants
+    ],
+)
+def test_a_person_may_have_too_many_calls_and_a_process_may_not(author: Actor, reason: str) -> None:
+    kind = of_people("services", working=1, waiting=1)
+    assert kind.share is not None
+    turns = Turns(kind.name, kind.share, threads=1)
+    with ThreadPoolExecutor(1) as threads, acting(author):
+        owner, parts = kind.owner(None), kind.parts(None)
+
+        def wait() -> None:
+            with turns.turn(owner, parts):
+                pass
+
+        with turns.turn(owner, parts):
+            waiting = threads.submit(copy_context().run, wait)
+            wait_until(lambda: bool(turns._waiting), "the second call to wait", timeout_seconds=15)
+            with pytest.raises(Refused) as third, turns.turn(owner, parts):
+                pass
+        waiting.result(15)
+    assert third.value.reason == reason
 
 
 def test_a_call_whose_deadline_passed_while_it_waited_for_its_turn_is_not_begun() -> None:
