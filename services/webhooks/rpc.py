@@ -129,7 +129,7 @@ class WebhooksServicer(webhooks_pb2_grpc.WebhooksServiceServicer):
     def CheckInvoices(
         self, request: pb.CheckInvoicesRequest, context: grpc.ServicerContext
     ) -> pb.CheckInvoicesResponse:
-        facts = [finished_invoice_from_message(each) for each in request.facts]
+        facts = [values.parsed("facts", each, finished_invoice_from_message) for each in request.facts]
         found = verification.check_invoices(self._deps, invoice_ids=request.invoice_ids, facts=facts)
         return pb.CheckInvoicesResponse(
             invoices=[

@@ -23,7 +23,14 @@ from tests.withdrawals.conftest import TON, TON_ADDRESS
 FREE_TYPES: Final = (FieldDescriptor.TYPE_BOOL, FieldDescriptor.TYPE_MESSAGE)
 INVALID: Final = "VALIDATION_ERROR"
 QUERY: Final = dict.fromkeys(
-    ("page", "per_page", "ListWithdrawals.status", "ListAllWithdrawals.status", "ListWithdrawals.order"),
+    (
+        "page",
+        "per_page",
+        "ListWithdrawals.status",
+        "ListAllWithdrawals.status",
+        "order",
+        "ListInvoices.currency_code",
+    ),
     "query",
 )
 """These fields come from the query of an address, and are refused as a bad query."""
@@ -147,7 +154,7 @@ BAD: Final[dict[str, tuple[Any, ...]]] = {
     "per_page": (0, 501),
     "status": (99,),
     "withdrawal_method_id": (99, 0, -(2**31)),
-    "ListWithdrawals.order": (9,),
+    "order": (9,),
     "stage": (9,),
     "kind": (0, 9),
     "by": (9,),
@@ -203,9 +210,9 @@ BAD: Final[dict[str, tuple[Any, ...]]] = {
     "older_than_days": (0, -1, 36_501),
     "merchant.client_share": ("", "1.1", "-0.1", "half", "0.1234567"),
     "currency_code": CODES,
-    "CreateInvoice.currency_code": NO_CODES,
-    "CreateInvoiceByHand.currency_code": NO_CODES,
-    "ListMethodOffers.currency_code": NO_CODES,
+    "ListMethodOffers.currency_code": (*NO_CODES, "EU\0"),
+    "ListInvoices.currency_code": ("EU\0",),
+    "facts": ([{}], [{"status": "INVOICE_STATUS_SUCCESS", "event_id": "x"}]),
     "rate": ("0", "-1", "0.000000001", "1.123456789", "1000000000000", "1" * 5000, *AMOUNTS),
     "expected_source_rate": FORMS,
     "step_seconds": (-1, 59),
@@ -232,8 +239,6 @@ BAD: Final[dict[str, tuple[Any, ...]]] = {
 ANY: Final = {
     *("invoice_ref", "after_seq", "after_event_id", "method.method_id", "method.logo", "expected_sub_status"),
     *(
-        "ListInvoices.currency_code",
-        "ListInvoices.order",
         "ListDeals.currency_code",
         "GetReport.currency_code",
     ),

@@ -8,6 +8,8 @@ from contextlib import contextmanager
 import pytest
 
 from deploy.local.waiting import wait_until
+from fiatgate.withdrawals.v1 import withdrawals_pb2 as pb
+from kit.base.ids import new_id
 from kit.observe.metrics import REGISTRY
 from kit.work.worker import Stop
 from services.withdrawals.store import checks
@@ -144,6 +146,33 @@ def test_a_credit_from_elsewhere_than_settlement_is_told(house: House) -> None:
         assert problems(house) == [
             f"Transfer {reference} goes from fees to merchant_available, not from settlement to a merchant."
         ]
+
+
+def test_a_transfer_of_an_unknown_withdrawal_is_told_once(house: House) -> None:
+    reserve = f"withdrawal:{house.withdraw(house.credit('100'), '10').withdraw_uuid}:reserve"
+    asked = "SELECT pg_get_constraintdef(oid) FROM pg_constraint WHERE conname = 'ck_transfers_reference'"
+    ((rule,),) = house.execute(asked, url=house.admin_url)
+    dropped = "ALTER TABLE transfers DROP CONSTRAINT ck_transfers_reference; "
+    kept = f"ALTER TABLE transfers ADD CONSTRAINT ck_transfers_reference {rule}"
+    change = "UPDATE transfers SET reference = %s WHERE reference = %s; "
+    past_all = "SET session_replication_role = replica; "
+    house.execute(past_all + dropped + change + "SELECT 1", "withdrawal:x", reserve, url=house.admin_url)
+    found = problems(house)
+    house.execute(past_all + change + kept + "; SELECT 1", reserve, "withdrawal:x", url=house.admin_url)
+    assert found == [
+        f"Transfer {reserve} of 10.000000 is missing.",
+        "Transfer withdrawal:x of 10.000000 fits no withdrawal's status.",
+    ]
+
+
+def test_a_transfer_that_is_no_credit_ends_no_page_of_credits(house: House) -> None:
+    first, wrong, last = (new_id() for _ in range(3))
+    for invoice_id in (first, wrong, last):
+        house.credit("5", invoice_id=invoice_id)
+    other = "UPDATE transfers SET credit_account = debit_account, debit_account = credit_account WHERE reference = %s"
+    with tampered(house, other, f"invoice:{wrong}", undo=other):
+        page = house.stub.ListCredits(pb.ListCreditsRequest(after_invoice_id=str(first), limit=1)).credits
+    assert [credit.invoice_id for credit in page] == [str(last)]
 
 
 def test_all_checks_see_the_database_of_one_moment(house: House) -> None:

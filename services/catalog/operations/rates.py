@@ -109,7 +109,7 @@ def _set_rate(
                 }
                 return approvals.request(tx, set_terms(request), deps)
         close(tx, f"currency:{code}", at=deps.clock.now(), note=f"The rate was set to {_shown(source_rate)}")
-        return _put_in_force(deps, tx, currency, source_rate, validity=validity)
+        return _put_in_force(deps, tx, currency, source_rate, known, validity=validity)
 
 
 def set_approved(deps: Deps, tx: Session, asked: Approval) -> None:
@@ -120,7 +120,8 @@ def set_approved(deps: Deps, tx: Session, asked: Approval) -> None:
     currency = _locked(tx, code)
     if deps.clock.now() > asked.requested_at + deps.settings.rates_max_age:
         raise approvals.changed_since()
-    _put_in_force(deps, tx, currency, source_rate, validity=Validity(asked.request["validity"]))
+    known, validity = _to_compare_with(deps, tx, code), Validity(asked.request["validity"])
+    _put_in_force(deps, tx, currency, source_rate, known, validity=validity)
 
 
 _FOR: Final[Mapping[str, str]] = {
@@ -142,11 +143,10 @@ def set_terms(request: Mapping[str, Any]) -> Terms:
 
 
 def _put_in_force(
-    deps: Deps, tx: Session, currency: Currency, source_rate: Decimal, *, validity: Validity
+    deps: Deps, tx: Session, currency: Currency, rate: Decimal, known: Sequence[Rate], *, validity: Validity
 ) -> RateInfo:
     code, max_jump, now = currency.code, deps.settings.rates_max_jump, deps.clock.now()
-    known = _to_compare_with(deps, tx, code)
-    set_by_operator = set_by_hand(source_rate, known, at=now, max_jump=max_jump, validity=validity)
+    set_by_operator = set_by_hand(rate, known, at=now, max_jump=max_jump, validity=validity)
     before = _in_force(deps, tx, code)
     rates.add_rate(tx, code, set_by_operator)
     rates.take_held_rate(tx, code)

@@ -124,6 +124,8 @@ def _create(
     fail_url: str | None,
 ) -> NewInvoice:
     """Creates the invoice. Only one of a program must have all three URLs."""
+    if "\0" in currency_code:  # PostgreSQL can't store it
+        raise errors.currency_invalid(currency_code)
     now = deps.clock.now()
     catalog = deps.catalog.catalog()
     new = NewInvoice(

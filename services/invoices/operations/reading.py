@@ -45,6 +45,8 @@ def list_invoices(
 ) -> Page:
     """Returns one page. Raises INVOICES_NOT_FOUND when nothing matches at all; a page past the last is empty."""
     values.page(page, per_page)
+    if "\0" in (currency_code or ""):
+        raise values.query_invalid("currency_code", "A currency's code has no NUL characters")
     owner = values.uuid("merchant_id", merchant_id)
     with deps.db.transaction() as tx:
         connection = tx.connection(execution_options={"isolation_level": "REPEATABLE READ"})

@@ -247,9 +247,18 @@ def picture_kind_from_message(value: int) -> PictureKind:
     raise values.invalid("kind", "Expected the appeal's picture or the case's")
 
 
+_ASCENDING = {pb.SORT_ORDER_UNSPECIFIED: False, pb.SORT_ORDER_DESC: False, pb.SORT_ORDER_ASC: True}
+
+
+def ascending_from_message(order: pb.SortOrder.ValueType) -> bool:
+    if order not in _ASCENDING:
+        raise values.query_invalid("order", "Expected desc or asc")
+    return _ASCENDING[order]
+
+
 FROM_MESSAGE: Final[Converters] = {
     "fiatgate.invoices.v1.InvoiceStatus": invoice_status_from_message,
     "fiatgate.invoices.v1.DealStatus": deal_status_from_message,
     "fiatgate.invoices.v1.ProofKind": picture_kind_from_message,
-    "fiatgate.invoices.v1.SortOrder": lambda order: order == pb.SORT_ORDER_ASC,
+    "fiatgate.invoices.v1.SortOrder": ascending_from_message,
 }

@@ -105,14 +105,17 @@ UNION ALL
 SELECT reference, 'moves ' || amount || ' USDT' FROM transfers WHERE amount <= 0
 UNION ALL
 SELECT reference, 'is of no invoice and no withdrawal' FROM transfers
-WHERE reference !~ '^(invoice:UUID|withdrawal:UUID:(reserve|pay|fee|release))$'
+WHERE reference !~ '^invoice:UUID$' AND NOT (reference >= 'withdrawal:' AND reference < 'withdrawal;')
 LIMIT :limit
 """.replace("UUID", "[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 )
 
 
 def wrong_transfers(tx: Session, *, limit: int) -> Sequence[tuple[str, str]]:
-    """Returns references with what is wrong: constraints refuse all of it, and the owner of a database drops those."""
+    """Returns references with what is wrong: constraints refuse all of it, and the owner of a database drops those.
+
+    `wrong_withdrawals` finds each reference of a withdrawal that has none.
+    """
     return [(reference, wrong) for reference, wrong in tx.execute(_WRONG_TRANSFERS, {"limit": limit})]
 
 

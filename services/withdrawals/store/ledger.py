@@ -161,7 +161,7 @@ def _credits(tx: Session, *which: ColumnElement[bool], limit: int) -> list[Credi
     query = (
         select(Transfer.reference, Account.merchant_id, Transfer.amount)
         .join(Account, Account.id == Transfer.credit_account)
-        .where(*which)
+        .where(Account.merchant_id.is_not(None), *which)
         .order_by(Transfer.reference)
         .limit(limit)
     )
