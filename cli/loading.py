@@ -12,7 +12,7 @@ import typer
 from cli.author import AsAnywhere
 
 _PANELS: Final = {
-    "Overview": ("status", "find", "verify", "reports", "balance", "demo"),
+    "Overview": ("status", "find", "verify", "reports", "balance", "demo", "listen"),
     "Every day": (
         *("deals", "cases", "invoices", "withdrawals", "addresses", "approvals", "audit", "webhooks"),
         *("parked", "checkout"),

@@ -4,6 +4,7 @@ demo/__main__.py.
 
 import secrets
 import threading
+from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Protocol, Self
 
@@ -14,6 +15,7 @@ from demo.webhooks import Delivery, Inbox
 
 WEBHOOK_SECONDS = 60
 HTTP_SECONDS = 15
+BODY_MAX_BYTES = 64 * 1024
 _PATH = "/webhook"
 _POLL_SECONDS = 0.2
 
@@ -28,23 +30,32 @@ class Receiver(Protocol):
 
 
 class OwnReceiver:
-    """A server of this process, on loopback."""
+    """A server of this process, on loopback. `answer` returns the status for a delivery; a delivery may come again."""
+
+    def __init__(self, port: int = 0, answer: Callable[[Delivery], int] = lambda _delivery: 204) -> None:
+        self._port = port
+        self._answer = answer
 
     def __enter__(self) -> Self:
-        inbox = self._inbox = Inbox()
+        inbox, answer = Inbox(), self._answer
+        self._inbox = inbox
 
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self) -> None:
-                body = self.rfile.read(int(self.headers.get("Content-Length", "0")))
+                length = self.headers.get("Content-Length", "")
+                if not (length.isascii() and length.isdigit()) or int(length) > BODY_MAX_BYTES:
+                    self.send_error(413)
+                    return
                 headers = {name.lower(): value for name, value in self.headers.items()}
-                inbox.add(Delivery(path=_PATH, headers=headers, body=body))
-                self.send_response(204)
+                delivery = Delivery(path=_PATH, headers=headers, body=self.rfile.read(int(length)))
+                inbox.add(delivery)
+                self.send_response(answer(delivery))
                 self.end_headers()
 
             def log_message(self, format: str, *args: object) -> None:
                 pass
 
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server = ThreadingHTTPServer(("127.0.0.1", self._port), Handler)
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
         self.url = f"http://127.0.0.1:{self._server.server_port}{_PATH}"
         return self

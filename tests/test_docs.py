@@ -1,7 +1,6 @@
 """The documents say what the code does: generated parts, links, log lines, and the README's tour, which is run."""
 
 import ast
-import json
 import re
 import subprocess
 import sys
@@ -11,12 +10,10 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-import requests
 
 from deploy.local.ports import free_ports
 from deploy.local.waiting import wait_until
 from gateway.json.problems import PROBLEMS
-from services.webhooks.domain import signature
 from tests.support.stack import Stack
 from tests.test_architecture import ROOMS
 from tools import docs
@@ -398,58 +395,16 @@ def blocks(language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
 
 
-@pytest.fixture
-def receiver(tmp_path: Path) -> Iterator[tuple[str, str]]:
-    """The README's receiver, running: its URL and its secret."""
-    port, secret = free_ports(1)[0], "a secret"
-    (snippet,) = blocks("python")
-    script = tmp_path / "receiver.py"
-    script.write_text(snippet)
-    process = subprocess.Popen(
-        [sys.executable, str(script), str(port)], env={"SECRET": secret}, stdout=subprocess.PIPE, text=True
-    )
-    url = f"http://127.0.0.1:{port}/webhooks"
-    try:
-        wait_until(lambda: _answers(url), "receiver.py to answer", timeout_seconds=15)
-        yield url, secret
-    finally:
-        process.kill()
-        process.wait()
-        assert process.stdout is not None
-        process.stdout.close()
-
-
-def _answers(url: str) -> bool:
-    try:
-        return requests.get(url, timeout=2).status_code == 501  # it knows only POST
-    except requests.ConnectionError:
-        return False
-
-
-def test_the_receiver_of_the_readme_believes_a_genuine_webhook_only(receiver: tuple[str, str]) -> None:
-    url, secret = receiver
-    body = json.dumps(
-        {"event_id": "e1", "status": "success", "external_id": "order-1", "amount": "1.00", "currency": "EUR"}
-    ).encode()
-    genuine = {"X-Signature-Timestamp": "1700000000", "X-Signature": signature(secret, "1700000000", body)}
-    later = genuine | {"X-Signature-Timestamp": "1700000001"}
-    forged = genuine | {"X-Signature": "0" * 64}
-
-    def status(headers: dict[str, str], sent: bytes = body) -> int:
-        return requests.post(url, data=sent, headers=headers, timeout=5).status_code
-
-    assert status(genuine) == 200
-    assert [status(later), status(forged), status({}), status(genuine, body + b" ")] == [401] * 4
-
-
 def tour() -> str:
     """The README's shell blocks as one script: they find the stack by FIATGATE_HOME, in place of a fresh `make run`."""
+    port = free_ports(1)[0]
     script = "\n".join(block for block in blocks("sh") if not block.startswith("make "))
     assert script.count("fiatgate ") > 8
     here = {
         '"$PWD/.venv/bin:$PATH"': f'"{Path(sys.executable).parent}:$PATH"',
-        "receiver.py $PORT &": "receiver.py $PORT > $STACK/received.txt 2> $STACK/receiver.log &"
+        "fiatgate listen &": f"fiatgate listen --port {port} > $STACK/received.txt 2> $STACK/receiver.log &"
         " echo $! > $STACK/receiver.pid",
+        "127.0.0.1:9000": f"127.0.0.1:{port}",
     }
     for there, replacement in here.items():
         assert there in script
@@ -458,8 +413,6 @@ def tour() -> str:
 
 
 def test_the_tour_of_the_readme_works_on_any_port(stack: Stack, tmp_path: Path) -> None:
-    (snippet,) = blocks("python")
-    (stack.home.folder / "receiver.py").write_text(snippet)
     environment = {"FIATGATE_HOME": str(stack.home.folder), "PATH": "/usr/bin:/bin", "HOME": str(tmp_path)}
     received = stack.home.folder / "received.txt"
     try:

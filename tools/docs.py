@@ -52,6 +52,12 @@ LOCAL: Final = (
         "`make run`",
         "a Prometheus to run beside the stack, by name or path, with our alert rules",
     ),
+    (
+        "`FIATGATE_SIGNING_SECRET`",
+        "the demo merchant's",
+        "`fiatgate listen`",
+        "the secret that webhooks are signed with",
+    ),
     ("`PYTHON`", "newest found (3.11 or newer)", "`make`", "the interpreter that makes `.venv`"),
 )
 

@@ -153,7 +153,7 @@ def test_wrong_usage_is_told_with_exit_code_2(words: tuple[str, ...]) -> None:
 
 def test_without_a_stack_it_says_how_to_get_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FIATGATE_HOME", str(tmp_path))
-    for words in (("deals", "list"), ("status",), ("verify",), ("demo",)):
+    for words in (("deals", "list"), ("status",), ("verify",), ("demo",), ("listen",)):
         ended = run(*words)
         assert (ended.exit_code, ended.out) == (1, "")
         assert ended.err.startswith("NO_STACK")
