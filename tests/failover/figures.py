@@ -13,6 +13,9 @@ from tests.faults.shoppers import LATER
 Line = Mapping[str, Any]
 KINDS: Final = ("create", "mark", "confirm")
 """The calls of a purchase that succeeds."""
+LATE_SECONDS: Final = 15
+LATE_SHARE_MOST: Final = 0.25
+"""Of the calls later than that. A machine that does the load has none; one that can't fails whatever the event was."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,14 +93,28 @@ def failing_seconds(found: Sequence[Call], *, since_seconds: float) -> float:
 
 
 def late_seconds(found: Sequence[Call], *, since_seconds: float) -> float:
-    """Returns the time from the end of the gap until the last failed call ended; 0 when none failed after it.
+    """Returns the time from the end of the gap until the last failed call ended; 0 when none failed after it."""
+    return failing_seconds(found, since_seconds=_gap_end_seconds(found, since_seconds))
 
-    The gap is the longest time without any call of KINDS that was done, from the last one before `since_seconds` on.
-    """
+
+def late_share(found: Sequence[Call], *, since_seconds: float) -> float:
+    """Returns the part that failed of the calls that began LATE_SECONDS after the end of the gap, or later."""
+    since = _gap_end_seconds(found, since_seconds) + LATE_SECONDS
+    late = [call for call in found if call.began >= since]
+    return sum(call.failed for call in late) / len(late) if late else 0.0
+
+
+def too_late(share: float) -> list[str]:
+    if share < LATE_SHARE_MOST:
+        return []
+    return [f"{share:.0%} of the requests failed from {LATE_SECONDS} s after the gap on"]
+
+
+def _gap_end_seconds(found: Sequence[Call], since_seconds: float) -> float:
+    """The gap is the longest time without any call of KINDS that was done, from the last one before `since_seconds`."""
     ends = [call.ended for call in found if call.what in KINDS and call.well]
     gaps = [(later - sooner, later) for sooner, later in itertools.pairwise(ends) if later > since_seconds]
-    _, back = max(gaps, default=(0.0, since_seconds))
-    return failing_seconds(found, since_seconds=back)
+    return max(gaps, default=(0.0, since_seconds))[1]
 
 
 def lost_invoices(seen: Evidence) -> list[str]:

@@ -198,10 +198,16 @@ class Nodes:
         return found[0]
 
     def are_in_step(self) -> bool:
-        """Returns whether there are a primary and two standbys that receive from it, each of them a quorum's member."""
+        """Returns whether there are a primary and two standbys that receive from it, each of them a quorum's member.
+
+        Patroni's answer is some seconds old: the primary itself must answer, too.
+        """
         members = next((found for node in self.all if (found := node.members())), [])
         states = sorted((str(each["role"]), str(each["state"])) for each in members)
-        return states == [("leader", "running"), *2 * [("quorum_standby", "streaming")]]
+        if states != [("leader", "running"), *2 * [("quorum_standby", "streaming")]]:
+            return False
+        leader = next(str(each["name"]) for each in members if each["role"] == "leader")
+        return is_primary(self.url_of(self.named(leader), "postgres")) is True
 
     def switch_over(self) -> None:
         """Asks the primary's Patroni to hand over to another node; returns when it has."""

@@ -18,10 +18,12 @@ from tests.failover.figures import (
     calm_failures,
     failing_seconds,
     late_seconds,
+    late_share,
     longest_gap_seconds,
     lost_deals,
     lost_invoices,
     never_again,
+    too_late,
 )
 from tests.failover.load import Load
 from tests.faults import checker
@@ -52,7 +54,8 @@ class Figures:
 
     created, marked, confirmed  the longest time without one
     failing                     from the event to the end of the last call that failed
-    late                        the same from the end of the gap; 15 s is the aim
+    late                        the same from the end of the gap
+    late_share                  part of the calls that failed of those later than LATE_SECONDS after the gap
     in_step                     from the event until three nodes were in step again
     calm_failed                 calls that failed after that
     """
@@ -63,6 +66,7 @@ class Figures:
     confirmed_seconds: float
     failing_seconds: float
     late_seconds: float
+    late_share: float
     in_step_seconds: float
     calm_failed: int
     settled_seconds: float
@@ -107,6 +111,7 @@ def run_round(
     made = calls(seen.answers, steps)
     invoices, deals = lost_invoices(seen), lost_deals(seen, steps)
     unverified = _verify(arena)
+    share = late_share(made, since_seconds=course.began)
     gaps = {
         what: longest_gap_seconds(made, what, load=course.load, since_seconds=course.began) for what in KINDS
     }
@@ -117,6 +122,7 @@ def run_round(
         confirmed_seconds=gaps["confirm"],
         failing_seconds=failing_seconds(made, since_seconds=course.began),
         late_seconds=late_seconds(made, since_seconds=course.began),
+        late_share=share,
         in_step_seconds=course.in_step - course.began,
         calm_failed=calm_failures(made, course),
         settled_seconds=course.settled_seconds,
@@ -129,6 +135,7 @@ def run_round(
         violations=[
             *course.found,
             *never_again(made, course),
+            *too_late(share),
             *checker.violations(seen),
             *deals,
             *unverified,

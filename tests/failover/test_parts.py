@@ -12,10 +12,12 @@ from tests.failover.figures import (
     calm_failures,
     failing_seconds,
     late_seconds,
+    late_share,
     longest_gap_seconds,
     lost_deals,
     lost_invoices,
     never_again,
+    too_late,
 )
 from tests.failover.witness import told
 from tests.faults.checker import Evidence
@@ -70,6 +72,16 @@ def test_failures_are_late_from_the_end_of_the_gap_on() -> None:
     assert late_seconds(calls(answers, [done]), since_seconds=10) == 0, "failures in the gap are no late ones"
     refused = step("choose", "invoice", ended=52, refused="DB_UNAVAILABLE")
     assert late_seconds(calls(answers, [done, refused]), since_seconds=10) == 52 - 30
+
+
+def test_a_round_in_which_a_quarter_of_the_late_calls_fail_is_broken() -> None:
+    """Late is what began 15 s after the end of the gap, which is at 30."""
+    done = [created(ended=each) for each in (1, 9, 30, 31, 46, 47, 48)]
+    failed = [created(ended=each, http=503) for each in (20, 40, 49)]
+    share = late_share(calls(done + failed, []), since_seconds=10)
+    assert share == 1 / 4
+    assert too_late(share) == ["25% of the requests failed from 15 s after the gap on"]
+    assert too_late(late_share(calls([*done, created(ended=50), *failed], []), since_seconds=10)) == []
 
 
 def test_a_gap_is_between_two_that_were_done_and_ends_after_the_event() -> None:
