@@ -29,7 +29,8 @@ cli: runs ## the operator's command: make cli ARGS="deals list"
 test: develops lint types verify browser ## everything that CI runs: lint, types, verify, tests
 	$(BIN)/pytest $(or $(ARGS),-n 2)
 
-soak: develops ## the tests that take minutes each: a restore and an upgrade under load
+soak: develops ## the tests that take long or need more programs, which it installs: restore, upgrade, Prometheus, PHP
+	@sh tools/install-programs.sh prometheus:prometheus php:php-cli node:nodejs go:golang-go javac:default-jdk-headless
 	$(BIN)/pytest -m soak $(ARGS)
 
 referee: develops ## compare what users see of a day with the recording: ARGS=--update replaces it
@@ -87,7 +88,7 @@ lock: develops ## choose versions anew: of the image, of make run, of make test,
 	$(COMPILE) --group failover --constraint requirements-dev.lock --output-file requirements-failover.lock
 
 browser: ## a browser for the tests of the customer's page, unless one is here
-	@command -v chromium >/dev/null || command -v google-chrome >/dev/null || sh tools/install-browser.sh
+	@command -v google-chrome >/dev/null || sh tools/install-programs.sh chromium:chromium
 
 clean: ## remove .venv and caches; .fiatgate/ (your data) stays
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis build *.egg-info
