@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from fiatgate.invoices.v1 import invoices_pb2
 from kit.base.clock import monotonic_seconds
 from kit.rpc.deadline import within
 from kit.rpc.errors import Refused, is_away
 from kit.web.exchange import REQUEST_SECONDS, allow
 
+if TYPE_CHECKING:
+    from fiatgate.invoices.v1.invoices_pb2_grpc import DealDeskServiceAsyncStub
+
 OPTIONAL_SECONDS: Final = 2.0
 """The time of a call that a page can do without: the rest of the request's is for the calls that it needs."""
+INVOICES_PER_CALL: Final = 1000
 CALLS_AT_ONCE: Final = 4
 SEVERAL_SECONDS: Final = 40.0
 """The time in which the calls of one form begin. They carry the token of one request, which counts for a minute."""
@@ -30,6 +35,26 @@ async def or_none(call: Awaitable[T], *, seconds: float = OPTIONAL_SECONDS) -> T
         if not is_away(refused):
             raise
         return None
+
+
+async def orders_of(
+    deals: DealDeskServiceAsyncStub, ids: Iterable[str], *, merchant_id: str
+) -> Mapping[str, invoices_pb2.Invoice] | None:
+    """Returns the invoices by their ids, for rows of services that have the ids only; None while invoices is away.
+
+    merchant_id  empty: of all merchants
+    """
+    wanted, found = sorted({*ids} - {""}), dict[str, invoices_pb2.Invoice]()
+    for first in range(0, len(wanted), INVOICES_PER_CALL):
+        some = wanted[first : first + INVOICES_PER_CALL]
+        request = invoices_pb2.ListAllInvoicesRequest(
+            merchant_id=merchant_id, invoice_ids=some, limit=len(some)
+        )
+        answer = await or_none(deals.ListAllInvoices(request))
+        if answer is None:
+            return None
+        found |= {each.invoice_id: each for each in answer.invoices}
+    return found
 
 
 async def answers_of(calls: Mapping[str, Awaitable[T]]) -> tuple[Sequence[T], Sequence[str]]:

@@ -9,9 +9,9 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any, Final
 
+from console.calls import orders_of
 from console.exchange import Request
 from console.list_page import ROWS_PER_CALL, Asked, Found, ListPage
-from console.statements.orders import orders_of
 from console.ui.filters import Filter
 from console.ui.values import iso, word
 from fiatgate.invoices.v1 import invoices_pb2
@@ -76,6 +76,9 @@ class StatementPage(ListPage):
         "amount",
         "available_after",
         "reserved_after",
+        "external_id",
+        "order_amount",
+        "currency_code",
     )
     filters = (MONTH,)
     per_page = 100
@@ -97,14 +100,20 @@ class StatementPage(ListPage):
                 raise invalid("VALIDATION_ERROR", "this page does not exist", field="after")
             request.after_transfer_id = asked.after
         found = (await self.deps.withdrawals.ListTransfers(request)).transfers
+        orders = await orders_of(
+            self.deps.deals, (each.invoice_id for each in found), merchant_id=merchant_id
+        )
         return asked.found(
             found,
             after=_place_with_balance if is_file else _place,
+            away=("invoices",) if orders is None else (),
             merchant_id=merchant_id,
+            orders=orders or {},
             month=asked["month"],
         )
 
     def cells(self, row: pb.Transfer, found: Found) -> Sequence[str]:
+        order = found.values["orders"].get(row.invoice_id, invoices_pb2.Invoice())
         return (
             row.transfer_id,
             iso(row.created_at),
@@ -114,10 +123,13 @@ class StatementPage(ListPage):
             row.amount,
             row.after.available,
             row.after.reserved,
+            order.external_id,
+            order.amount,
+            order.currency_code,
         )
 
     async def more(self, req: Request, found: Found) -> Mapping[str, Any]:
-        """Returns the sums of the month, the merchant's name, and the orders of the rows."""
+        """Returns the sums of the month, and the merchant's name."""
         if "month" not in found.values:  # the month was refused
             return {"sums": None}
         merchant_id = found.values["merchant_id"]
@@ -125,11 +137,10 @@ class StatementPage(ListPage):
         request = pb.GetStatementRequest(merchant_id=merchant_id)
         request.created_from.FromDatetime(start)
         request.created_before.FromDatetime(end)
-        sums, names, report, orders = await asyncio.gather(
+        sums, names, report = await asyncio.gather(
             self.deps.withdrawals.GetStatement(request),
             self.names(merchant_id),
             self.report(merchant_id, start, end),
-            orders_of(self, merchant_id, found.rows),
         )
         is_over = end <= _CLOCK.now()
         return {
@@ -145,7 +156,6 @@ class StatementPage(ListPage):
             "credited": _credited(sums),
             "paid": _paid(sums),
             "report": report,
-            "orders": orders,
         }
 
     async def report(self, merchant_id: str, start: datetime, end: datetime) -> str:

@@ -9,9 +9,9 @@ from typing import Final
 
 import falcon.asgi
 
+from console.calls import orders_of
 from console.exchange import Request
 from console.page import Page
-from console.statements.orders import orders_of
 from console.statements.pages import MONTH
 from fiatgate.withdrawals.v1 import withdrawals_pb2 as pb
 from kit.base.clock import SystemClock
@@ -45,6 +45,9 @@ class PrintedStatementPage(Page):
         names, (sums, transfers) = await asyncio.gather(
             self.names(merchant_id), self._statement(merchant_id, start, until)
         )
+        orders = await orders_of(
+            self.deps.deals, (each.invoice_id for each in transfers), merchant_id=merchant_id
+        )
         self.show(
             req,
             resp,
@@ -61,7 +64,7 @@ class PrintedStatementPage(Page):
             sums=sums,
             transfers_number=sum(each.count for each in sums.sums),
             transfers=transfers,
-            orders=await orders_of(self, merchant_id, transfers),
+            orders=orders or {},
             back=f"{self.address.format(merchant_id=merchant_id)}?month={month}",
         )
 

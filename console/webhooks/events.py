@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -10,7 +11,7 @@ from typing import Any, ClassVar, Final
 
 import falcon.asgi
 
-from console.calls import Outcome, each_of, or_none
+from console.calls import Outcome, each_of, or_none, orders_of
 from console.exchange import Request
 from console.list_page import Asked, Found, ListPage
 from console.page import Page, leave_for, own_path
@@ -135,7 +136,10 @@ class EventsPage(ListPage):
         return asked.found(answer.events, after=lambda row: str(row.event_id), names=names, searched=False)
 
     async def more(self, req: Request, found: Found) -> Mapping[str, Any]:
-        return {"resent": (), "left": 0, "searched": found.values.get("searched", False)}
+        own, ids = req.exchange.signed_in.merchant_id, [each.invoice_id for each in found.rows]
+        orders = await orders_of(self.deps.deals, ids, merchant_id=own) or {}
+        searched = found.values.get("searched", False)
+        return {"resent": (), "left": 0, "searched": searched, "orders": orders}
 
     def cells(self, row: pb.WebhookEvent, found: Found) -> Sequence[str]:
         return (
@@ -229,6 +233,7 @@ class EventPage(Page):
             event=event,
             names=names,
             attempts=attempts,
+            sent=json.loads(event.request_payload),
             payload=payload,
             made_by=made_by,
             signing_key=signing_key,

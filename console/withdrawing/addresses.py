@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping
+from datetime import timedelta
 from typing import Final
 
 import falcon.asgi
@@ -11,7 +12,7 @@ import falcon.asgi
 from console.exchange import Request
 from console.file_page import FilePage, Lines
 from console.page import leave_for
-from console.ui.values import iso
+from console.ui.values import age_text, iso
 from console.words.withdrawals import errors_of
 from fiatgate.withdrawals.v1 import withdrawals_pb2 as pb
 from kit.rpc.errors import Refused
@@ -51,7 +52,7 @@ class AddressesPage(FilePage):
                 *(each.address_id, each.name, str(each.withdrawal_method_id), each.network, each.address),
                 *(each.address_memo, each.added_by, iso(each.created_at), iso(each.usable_at)),
             )
-            for each in await self._book(req)
+            for each in (await self._book(req)).addresses
         ]
 
     async def on_post(self, req: Request, resp: falcon.asgi.Response) -> None:
@@ -82,9 +83,9 @@ class AddressesPage(FilePage):
         gone = ("WITHDRAWAL_ADDRESS_NOT_FOUND",)
         await self.leave_after(resp, change, back, notice="address-removed", mendable=gone)
 
-    async def _book(self, req: Request) -> Sequence[pb.WithdrawalAddress]:
+    async def _book(self, req: Request) -> pb.ListAddressesResponse:
         request = pb.ListAddressesRequest(merchant_id=req.exchange.signed_in.merchant_id)
-        return (await self.deps.withdrawals.ListAddresses(request)).addresses
+        return await self.deps.withdrawals.ListAddresses(request)
 
     async def _show(
         self,
@@ -102,7 +103,8 @@ class AddressesPage(FilePage):
             resp,
             "addresses",
             refused=refused,
-            book=book,
+            book=book.addresses,
+            wait=age_text(timedelta(seconds=book.wait_seconds)) if book.wait_seconds else "",
             codes={each.method_id: each.code for each in listed.methods},
             words={
                 str(each.method_id): f"{each.name} ({each.code})" for each in listed.methods if each.enabled

@@ -292,6 +292,7 @@ def _world(port: int, rates_port: int) -> dict[str, str]:
         "FIATGATE_WEBHOOK_ALLOW_PRIVATE": "on",  # a developer's receiver listens on this very machine
         "FIATGATE_RATE_LIMIT_PER_MINUTE": "600000",  # load tests use one key; the headers are still sent
         "FIATGATE_METHOD_SHARE_PERCENT": "100",  # the demo has one merchant: no accounts are kept free for others
+        "FIATGATE_ADDRESS_WAIT_SECONDS": "60",  # a new user tries a withdrawal on the same day
         "FIATGATE_RATE_ALLOW_PRIVATE": "on",  # so does the source of demo rates
         "FIATGATE_RATE_SOURCES": json.dumps(demo_rates.sources(rates_port)),
     }

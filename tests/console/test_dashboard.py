@@ -7,9 +7,11 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
+from datetime import datetime
 from decimal import Decimal
 from html import unescape
 from typing import Any, Final
+from zoneinfo import ZoneInfo
 
 import psycopg2
 import pytest
@@ -25,7 +27,7 @@ from fiatgate.merchants.v1 import merchants_pb2
 from kit.base.ids import new_id
 from kit.rpc.errors import Refused
 from tests.console.conftest import Open, with_cookies
-from tests.console.house import House, Person, new_merchant, titles
+from tests.console.house import House, Person, new_merchant, text_of, title_of, titles
 from tests.console.looks import looks_right
 from tests.gateway.desk import HTTP_SECONDS, SETTLE_SECONDS, Desk, Shop, unique
 from tests.support.receiver import Answer, Receiver
@@ -142,6 +144,52 @@ def test_the_list_and_its_file_have_the_merchants_own_invoices_and_no_sender(mar
     assert {line["merchant_id"] for line in lines} == {shop.merchant_id}
     assert {line["sender_name"] for line in lines} == {""}, "who paid from which account is for the operator"
     assert market.paid["invoice_id"] in {line["invoice_id"] for line in lines}
+
+
+def test_lists_and_the_statement_lead_with_the_order_and_the_amount(market: Market) -> None:
+    owner, paid = market.members["owner"], market.paid
+    settled_timeline(owner, paid["invoice_id"], "Credited to the merchant", "Webhook attempt 1 delivered")
+    order, amount = paid["external_id"], f"{paid['amount']} {market.shop.currency}"
+    number = event_of(owner, paid["invoice_id"])
+    for address, link in (
+        (f"/invoices?order={order}", f"/invoices/{paid['invoice_id']}"),
+        (f"/webhooks?invoice={paid['invoice_id']}", f"/webhooks/{number}"),
+        ("/balance", f"/invoices/{paid['invoice_id']}"),
+        ("/balance/print", f"/invoices/{paid['invoice_id']}"),
+    ):
+        page = owner.get(address)
+        assert f'<a href="{link}"><bdi>{order}</bdi></a>' in page.text, address
+        assert amount in text_of(page).replace("\xa0", " "), address
+    assert title_of(owner.get(f"/invoices/{paid['invoice_id']}")).startswith(
+        f"Order {order}, {paid['amount']}"
+    )
+    assert title_of(owner.get(f"/webhooks/{number}")).startswith(
+        f"Webhook of order {order}, {paid['amount']}"
+    )
+    (line,) = owner.rows("/balance.csv")
+    assert (line["external_id"], f"{line['order_amount']} {line['currency_code']}") == (order, amount)
+
+
+def test_times_are_in_the_persons_zone_with_utc_on_hover_and_on_paper(
+    market: Market, house: House, open_page: Open
+) -> None:
+    owner, address = market.members["owner"], f"/invoices/{market.paid['invoice_id']}"
+    page = with_cookies(open_page(timezone_id="Asia/Tokyo"), owner)
+    page.goto(f"{house.dashboard}{address}")
+    expect(page.get_by_text("Times are Asia/Tokyo.")).to_be_visible()
+    for place, shape in (
+        (page.locator(".facts time").first, "%d %b %Y, %H:%M UTC"),
+        (page.locator(".timeline time").first, "%Y-%m-%d %H:%M:%S UTC"),
+    ):
+        at = datetime.fromisoformat(str(place.get_attribute("datetime")))
+        assert datetime.strptime(str(place.get_attribute("title")), shape).minute == at.minute  # noqa: DTZ007
+        here = at.astimezone(ZoneInfo("Asia/Tokyo"))
+        expect(place).to_contain_text(f"{here.day} {here:%b %Y, %H:%M}")
+    page.goto(f"{house.dashboard}/balance/print")
+    expect(page.locator("table.document time").first).to_contain_text("UTC")
+    plain = with_cookies(open_page(scripts=False), owner)
+    plain.goto(f"{house.dashboard}{address}")
+    expect(plain.get_by_text("Times are UTC.")).to_be_visible()
 
 
 # -- the search

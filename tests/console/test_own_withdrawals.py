@@ -155,6 +155,7 @@ def test_a_new_address_waits_is_announced_and_removed_from_the_start_page(
     assert "Until then you have no address that can be used." in waiting and "Add one" not in waiting
     browser = with_cookies(open_page(), owner)
     browser.goto(f"{house.dashboard}/addresses")
+    browser.get_by_text("A new one can be used 1 d after it was added").wait_for()
     looks_right(browser, "dashboard-addresses")
     removed = owner.post(f"/addresses/{id}/remove", {"from": "home"})
     assert removed.url.startswith(f"{owner.url}/?")

@@ -48,7 +48,7 @@ def test_a_refused_webhook_is_found_explained_and_resent(
     desk = staff("desk").url
     page.goto(f"{desk}/webhooks?state=retrying&merchant={shop.merchant_id}&invoice={failed.id}")
     expect(page.locator("tbody tr")).to_have_count(1)
-    page.locator("tbody tr th a").click()
+    page.locator("tbody tr th a").first.click()
     expect(page.get_by_text("answered 404 (Not Found)")).to_be_visible()
     expect(page.get_by_text("the merchant corrects its callback address")).to_be_visible()
     page.get_by_text("Answer of attempt 1").click()

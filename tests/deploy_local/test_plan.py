@@ -38,6 +38,7 @@ def test_the_callers_settings_reach_every_process(plan: Plan) -> None:
     assert plan.environment["FIATGATE_CUSTOMER_LIMIT"] == "7"
     assert "FIATGATE_LOG_LEVEL" not in plan.environment  # empty counts as unset
     assert "PATH" not in plan.environment
+    assert plan.environment["FIATGATE_ADDRESS_WAIT_SECONDS"] == "60", "docs/operations/install.md"
 
 
 def test_to_look_at_restored_databases_nothing_with_http_starts(tmp_path: Path) -> None:

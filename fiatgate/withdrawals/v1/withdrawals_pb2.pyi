@@ -751,16 +751,20 @@ class ListAddressesResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     ADDRESSES_FIELD_NUMBER: _builtins.int
+    WAIT_SECONDS_FIELD_NUMBER: _builtins.int
+    wait_seconds: _builtins.int
+    """From the addition of an address to its first use: FIATGATE_ADDRESS_WAIT_SECONDS."""
     @_builtins.property
     def addresses(self) -> _containers.RepeatedCompositeFieldContainer[Global___WithdrawalAddress]: ...
     def __init__(
         self,
         *,
         addresses: _abc.Iterable[Global___WithdrawalAddress] | None = ...,
+        wait_seconds: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["addresses", b"addresses"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["addresses", b"addresses", "wait_seconds", b"wait_seconds"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

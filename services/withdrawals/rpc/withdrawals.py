@@ -78,7 +78,10 @@ def set_withdrawal_method(
 def list_addresses(deps: Deps, request: pb.ListAddressesRequest) -> pb.ListAddressesResponse:
     found = addresses.list_addresses(deps, merchant_id=request.merchant_id)
     now = deps.clock.now()
-    return pb.ListAddressesResponse(addresses=[address_to_message(each, now=now) for each in found])
+    return pb.ListAddressesResponse(
+        addresses=[address_to_message(each, now=now) for each in found],
+        wait_seconds=deps.settings.address_wait_seconds,
+    )
 
 
 def add_address(deps: Deps, request: pb.AddAddressRequest) -> pb.AddAddressResponse:
