@@ -30,3 +30,9 @@ class HealthPage(Page):
         self.show(req, resp, "desk-health", found=sorted(found, key=lambda each: ORDER.index(each.state)))
 
     on_head = on_get
+
+
+class FreshHealthPage(HealthPage):
+    """/health/fresh: the same for an open page, which loads it by itself."""
+
+    is_unattended: ClassVar[bool] = True

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import timedelta
+from decimal import Decimal
 
 import falcon.asgi
 
@@ -22,6 +24,21 @@ from kit.base.clock import SystemClock
 
 
 @dataclass(frozen=True)
+class Day:
+    """The payments of a UTC day.
+
+    turnover  what customers paid: amount and currency
+    usdt      the same in USDT, at the rates of the deals
+    """
+
+    created: int
+    confirmed: int
+    turnover: Sequence[tuple[str, str]]
+    usdt: Decimal
+    credited: Decimal
+
+
+@dataclass(frozen=True)
 class Found:
     """The answers of the services.
 
@@ -33,6 +50,7 @@ class Found:
     is_open  whether new deals are accepted; None: not known
     lapsed   enabled currencies without a valid rate; none while catalog is away
     ending   those whose rate was set by hand and ends soon
+    days     today and the day before; None while invoices is away
     """
 
     queues: list[queues_pb2.Queue]
@@ -43,6 +61,7 @@ class Found:
     is_open: bool | None
     lapsed: Sequence[str] = ()
     ending: Sequence[catalog_pb2.Rate] = ()
+    days: tuple[Day, Day] | None = None
 
 
 class NowPage(Page):
@@ -61,15 +80,17 @@ class NowPage(Page):
 
     async def _found(self) -> Found:
         """Calls all processes at the same time, each once for its queues and once for its health."""
-        queues, services, http, deals, rates, full = await asyncio.gather(
+        queues, services, http, deals, full, (rates, days) = await asyncio.gather(
             asyncio.gather(*(self._queues(name) for name in self.deps.queues)),
             processes.of_services(self.deps, seconds=OPTIONAL_SECONDS),
             processes.of_http(self.deps, seconds=OPTIONAL_SECONDS),
             self._deals(),
-            or_none(self.deps.catalog.ListRates(catalog_pb2.ListRatesRequest())),
             full_methods(
                 self.deps.catalog.GetCatalog(catalog_pb2.GetCatalogRequest()),
                 self.deps.deals.ListMethodPlaces(invoices_pb2.ListMethodPlacesRequest()),
+            ),
+            asyncio.gather(
+                or_none(self.deps.catalog.ListRates(catalog_pb2.ListRatesRequest())), self._days()
             ),
         )
         silent = [name for name, of_one in zip(self.deps.queues, queues, strict=True) if of_one is None]
@@ -85,6 +106,7 @@ class NowPage(Page):
             deals,
             [each.currency_code for each in enabled if not each.in_force.fresh],
             [each.in_force for each in enabled if each.in_force.ends_soon],
+            days,
         )
 
     async def _queues(self, name: str) -> list[queues_pb2.Queue] | None:
@@ -94,3 +116,23 @@ class NowPage(Page):
     async def _deals(self) -> bool | None:
         found = await or_none(self.deps.deals.GetDealsSystem(invoices_pb2.GetDealsSystemRequest()))
         return None if found is None else found.enabled
+
+    async def _days(self) -> tuple[Day, Day] | None:
+        today = SystemClock().now().date()
+        first, last = (today - timedelta(days=1)).isoformat(), today.isoformat()
+        request = invoices_pb2.GetReportRequest(first_day=first, last_day=last, by=invoices_pb2.REPORT_BY_DAY)
+        report = await or_none(self.deps.reports.GetReport(request))
+        if report is None:
+            return None
+        now, before = ([row for row in report.rows if row.key == key] for key in (last, first))
+        return _day(now), _day(before)
+
+
+def _day(rows: Sequence[invoices_pb2.ReportRow]) -> Day:
+    return Day(
+        sum(row.created for row in rows),
+        sum(row.confirmed for row in rows),
+        [(row.turnover, row.currency_code) for row in rows if row.confirmed],
+        sum((Decimal(row.turnover_usdt) for row in rows), Decimal(0)),
+        sum((Decimal(row.credited_usdt) for row in rows), Decimal(0)),
+    )

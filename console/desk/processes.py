@@ -8,13 +8,13 @@ import asyncio
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 from urllib.error import HTTPError
 from urllib.request import ProxyHandler, build_opener
 
 from console.config import DeskSettings
-from console.ui.values import ago
+from console.ui.values import age_text, ago
 from console.wiring import Deps
 from fiatgate.status.v1 import status_pb2 as pb
 from kit.rpc import health
@@ -29,7 +29,10 @@ class Reported:
     """A process as it answered.
 
     state       well, attention or ill; unknown where the desk has no address of it
+    lines       each trouble; of a process that is no service its state
     started_at  null, and no version: it does not answer, or it is no service
+    loops       its loops that are well, with the time since their last round
+    numbers     each with what it counts, and its value
     """
 
     name: str
@@ -37,6 +40,13 @@ class Reported:
     lines: Sequence[health.Line]
     started_at: datetime | None = None
     version: str = ""
+    loops: Sequence[health.Line] = ()
+    numbers: Sequence[tuple[str, str]] = ()
+
+    @property
+    def zeros(self) -> Sequence[str]:
+        """The names of the numbers that are zero now."""
+        return [meaning for meaning, number in self.numbers if number == "0"]
 
     @property
     def is_well(self) -> bool:
@@ -79,8 +89,22 @@ async def _of_service(deps: Deps, name: str, seconds: float) -> Reported:
         if not is_away(refused):
             raise
         return _silent(name, refused.reason)
-    lines = list(health.lines_of(answer, age=_round_of))
-    return Reported(name, health.state_of(answer), lines, answer.started_at.ToDatetime(UTC), answer.version)
+    return Reported(
+        name,
+        health.state_of(answer),
+        list(health.troubles_of(answer, age=_round_of, named=lambda gauge: ": ".join(_counted(gauge)))),
+        answer.started_at.ToDatetime(UTC),
+        answer.version,
+        list(health.loops_of(answer, age=_round_of)),
+        [_counted(each) for each in health.numbers_of(answer)],
+    )
+
+
+def _counted(gauge: pb.Gauge) -> tuple[str, str]:
+    """Returns what the number counts, and the number as people read it: a time as 2 min."""
+    is_time = gauge.unit == "seconds" and gauge.value >= 1
+    number = age_text(timedelta(seconds=gauge.value)) if is_time else health.number_text(gauge)
+    return gauge.meaning or gauge.name, number
 
 
 def _round_of(worker: pb.WorkerStatus) -> str:

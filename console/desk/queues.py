@@ -129,8 +129,8 @@ class Row:
 def rows_of(
     queues: Iterable[pb.Queue], *, now: datetime, may: Callable[..., bool], complete: bool = True
 ) -> list[Row]:
-    """Returns the queues that the person can do something about first, of these the one that waits longest first; the
-    empty ones last.
+    """Returns the queues that the person can do something about first, of these those that are overdue, then the one
+    that waits longest; the empty ones last.
 
     may       whether the person has one of the roles
     complete  whether all services answered
@@ -143,4 +143,4 @@ def rows_of(
         overdue = oldest is not None and now - oldest > kind.overdue
         known = kind.name in found and (complete or not kind.several)
         rows.append(Row(kind, queue.count, oldest, overdue, may(*kind.roles), known))
-    return sorted(rows, key=lambda row: (row.count == 0, not row.mine, row.oldest_at or now))
+    return sorted(rows, key=lambda row: (row.count == 0, not row.mine, not row.overdue, row.oldest_at or now))

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from console.desk.health import HealthPage
+from console.desk.health import FreshHealthPage, HealthPage
 from console.desk.live import LivePage
 from console.desk.now import NowPage
 from console.page import App
@@ -21,4 +21,5 @@ def add_to(app: App, deps: Deps) -> None:
     """Adds the addresses."""
     app.add_route("/", NowPage(deps))
     app.add_route("/health", HealthPage(deps))
+    app.add_route("/health/fresh", FreshHealthPage(deps))
     app.add_route(LIVE, LivePage(deps))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import falcon
@@ -12,8 +12,10 @@ import falcon.asgi
 from console.exchange import Request
 from console.page import Page, leave_for, own_path, posted
 from console.signin.cookie import SessionCookie
+from console.ui.words import FIELDS
 from console.wiring import Deps
 from fiatgate.accounts.v1 import accounts_pb2 as pb
+from kit.base.ids import parse_id
 from kit.rpc.errors import Refused
 from kit.web.forms import Form
 from kit.web.replies import reply
@@ -21,6 +23,19 @@ from kit.web.replies import reply
 OWN_FIELDS: Final = frozenset({"step_up_code", "step_up_challenge", "step_up_credential", "step_up_goes_on"})
 SECRETS: Final = frozenset({"password", "repeated"})
 """Fields that are not copied into another page: the person types them again."""
+ABOUT: Final = "step_up_about"
+"""The field of a form that says what it does (macro `about`)."""
+LABELS: Final = {
+    **FIELDS,
+    "merchant": "Merchant",
+    "method": "Method",
+    "memo": "Memo",
+    "transaction": "Transaction",
+    "note": "Note",
+    "reason": "Reason",
+    "role": "Roles",
+}
+"""Fields of forms that the page shows, as the forms name them."""
 AGAIN: Final = frozenset({"SIGN_IN_REFUSED", "SIGN_IN_DELAYED", "VALIDATION_ERROR"})
 
 
@@ -102,7 +117,28 @@ class StepUpPage(Page):
         refused: Refused | None = None,
     ) -> None:
         factors = await self.deps.own.ListFactors(pb.ListFactorsRequest())
-        self.show(req, resp, "step-up", refused=refused, to=to, fields=fields, factors=factors)
+        self.show(
+            req,
+            resp,
+            "step-up",
+            refused=refused,
+            to=to,
+            fields=fields,
+            factors=factors,
+            does=dict(fields).get(ABOUT, ""),
+            typed=_typed(fields),
+        )
+
+
+def _typed(fields: Sequence[tuple[str, str]]) -> Mapping[str, str]:
+    """Returns what the person typed or changed, by the label of its field: no ids, and nothing that stays as it was."""
+    was, shown = dict(fields), dict[str, list[str]]()
+    for name, value in fields:
+        field, _, ticked = name.partition(":")
+        text = value if parse_id(ticked) else ticked or value
+        if field in LABELS and text and not parse_id(text) and was.get(f"was:{name}") != value:
+            shown.setdefault(LABELS[field], []).append(text)
+    return {label: ", ".join(texts) for label, texts in shown.items()}
 
 
 def _carried(form: Form, *, goes_on: bool) -> Sequence[tuple[str, str]]:

@@ -8,7 +8,8 @@ from console.ui.pages import Link, members_read, reads
 from console.wiring import Deps
 from console.withdrawals.desk.lists import DeskWithdrawalsPage, SeveralPage
 from console.withdrawals.desk.methods import MethodPage, MethodsPage
-from console.withdrawals.desk.one import DeskWithdrawalPage, NewWithdrawalPage
+from console.withdrawals.desk.new import NewWithdrawalPage
+from console.withdrawals.desk.one import DeskWithdrawalPage
 from console.withdrawals.desk.payouts import payout_of
 from console.withdrawals.list import WithdrawalsPage
 from console.withdrawals.one import WithdrawalPage

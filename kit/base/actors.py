@@ -52,6 +52,7 @@ class Actor:
 
 _current: ContextVar[Actor | None] = ContextVar("actor", default=None)
 _of_process: Actor | None = None
+_missing_proof: ContextVar[Exception | None] = ContextVar("missing_proof", default=None)
 
 
 def bind(actor: Actor) -> None:
@@ -81,3 +82,20 @@ def current() -> Actor:
     if actor is None:
         raise LookupError("this work has no author; bind one with kit.base.actors.bind")
     return actor
+
+
+def demand_proof(refusal: Exception) -> None:
+    """Makes the work of this context change nothing: its first change raises `refusal`, after the rules have passed."""
+    _missing_proof.set(refusal)
+
+
+def lacks_proof() -> bool:
+    """Returns whether the author of this context has yet to give a proof."""
+    return _missing_proof.get() is not None
+
+
+def require_proof() -> None:
+    """Raises the refusal of an author who has yet to give a proof."""
+    refusal = _missing_proof.get()
+    if refusal is not None:
+        raise refusal

@@ -37,6 +37,7 @@ from sqlalchemy.orm import Session
 from sqlalchemy.pool import QueuePool
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_random_exponential
 
+from kit.base import actors
 from kit.base.seals import Seals
 from kit.db import connections
 from kit.db.connections import POOLED_IDLE_SECONDS, PREPARED_IDLE_SECONDS
@@ -163,7 +164,8 @@ class Database:
         """Yields a session that commits when the block ends cleanly and rolls back otherwise.
 
         The calls given to `after_commit` are made after the commit. Loaded objects stay readable afterwards.
-        Raises `DatabaseUnavailable` (and its kinds) in place of the driver's connection errors.
+        Raises `DatabaseUnavailable` (and its kinds) in place of the driver's connection errors, and in place of the
+        commit of a change the refusal of an author who lacks a proof (kit.base.actors).
         """
         with (
             self._span("transaction"),
@@ -171,6 +173,8 @@ class Database:
             Session(self._engine, expire_on_commit=False, info={SEALS: self.seals}) as session,
         ):
             yield session
+            if actors.lacks_proof() and _has_changed(session):
+                actors.require_proof()
             session.commit()
         for callback, *arguments in session.info.get(AFTER_COMMIT, ()):
             callback(*arguments)
@@ -178,6 +182,7 @@ class Database:
     @contextmanager
     def autocommit(self) -> Iterator[Connection]:
         """Yields a Core connection on which each statement is its own transaction: for single statements."""
+        actors.require_proof()
         with self._span("statement"), _translated(), self._engine.connect() as connection:
             # SQLAlchemy's isolation level AUTOCOMMIT would do the same, but undoing it costs a round trip.
             driver = connection.connection.driver_connection
@@ -190,6 +195,7 @@ class Database:
 
     def one_or_none(self, statement: Prepared[R], values: Mapping[str, Any]) -> R | None:
         """Returns the row of a hot statement, run in its own transaction on a connection of the calling thread."""
+        actors.require_proof()
         with self._span(statement.name), _translated():
             return self._prepared.one_or_none(statement, values)
 
@@ -220,6 +226,12 @@ class Database:
         """Closes the pooled connections and those of the hot statements."""
         self._engine.dispose()
         self._prepared.close()
+
+
+def _has_changed(tx: Session) -> bool:
+    """Returns whether the transaction has written anything, or locked it."""
+    tx.flush()
+    return bool(tx.scalar(text("SELECT pg_current_xact_id_if_assigned() IS NOT NULL")))
 
 
 def bound_statements(tx: Session, *, seconds: int) -> None:

@@ -84,6 +84,20 @@ def lines_of(answer: pb.GetStatusResponse, *, age: Callable[[pb.WorkerStatus], s
 
     age  returns how long ago the last round of a loop ended well
     """
+    yield from troubles_of(answer, age=age, named=lambda gauge: f"{gauge.name}={number_text(gauge)}")
+    yield from loops_of(answer, age=age)
+    numbers = numbers_of(answer)
+    if numbers:
+        yield Line(_listed((Part(f"{each.name}="), Part(number_text(each), "strong")) for each in numbers))
+
+
+def troubles_of(
+    answer: pb.GetStatusResponse, *, age: Callable[[pb.WorkerStatus], str], named: Callable[[pb.Gauge], str]
+) -> Iterator[Line]:
+    """Yields a line for each trouble, and one for each loop that waits for the end of an outage.
+
+    named  returns a number with what it counts
+    """
     if not answer.database_ok:
         yield Line((Part("database away", "bad"),), DATABASE_STEP)
     if not answer.nats_ok:
@@ -91,20 +105,25 @@ def lines_of(answer: pb.GetStatusResponse, *, age: Callable[[pb.WorkerStatus], s
     for worker in answer.workers:
         if not worker.healthy:
             yield Line((Part(worker.name, "bad"), *_round_of(worker, age)), WORKER_STEP)
-    well = [worker for worker in answer.workers if worker.healthy]
-    for worker in well:
-        if worker.detail:  # it waits for the end of an outage
+    for worker in answer.workers:
+        if worker.healthy and worker.detail:
             yield Line((Part(worker.name, "wait"), *_round_of(worker, age)))
-    well = [worker for worker in well if not worker.detail]
-    if well:
-        yield Line(_listed((Part(worker.name, "good"), *_round_of(worker, age)) for worker in well))
     for gauge in answer.gauges:
         if _asks(gauge):
-            yield Line((Part(f"{gauge.name}={number_text(gauge)}", "bad"),), gauge.step)
+            yield Line((Part(named(gauge), "bad"),), gauge.step)
+
+
+def loops_of(answer: pb.GetStatusResponse, *, age: Callable[[pb.WorkerStatus], str]) -> Iterator[Line]:
+    """Yields one line with all loops that are well."""
+    well = [worker for worker in answer.workers if worker.healthy and not worker.detail]
+    if well:
+        yield Line(_listed((Part(worker.name, "good"), *_round_of(worker, age)) for worker in well))
+
+
+def numbers_of(answer: pb.GetStatusResponse) -> list[pb.Gauge]:
+    """Returns the numbers that are no trouble."""
     numbers = [each for each in answer.gauges if not _asks(each)]
-    numbers = [each for each in numbers if each.value or each.name not in SHOWN_ABOVE_ZERO]
-    if numbers:
-        yield Line(_listed((Part(f"{each.name}="), Part(number_text(each), "strong")) for each in numbers))
+    return [each for each in numbers if each.value or each.name not in SHOWN_ABOVE_ZERO]
 
 
 def number_text(gauge: pb.Gauge) -> str:

@@ -16,6 +16,7 @@ from google.protobuf import descriptor_pool
 from fiatgate.accounts.v1 import accounts_pb2
 from fiatgate.rpc.v1 import access_pb2
 from fiatgate.rpc.v1.access_pb2 import Access
+from kit.base import actors
 from kit.base.actors import MEMBER_ROLES, STAFF_ROLES, Actor
 from kit.base.clock import Clock, SystemClock
 from kit.observe import metrics
@@ -148,8 +149,8 @@ class Check:
         self._unnamed: dict[str | None, Actor] = {}  # at most one for each name in `callers`
 
     def actor_of(self, request: Any, metadata: Mapping[str, str | bytes]) -> Actor:
-        """Returns the author of the call. Raises ACTOR_INVALID, NOT_PERMITTED, STEP_UP_REQUIRED, and for a member of
-        another merchant MERCHANT_NOT_FOUND.
+        """Returns the author of the call. Raises ACTOR_INVALID, NOT_PERMITTED, and for a member of another
+        merchant MERCHANT_NOT_FOUND. A call that lacks its step-up raises STEP_UP_REQUIRED in place of its first change.
         """
         caller = callers.current()
         if self._permission.signing_in:
@@ -209,7 +210,7 @@ class Check:
             return actor
         self._require_role(actor)
         self._require_merchant(actor, request)
-        self._require_step_up(actor)
+        self._demand_step_up(actor)
         return actor
 
     def _require_own_surface(self, request: Any, caller: str | None) -> None:
@@ -235,14 +236,15 @@ class Check:
         if named is None or not may_see_merchant(actor, named):
             raise self._recorded(actor, errors.not_found("MERCHANT_NOT_FOUND", "There is no such merchant"))
 
-    def _require_step_up(self, actor: Actor) -> None:
+    def _demand_step_up(self, actor: Actor) -> None:
+        """Lets a call without a fresh proof check its values and rules, and change nothing."""
         if not self._permission.steps_up:
             return
         at = actor.stepped_up_at
         now = self._checks.clock.now()
         if at is None or not now - STEP_UP_COUNTS <= at <= now + AHEAD_AT_MOST:
             message = "Confirm that it is you: a passkey or a code within the last 5 minutes"
-            raise self._refused(actor, errors.denied("STEP_UP_REQUIRED", message))
+            actors.demand_proof(errors.denied("STEP_UP_REQUIRED", message))
 
     def _recorded(self, actor: Actor, refused: Refused) -> Refused:
         self._checks.record(actor, self._method, refused)

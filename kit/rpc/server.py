@@ -328,7 +328,9 @@ class _Method:
             left_seconds = deadline.remaining_seconds()
             if not context.is_active() or (left_seconds is not None and left_seconds < LEAST_USEFUL_SECONDS):
                 raise errors.too_late()
-            return self._behaviour(request, context)
+            response = self._behaviour(request, context)
+        actors.require_proof()
+        return response
 
     def _span(self, metadata: Mapping[str, str | bytes]) -> tracing.Span:
         if not (tracing.is_on() and self._is_traced):

@@ -127,7 +127,9 @@ class StatusServicer(status_pb2_grpc.StatusServiceServicer):
             _log.warning("gauges_failed", error=repr(error))
             return []
         return [
-            status_pb2.Gauge(name=each.name, value=each.value, unit=each.unit, step=each.step)
+            status_pb2.Gauge(
+                name=each.name, value=each.value, unit=each.unit, step=each.step, meaning=each.meaning
+            )
             for each in gauges
             if each.label == ("", "")
         ]

@@ -100,6 +100,9 @@ def test_the_start_page_shows_what_waits_and_first_what_the_person_can_do(
     expect(row).not_to_have_class(re.compile("is-quiet"))
     marked(shop)
     expect(row.locator("[data-count]")).to_have_text(str(count + 1))
+    expect(page.locator(".figures")).to_contain_text(
+        re.compile(r"Payments confirmed\s*\d+\s*of \d+ invoices")
+    )
     looks_right(page, "desk-now")
     page = staff.page(open_page, "prices", scripts=False)
     page.goto(f"{staff('prices').url}/")
@@ -121,11 +124,11 @@ def test_where_nothing_waits_the_page_says_so_and_what_is_overdue_stands_out() -
         rates_held=timedelta(hours=1), deals_marked=timedelta(minutes=31), appeals=timedelta(minutes=40)
     )
     assert [(row.kind.name, row.overdue, row.mine) for row in found[:3]] == [
-        ("appeals", False, True),
         ("deals_marked", True, True),
+        ("appeals", False, True),
         ("rates_held", True, False),
     ]
-    assert [row.kind.name for row in found if row.known] == ["appeals", "deals_marked", "rates_held"]
+    assert [row.kind.name for row in found if row.known] == ["deals_marked", "appeals", "rates_held"]
 
 
 def test_a_queue_is_empty_only_where_all_its_services_answered() -> None:
@@ -142,11 +145,13 @@ def test_a_service_that_hangs_or_has_just_started_is_named_and_the_rest_is_shown
     operator = staff("admin")
     typed = {
         "merchant": str(new_id()),
+        "book": "",
         "method": "1",
         "address": "T<b>ypo",
         "memo": "",
         "amount": "25",
         "request_key": str(new_id()),
+        "agreed": "on",
     }
     with hanging() as hung, just_started() as fresh, ThreadPoolExecutor() as browsers:
         away = {f"FIATGATE_{each}_ADDRESS": hung for each in ("CATALOG", "WITHDRAWALS")}
@@ -182,4 +187,7 @@ def test_health_says_what_fiatgate_status_says(staff: Staff) -> None:
     for name in ("gateway", "console-desk", "console-dashboard", *SERVICES):
         assert name in shown
     assert shown.count("all services serve") == 3, shown
-    assert all(words in shown for words in ("outbox_unpublished=", "webhooks_due=", "all services serve"))
+    sentences = ("Facts that wait to be announced: ", "Time that the oldest fact", "numbers are zero")
+    assert all(each in shown for each in sentences), shown
+    assert "outbox_unpublished" not in shown, "numbers have names for people"
+    assert "Live sessions of operators" in staff("viewer").get("/health/fresh").text

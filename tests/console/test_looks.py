@@ -71,6 +71,7 @@ ANSWERS: Final = frozenset(
         "/account/totp/confirm",
         "/account/recovery-codes",
         "/live",
+        "/health/fresh",
         "/deals/states",
         "/deals/{deal_id}/pictures/{kind}",
         "/links/{invoice_id}/qr.svg",

@@ -58,7 +58,7 @@ def fields_of(page: str, action: str) -> dict[str, str]:
             if 'type="checkbox"' in each and " checked" not in each:
                 continue
             name, value = re.search(r'name="([^"]+)"', each), re.search(r'value="([^"]*)"', each)
-            if name is not None:
+            if name is not None and name[1] != "step_up_about":
                 found[name[1]] = unescape(value[1]) if value else ""
         for name_, text in re.findall(
             r'<textarea[^>]*name="([^"]+)"[^>]*>\n?(.*?)</textarea>', form, re.DOTALL

@@ -237,8 +237,14 @@ def test_a_form_without_step_up_goes_on_after_the_code(house: House) -> None:
     admin.add_factors()
     house.end_step_up(admin.email)
     email = new_email()
-    asked = admin.post("/people/invite", {"email": email, "name": "Grace Hopper", "role:desk": "on"})
+    wrong = admin.post("/people/invite", {"email": "grace", "name": "Grace Hopper", "role:desk": "on"})
+    assert title_of(wrong) == "Invite a person", "a wrong form gets its errors before anything is proved"
+    form = {"email": email, "name": "Grace Hopper", "role:desk": "on", "step_up_about": "Invite this person"}
+    asked = admin.post("/people/invite", form)
     assert title_of(asked) == "Confirm that it is you"
+    shown = re.sub(r"<[^>]+>", " ", asked.text)
+    assert all(each in shown for each in ("Invite this person", "Grace Hopper", email)), shown
+    assert re.search(r"Roles\s+desk", shown)
     assert f'name="email" value="{email}"' in asked.text
     fields = {
         "email": email,

@@ -32,9 +32,21 @@ def treasury(staff: Staff) -> Person:
 
 
 def test_a_withdrawal_goes_from_the_form_to_the_transaction(payouts: Payouts, treasury: Person) -> None:
+    name = re.findall(r"<h1>(?:<bdi>)?([^<]+)", treasury.get(f"/merchants/{payouts.merchant}").text)[
+        0
+    ].strip()
+    assert f'<option value="{name}">' in treasury.get("/withdrawals/new").text, "merchants are suggested"
+    lost = treasury.get("/withdrawals/new?merchant=nobody-of-this-name")
+    assert (lost.status_code, "no merchant has this id or name" in text_of(lost).lower()) == (422, True)
     form = treasury.get(f"/withdrawals/new?merchant={payouts.merchant}").text
+    assert f">{name}</bdi></a> has" in form
     (key,) = re.findall(r'name="request_key" value="([^"]+)"', form)
     fields = {"merchant": payouts.merchant, "method": "1", "amount": "25", "request_key": key}
+    many = treasury.post("/withdrawals/new", fields | {"address": TRON_ADDRESS, "amount": "1000000"})
+    assert (many.status_code, "USDT are available" in text_of(many)) == (422, True)
+    seen = text_of(treasury.post("/withdrawals/new", fields | {"address": TRON_ADDRESS}))
+    assert "Arrives 24.000000 USDT" in seen and "Not in the address book." in seen and TRON_ADDRESS in seen
+    fields["agreed"] = "on"
     refused = treasury.post("/withdrawals/new", fields | {"address": "T123"})
     assert refused.status_code == 422
     assert "USDT can't be sent to this address on TRC20" in text_of(refused)
@@ -146,6 +158,7 @@ def test_a_large_withdrawal_is_requested_by_one_and_approved_by_another(
     page = other.get(path)
     assert f"Send 999.000000 USDT on TRC20 to {TRON_ADDRESS}" in text_of(page)
     assert f'href="/withdrawals/{id}"' in page.text
+    assert page.text.index("Sent before") < page.text.index(f'action="{path}/approve"'), "first the evidence"
     done = other.post(f"{path}/approve", {"note": "as agreed"})
     assert "Approved and done." in text_of(done)
     assert payouts.now(id).substatus == "processing"

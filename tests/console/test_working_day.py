@@ -63,7 +63,8 @@ def approved(requester: Page, second: Callable[[str], Page], summary: str) -> Pa
     page = second(link.get_attribute("href") or "")
     expect(page.locator(".statement")).to_contain_text(summary)
     page.keyboard.press("a")
-    page.get_by_role("button", name="Approve and do it").click()
+    expect(page.get_by_label("Your words")).to_be_focused()
+    page.keyboard.press("Enter")
     expect(page.get_by_role("status")).to_contain_text("Approved and done.")
     return page
 
@@ -98,6 +99,8 @@ def test_an_appeal_with_a_picture_ends_with_the_amount_that_a_second_person_appr
     page = at("desk")(till.list("appeals"))
     expect(page.locator(".evidence")).to_contain_text("Paid <b>at</b> noon")
     assert page.locator("figure img").evaluate("each => each.decode().then(() => each.naturalWidth)") > 0
+    html = page.content()
+    assert html.index("<figure>") < html.index('class="decide"'), "the picture is seen before the decision"
     page.keyboard.press("a")
     came = page.get_by_label("Amount that came, by the bank statement")
     expect(came).to_be_focused()
@@ -161,7 +164,9 @@ def test_late_money_is_answered_and_the_next_case_is_shown(till: Till, at: At) -
     page.keyboard.press("a")
     expect(page.get_by_label("Answer for the customer")).to_be_focused()
     page.keyboard.type("It was sent back.")
-    page.get_by_role("button", name="Send the answer").click()
+    send = page.get_by_role("button", name="Send the answer")
+    assert send.evaluate("each => getComputedStyle(each, '::after').content") == '"Ctrl+Enter" / ""'
+    page.keyboard.press("Control+Enter")
     expect(page.get_by_role("status").first).to_contain_text("The answer is given to the customer.")
     expect(page.locator(".evidence blockquote")).to_have_text("Me too")
     again = at.staff("admin").post(

@@ -73,9 +73,11 @@ def test_the_page_shows_no_deal_of_another_invoice_and_no_account_that_sql_wrote
     execute(
         world, "UPDATE invoices SET deal_id = %(deal)s WHERE id = %(id)s", deal=mine.id, id=mine.invoice_id
     )
+    assert not desk.get_deal(world.deps, deal_id=str(mine.id)).account_undecided
     execute(world, "UPDATE requisites SET max_deals = 77 WHERE id = %(id)s", id=mine.requisite_id)
     page = checkout.get_checkout(world.deps, invoice_id=str(mine.invoice_id))
     assert page.requisite is None
+    assert desk.get_deal(world.deps, deal_id=str(mine.id)).account_undecided, "the desk marks it"
     assert page.offers
     again = checkout.select_payment_method(
         world.deps, invoice_id=str(mine.invoice_id), method_code=mine.method_code

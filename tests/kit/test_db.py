@@ -7,6 +7,7 @@ import traceback
 import uuid
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
@@ -14,6 +15,7 @@ import pytest
 from sqlalchemy import exc, func, insert, literal, select, text
 
 from deploy.local.ports import free_ports
+from kit.base import actors
 from kit.base.ids import new_id
 from kit.db.alone import alone
 from kit.db.database import (
@@ -57,6 +59,25 @@ def test_a_block_that_raises_is_rolled_back_and_wakes_nobody(db: Database) -> No
         tx.flush()
         raise ZeroDivisionError
     assert not signal.wait(0)
+    assert _notes(db) == []
+
+
+def test_an_author_without_a_proof_reads_and_changes_nothing(db: Database) -> None:
+    class NoProof(Exception):
+        pass
+
+    def work() -> None:
+        actors.demand_proof(NoProof())
+        with db.transaction() as tx:
+            assert tx.scalar(text("SELECT 1")) == 1
+        with pytest.raises(NoProof), db.transaction() as tx:
+            tx.execute(insert(Note).values(id=new_id(), text="written"))
+        with pytest.raises(NoProof), db.transaction() as tx:
+            tx.add(Note(id=new_id(), text="added"))
+        with pytest.raises(NoProof), db.autocommit():
+            pytest.fail("a single statement is its own commit")
+
+    copy_context().run(work)
     assert _notes(db) == []
 
 

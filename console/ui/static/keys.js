@@ -1,5 +1,6 @@
 // Keys: j and k select a row, Enter opens it, / goes to the search, ? lists the keys. An element with `data-key` is
 // activated by its key: first within the selected row, then on the page. Single keys can be switched off in the list.
+// Enter sends a form; in a text of several lines Ctrl and Enter do.
 const OFF = "fiatgate-keys-off";
 const rows = () => [...document.querySelectorAll("[data-row]")].filter((each) => each.offsetParent !== null);
 const selected = () => document.querySelector("[data-row].is-selected");
@@ -44,6 +45,7 @@ function help() {
   dialog.className = "help";
   const list = document.createElement("dl");
   const own = new Map([["j k", "next and previous row"], ["Enter", "open the row"], ["/", "search"], ["?", "this list"]]);
+  if (document.querySelector("textarea")) own.set("Ctrl Enter", "send the text that is being written");
   for (const each of document.querySelectorAll("[data-key]"))
     if (each.offsetParent !== null && !own.has(each.dataset.key)) own.set(each.dataset.key, nameOf(each));
   for (const [key, name] of own) {
@@ -55,7 +57,10 @@ function help() {
   const heading = Object.assign(document.createElement("h2"), { textContent: "Keyboard", id: "keys-help" });
   dialog.setAttribute("aria-labelledby", "keys-help");
   const off = Object.assign(document.createElement("input"), { type: "checkbox", checked: !localStorage.getItem(OFF) });
-  off.addEventListener("change", () => (off.checked ? localStorage.removeItem(OFF) : localStorage.setItem(OFF, "1")));
+  off.addEventListener("change", () => {
+    off.checked ? localStorage.removeItem(OFF) : localStorage.setItem(OFF, "1");
+    document.documentElement.classList.toggle("has-keys", off.checked);
+  });
   const label = Object.assign(document.createElement("label"), { className: "box" });
   label.append(off, "Single keys work in this browser");
   const close = Object.assign(document.createElement("button"), { textContent: "Close" });
@@ -67,6 +72,10 @@ function help() {
 }
 
 document.addEventListener("keydown", (event) => {
+  if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && event.target.matches("textarea")) {
+    event.preventDefault();
+    event.target.form?.requestSubmit(event.target.form.querySelector("button:not([hidden])"));
+  }
   if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
   if (event.target.closest("input:not([type=checkbox], [type=radio]), select, textarea, dialog, [contenteditable]")) return;
   if (localStorage.getItem(OFF) && event.key !== "?") return;
@@ -86,6 +95,7 @@ document.addEventListener("click", (event) => {
   if (button) help();
 });
 for (const each of document.querySelectorAll("[data-keys-help]")) each.hidden = false;
+document.documentElement.classList.toggle("has-keys", !localStorage.getItem(OFF));
 
 // Ages go on while a page is open.
 const UNITS = [[86400, "d"], [3600, "h"], [60, "min"], [1, "s"]];

@@ -12,7 +12,7 @@ from console.list_page import Asked, Found, ListPage
 from console.page import Page, leave_for
 from console.ui.pages import only_for
 from console.withdrawals import words
-from console.withdrawals.desk.one import PAYS
+from console.withdrawals.desk.new import PAYS
 from fiatgate.withdrawals.v1 import withdrawals_pb2 as pb
 from kit.rpc.errors import Refused, not_found
 

@@ -2270,6 +2270,9 @@ class GetDealResponse(_message.Message):
     PROOFS_FIELD_NUMBER: _builtins.int
     CONTEXT_FIELD_NUMBER: _builtins.int
     NEAR_FIELD_NUMBER: _builtins.int
+    ACCOUNT_UNDECIDED_FIELD_NUMBER: _builtins.int
+    account_undecided: _builtins.bool
+    """No act decided the account as it is now: SQL made or changed it. Customers are not shown it."""
     @_builtins.property
     def deal(self) -> Global___Deal: ...
     @_builtins.property
@@ -2297,10 +2300,11 @@ class GetDealResponse(_message.Message):
         proofs: _abc.Iterable[Global___Proof] | None = ...,
         context: Global___DealContext | None = ...,
         near: _abc.Iterable[Global___Deal] | None = ...,
+        account_undecided: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["context", b"context", "deal", b"deal", "requisite", b"requisite"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["context", b"context", "deal", b"deal", "history", b"history", "near", b"near", "proofs", b"proofs", "requisite", b"requisite"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["account_undecided", b"account_undecided", "context", b"context", "deal", b"deal", "history", b"history", "near", b"near", "proofs", b"proofs", "requisite", b"requisite"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

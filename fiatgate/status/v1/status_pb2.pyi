@@ -122,12 +122,15 @@ class Gauge(_message.Message):
     VALUE_FIELD_NUMBER: _builtins.int
     UNIT_FIELD_NUMBER: _builtins.int
     STEP_FIELD_NUMBER: _builtins.int
+    MEANING_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     value: _builtins.float
     unit: _builtins.str
     """"count" or "seconds"."""
     step: _builtins.str
     """What an operator does about it while it is above zero. Empty: nothing."""
+    meaning: _builtins.str
+    """For people: what it counts. Empty from a process of a version before."""
     def __init__(
         self,
         *,
@@ -135,10 +138,11 @@ class Gauge(_message.Message):
         value: _builtins.float = ...,
         unit: _builtins.str = ...,
         step: _builtins.str = ...,
+        meaning: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["name", b"name", "step", b"step", "unit", b"unit", "value", b"value"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["meaning", b"meaning", "name", b"name", "step", b"step", "unit", b"unit", "value", b"value"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

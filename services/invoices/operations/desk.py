@@ -48,6 +48,7 @@ class DealStory:
     history: Sequence[TransitionView]
     pictures: Sequence[PictureView]
     near: Sequence[DealView]
+    account_undecided: bool
 
     @property
     def deal(self) -> DealView:
@@ -169,13 +170,12 @@ def get_deal(deps: Deps, *, deal_id: str) -> DealStory:
         listed = deal_lists.listed_deal(connection, id)
         if listed is None:
             raise errors.deal_not_found()
-        return DealStory(
-            listed,
-            deals.requisite(connection, listed.deal.requisite_id),
-            deals.deal_history(connection, id),
-            cases.pictures(connection, id),
-            deal_lists.nearest_deals(connection, listed.deal, NEAR_MOST),
-        )
+        requisite = deals.requisite(connection, listed.deal.requisite_id)
+        history = deals.deal_history(connection, id)
+        pictures = cases.pictures(connection, id)
+        near = deal_lists.nearest_deals(connection, listed.deal, NEAR_MOST)
+    undecided = requisite is not None and not deps.decided_requisites.are(requisite.id, requisite)
+    return DealStory(listed, requisite, history, pictures, near, undecided)
 
 
 def confirm_deal(deps: Deps, *, deal_id: str) -> DealView:

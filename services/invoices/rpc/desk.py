@@ -86,6 +86,7 @@ def _deal_story(story: DealStory) -> dict[str, Any]:
         "proofs": map(picture_to_message, story.pictures),
         "context": deal_context_to_message(story.listed),
         "near": map(deal_to_message, story.near),
+        "account_undecided": story.account_undecided,
     }
 
 
