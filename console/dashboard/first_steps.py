@@ -18,7 +18,7 @@ from fiatgate.webhooks.v1 import webhooks_pb2
 from kit.rpc.errors import Refused
 
 ENOUGH_PAID: Final = 10
-"""Paid invoices of thirty days: a merchant with as many needs no first steps, and no call is made for them."""
+"""Paid invoices of the period shown: a merchant with as many needs no first steps, and no call is made for them."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Step:
 async def first_steps(
     page: Page,
     req: Request,
-    month: invoices_pb2.GetReportResponse | None,
+    report: invoices_pb2.GetReportResponse | None,
     *,
     merchant: merchants_pb2.Merchant | None,
     keys: merchants_pb2.ListApiKeysResponse | None,
@@ -52,7 +52,7 @@ async def first_steps(
     merchant  None while merchants is away; empty: it does not know the merchant that stood in an invitation
     keys      None while merchants is away, and for a person who does not read them
     """
-    if month is None or month.all.confirmed >= ENOUGH_PAID or not page.may(req, "developer", "finance"):
+    if report is None or report.all.confirmed >= ENOUGH_PAID or not page.may(req, "developer", "finance"):
         return ()
     makes_keys = page.may(req, "developer")
     if merchant is None or not merchant.merchant_id or (makes_keys and keys is None):
@@ -65,6 +65,13 @@ async def first_steps(
     )
     if invoices is None or delivered is None:
         return ()
+    checks = False
+    if makes_keys:
+        asked = webhooks_pb2.GetSignatureCheckRequest(merchant_id=merchant_id)
+        checked = await or_none(page.deps.webhooks.GetSignatureCheck(asked))
+        if checked is None:
+            return ()
+        checks = checked.refuses
     shows_line = makes_keys and not invoices.invoices and not _of_operator(merchant)
     currency = await _currency(page, merchant) if shows_line else ""
     activation, address = _activation(merchant), _address(merchant, sets_addresses=makes_keys)
@@ -72,7 +79,13 @@ async def first_steps(
     steps = [activation, address, invoice]
     if keys is not None:
         key = _key(merchant, any(each.active for each in keys.keys), public_url)
-        steps = [activation, key, address, invoice, _webhook(merchant, bool(delivered.events), public_url)]
+        steps = [
+            activation,
+            key,
+            address,
+            invoice,
+            _webhook(merchant, bool(delivered.events), checks, public_url),
+        ]
     return () if all(each.done for each in steps) else steps
 
 
@@ -157,18 +170,29 @@ def _invoice(merchant: merchants_pb2.Merchant, has_invoice: bool, public_url: st
         "Create the first invoice",
         has_invoice,
         "By your program, or here by hand. A test invoice that is not paid expires by itself and costs nothing.",
-        "/links",
+        "/links/new",
         "Make a payment link",
         _curl("/create-invoice", public_url, json.dumps(body)) if currency and merchant.callback_url else "",
     )
 
 
-def _webhook(merchant: merchants_pb2.Merchant, has_delivered: bool, public_url: str) -> Step:
+def _webhook(merchant: merchants_pb2.Merchant, has_delivered: bool, checks: bool, public_url: str) -> Step:
+    received = (
+        "Your server has answered 2xx to the webhook of an invoice."
+        if has_delivered
+        else (
+            "Let your server answer 2xx to the webhook of an invoice: one is sent when you cancel your test invoice."
+        )
+    )
+    refused = (
+        "It has refused a wrong signature."
+        if checks
+        else ("Send a test event with a wrong signature, which your server must refuse (4xx).")
+    )
     return Step(
         "Receive a webhook and check its signature",
-        has_delivered,
-        "Done when your server has answered 2xx to the webhook of an invoice. Cancel your test invoice on its "
-        "page, and one is sent. A test event shows before whether the signature fits.",
+        has_delivered and checks,
+        f"{received} {refused}",
         "/webhooks/test",
         "Send a test event",
         "" if _is_inactive(merchant) else _curl("/invoices/test-1/webhooks", public_url),

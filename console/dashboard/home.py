@@ -19,9 +19,7 @@ BANS: Final = {"banned": PROBLEMS["MERCHANT_BLOCKED"], "owner_blocked": PROBLEMS
 
 
 class HomePage(Page):
-    """/: what needs attention, a new merchant's first steps, the balance, today and thirty days; the person, the
-    merchant and the roles there.
-    """
+    """/: what needs attention, a new merchant's first steps, the balance, a period's figures, the newest payments."""
 
     def __init__(self, deps: Deps, *, public_url: str) -> None:
         super().__init__(deps)
@@ -32,7 +30,7 @@ class HomePage(Page):
         merchant, numbers = await asyncio.gather(self.merchant_of(own), numbers_of(self, req))
         name = merchant.name if merchant else ""
         steps = await first_steps(
-            self, req, numbers["month"], merchant=merchant, keys=numbers["keys"], public_url=self._public_url
+            self, req, numbers["report"], merchant=merchant, keys=numbers["keys"], public_url=self._public_url
         )
         ban, guide = BANS.get(ban_in(merchant)), f"{self._public_url}/docs/guide"
         self.show(req, resp, "dashboard-home", name=name, ban=ban, steps=steps, guide=guide, **numbers)

@@ -1,6 +1,6 @@
-"""The numbers of the start page: balance, today, thirty days, webhooks and new addresses that need attention.
+"""The numbers of the start page: a period beside the one before, the newest payments, what needs attention.
 
-All of them are sums that the services keep: nothing is counted for a page.
+The sums are kept by the services: only invoices that are still open are counted for the page.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any, Final
 
@@ -26,7 +26,11 @@ from kit.base.clock import SystemClock
 from kit.base.money import share_text, usdt_text
 from kit.rpc.errors import Refused
 
-DAYS: Final = 30
+PERIODS: Final = {"1": "Today", "7": "7 days", "30": "30 days", "90": "90 days"}
+USUAL: Final = "30"
+PAYMENTS: Final = 5
+OPEN_MOST: Final = 200
+"""More open invoices than these are not counted."""
 AT_MOST: Final = 20
 """More webhooks than these are not counted: `20 or more`."""
 FAILING: Final = timedelta(hours=1)
@@ -54,39 +58,122 @@ class Day:
         return usdt_text(self.credited_usdt)
 
 
+@dataclass(frozen=True)
+class Figure:
+    """A number of the period, and of the one before it."""
+
+    now: Decimal
+    before: Decimal
+    currency: str = ""
+
+    @property
+    def change(self) -> str:
+        """In percent of the period before; empty when that had none."""
+        if not self.before:
+            return ""
+        change = ((self.now - self.before) * 100 / self.before).quantize(Decimal(1))
+        return f"{change:+f}\N{NO-BREAK SPACE}%".replace("-", "\N{MINUS SIGN}")
+
+
+@dataclass(frozen=True)
+class Figures:
+    """The figures of a period.
+
+    sales    what customers paid, by currency
+    success  paid of 100 created that have ended; empty: none has
+    ended    created less those that are still open
+    """
+
+    sales: Sequence[Figure]
+    due: Figure
+    paid: Figure
+    success: str
+    success_before: str
+    ended: int
+    open: str
+
+
 async def numbers_of(page: Page, req: Request) -> Mapping[str, Any]:
     """Returns the values of the page. A service that is away leaves out its own, and is named in `away`."""
     merchant_id = req.exchange.signed_in.merchant_id
     today = _CLOCK.now().date()
+    asked_for = req.get_param("days") or USUAL
+    chosen = asked_for if asked_for in PERIODS else USUAL
+    length = timedelta(days=int(chosen))
+    first = today - length + timedelta(days=1)
     reads_balance = page.may(req, "finance", "viewer")
     reads_keys = page.may(req, "developer")
-    balance, book, month, dead, failing, keys = await asyncio.gather(
-        _balance(page, merchant_id) if reads_balance else _nothing(),
-        _book(page, merchant_id) if reads_balance else _nothing(),
-        or_none(page.deps.reports.GetReport(_report(merchant_id, today))),
-        or_none(page.deps.webhooks.ListEvents(_given_up(merchant_id))),
-        or_none(page.deps.webhooks.ListEvents(_failing(merchant_id))),
-        _keys(page, merchant_id) if reads_keys else _nothing(),
+    (balance, book, keys), (report, before), (payments, waiting), (dead, failing) = await asyncio.gather(
+        asyncio.gather(
+            _balance(page, merchant_id) if reads_balance else _nothing(),
+            _book(page, merchant_id) if reads_balance else _nothing(),
+            _keys(page, merchant_id) if reads_keys else _nothing(),
+        ),
+        asyncio.gather(
+            _report(page, merchant_id, first, today),
+            _report(page, merchant_id, first - length, first - timedelta(days=1)),
+        ),
+        asyncio.gather(
+            or_none(page.deps.deals.ListAllInvoices(_payments(merchant_id))),
+            or_none(page.deps.deals.ListAllInvoices(_open(merchant_id, first))),
+        ),
+        asyncio.gather(
+            or_none(page.deps.webhooks.ListEvents(_given_up(merchant_id))),
+            or_none(page.deps.webhooks.ListEvents(_failing(merchant_id))),
+        ),
     )
-    days = days_of(month.rows) if month else []
-    asked: dict[str, list[object]] = {"invoices": [month], "webhooks": [dead, failing]}
+    days = days_of(report.rows) if report else []
+    asked: dict[str, list[object]] = {
+        "invoices": [report, before, payments, waiting],
+        "webhooks": [dead, failing],
+    }
     if reads_balance:
         asked["withdrawals"] = [balance, book]
     if reads_keys:
         asked["merchants"] = [keys]
     return {
+        "periods": [(f"/?days={each}", words, each == chosen) for each, words in PERIODS.items()],
+        "period": PERIODS[chosen],
+        "length": length.days,
         "balance": balance,
         "new_addresses": [each for each in book.addresses if each.waits] if book else [],
-        "month": month,
-        "today": _today(month, today) if month else None,
+        "report": report,
+        "figures": figures_of(report, before, waiting) if report and before and waiting else None,
+        "payments": payments.invoices if payments else None,
         "days": days[::-1],
-        "charts": charts_of(days, today) if days else [],
-        "dead": _number(dead),
-        "failing": _number(failing),
+        "charts": charts_of(days, first, today) if days and length.days > 1 else [],
+        "dead": _number(dead.events if dead else ()),
+        "failing": _number(failing.events if failing else ()),
         "keys": keys,
         "idle_keys": _idle(keys.keys) if keys else [],
         "away": away_of(asked),
     }
+
+
+def figures_of(
+    report: invoices_pb2.GetReportResponse,
+    before: invoices_pb2.GetReportResponse,
+    waiting: invoices_pb2.ListAllInvoicesResponse,
+) -> Figures:
+    """Returns the figures. Open invoices are no failures: they count in no rate."""
+    turnover, earlier = (
+        {each.currency_code: Decimal(each.turnover or 0) for each in of.totals} for of in (report, before)
+    )
+    sales = [
+        Figure(turnover.get(each, Decimal(0)), earlier.get(each, Decimal(0)), each)
+        for each in sorted({*turnover, *earlier})
+    ]
+    now, then = report.all, before.all
+    ended = max(now.created - len(waiting.invoices), 0)
+    return Figures(
+        sales=[each for each in sales if each.now or each.before],
+        due=Figure(Decimal(now.credited_usdt or 0), Decimal(then.credited_usdt or 0), "USDT"),
+        paid=Figure(Decimal(now.confirmed), Decimal(then.confirmed)),
+        success=share_text(min(now.confirmed, ended), ended) if ended else "",
+        success_before=then.conversion,
+        ended=ended,
+        open=_number(waiting.invoices, most=OPEN_MOST),
+    )
 
 
 def away_of(asked: Mapping[str, Sequence[object]]) -> list[str]:
@@ -124,13 +211,25 @@ def _idle(keys: Sequence[merchants_pb2.ApiKey]) -> list[tuple[merchants_pb2.ApiK
     return [(key, words) for key in keys if (words := idle_words(key, now))]
 
 
-def _report(merchant_id: str, today: date) -> invoices_pb2.GetReportRequest:
-    return invoices_pb2.GetReportRequest(
-        first_day=f"{today - timedelta(days=DAYS - 1)}",
-        last_day=f"{today}",
-        by=invoices_pb2.REPORT_BY_DAY,
-        merchant_id=merchant_id,
+async def _report(
+    page: Page, merchant_id: str, first: date, last: date
+) -> invoices_pb2.GetReportResponse | None:
+    request = invoices_pb2.GetReportRequest(
+        first_day=f"{first}", last_day=f"{last}", by=invoices_pb2.REPORT_BY_DAY, merchant_id=merchant_id
     )
+    return await or_none(page.deps.reports.GetReport(request))
+
+
+def _payments(merchant_id: str) -> invoices_pb2.ListAllInvoicesRequest:
+    paid = invoices_pb2.INVOICE_STATUS_SUCCESS
+    return invoices_pb2.ListAllInvoicesRequest(merchant_id=merchant_id, status=paid, limit=PAYMENTS)
+
+
+def _open(merchant_id: str, first: date) -> invoices_pb2.ListAllInvoicesRequest:
+    pending = invoices_pb2.INVOICE_STATUS_PENDING
+    request = invoices_pb2.ListAllInvoicesRequest(merchant_id=merchant_id, status=pending, limit=OPEN_MOST)
+    request.created_from.FromDatetime(datetime.combine(first, time(), UTC))
+    return request
 
 
 def _given_up(merchant_id: str) -> webhooks_pb2.ListEventsRequest:
@@ -149,10 +248,10 @@ def _failing(merchant_id: str) -> webhooks_pb2.ListEventsRequest:
     return request
 
 
-def _number(found: webhooks_pb2.ListEventsResponse | None) -> str:
-    """Returns the number of events as people read it; empty for none."""
-    number = len(found.events) if found else 0
-    return "" if not number else f"{number} or more" if number >= AT_MOST else str(number)
+def _number(found: Sequence[object], *, most: int = AT_MOST) -> str:
+    """Returns their number as people read it; empty for none."""
+    number = len(found)
+    return "" if not number else f"{number} or more" if number >= most else str(number)
 
 
 def days_of(rows: Sequence[invoices_pb2.ReportRow]) -> list[Day]:
@@ -166,20 +265,10 @@ def days_of(rows: Sequence[invoices_pb2.ReportRow]) -> list[Day]:
     return [days[each] for each in sorted(days)]
 
 
-def _today(month: invoices_pb2.GetReportResponse, today: date) -> Mapping[str, Any]:
-    day = next((each for each in days_of(month.rows) if each.day == f"{today}"), Day(f"{today}"))
-    return {
-        "created": day.created,
-        "confirmed": day.confirmed,
-        "credited_usdt": day.credited,
-        "conversion": day.success,
-    }
-
-
-def charts_of(days: Sequence[Day], today: date) -> list[charts.Chart]:
+def charts_of(days: Sequence[Day], first: date, last: date) -> list[charts.Chart]:
     """Returns the credits of each day, and invoices created and paid; a day without an event is zero."""
     known = defaultdict(lambda: Day(""), {each.day: each for each in days})
-    dates = [today - timedelta(days=back) for back in range(DAYS - 1, -1, -1)]
+    dates = [first + timedelta(days=each) for each in range((last - first).days + 1)]
     shown = [known[f"{each}"] for each in dates]
     labels = [f"{each.day} {each:%b}" for each in dates]
     series = [("created", [each.created for each in shown]), ("paid", [each.confirmed for each in shown])]

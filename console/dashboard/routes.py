@@ -17,4 +17,4 @@ def add_to(app: App, deps: Deps) -> None:
     assert isinstance(deps.settings, DashboardSettings)
     app.add_route("/", HomePage(deps, public_url=deps.settings.public_url))
     app.add_route("/merchant", MerchantPage(deps))
-    app.add_route("/webhooks/test", SendTestPage(deps))
+    app.add_route("/webhooks/test", SendTestPage(deps, public_url=deps.settings.public_url))

@@ -10,6 +10,7 @@ from console.exchange import Request
 from console.page import Page
 from console.ui.pages import only_for
 from console.ui.values import number_of
+from console.wiring import Deps
 from fiatgate.merchants.v1 import merchants_pb2
 from fiatgate.webhooks.v1 import webhooks_pb2 as pb
 from kit.rpc.errors import Refused, not_found
@@ -30,6 +31,10 @@ class SendTestPage(Page):
 
     link = "/webhooks"
 
+    def __init__(self, deps: Deps, *, public_url: str) -> None:
+        super().__init__(deps)
+        self._guide = f"{public_url}/docs/guide"
+
     async def on_get(self, req: Request, resp: falcon.asgi.Response) -> None:
         only_for(req, SENDERS)
         await self._show(req, resp, req.get_param("event") or "")
@@ -37,9 +42,10 @@ class SendTestPage(Page):
     on_head = on_get
 
     async def on_post(self, req: Request, resp: falcon.asgi.Response) -> None:
-        event = (await self.form(req)).text("event")
+        form = await self.form(req)
+        event, wrong = form.text("event"), form.text("signature") == "wrong"
         own = req.exchange.signed_in.merchant_id
-        request = pb.SendTestRequest(merchant_id=own, event_id=_number_of(event))
+        request = pb.SendTestRequest(merchant_id=own, event_id=_number_of(event), wrong_signature=wrong)
         allow(OUTWARD_CALL_SECONDS)
         try:
             tested = await self.deps.webhooks.SendTest(request, timeout=OUTWARD_CALL_SECONDS)
@@ -51,12 +57,12 @@ class SendTestPage(Page):
             await self._show(req, resp, event, status=422, problem=problem, wait_seconds=wait)
         else:
             body, wait = tested.request_body.decode(), tested.cooldown_seconds
-            await self._show(req, resp, event, tested=tested, body=body, wait_seconds=wait)
+            await self._show(req, resp, event, tested=tested, body=body, wait_seconds=wait, wrong=wrong)
 
     async def _show(self, req: Request, resp: falcon.asgi.Response, event: str, **values: Any) -> None:
         url = await self._url_of(req, event)
-        without: dict[str, Any] = {"tested": None, "body": "", "wait_seconds": 0}
-        self.show(req, resp, "dashboard-test", url=url, event=event, **without | values)
+        without: dict[str, Any] = {"tested": None, "body": "", "wait_seconds": 0, "wrong": False}
+        self.show(req, resp, "dashboard-test", url=url, event=event, guide=self._guide, **without | values)
 
     async def _url_of(self, req: Request, event: str) -> str:
         """Returns the address of an event of the merchant, or the merchant's default one; empty: it has none."""

@@ -75,6 +75,7 @@ SENTENCES: Final[Mapping[str, str]] = {
     "parked.retry": "retried parked events",
     "person.invite": "invited a person",
     "person.recover": "made a recovery link",
+    "webhooks.check": "saw how a server answers a wrong signature",
     "webhooks.test": "sent a test event",
 }
 """Acts whose object is no single thing."""

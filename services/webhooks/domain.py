@@ -256,6 +256,11 @@ def is_success(http_status: int | None) -> bool:
     return http_status is not None and HTTPStatus.OK <= http_status < HTTPStatus.MULTIPLE_CHOICES
 
 
+def is_refusal(http_status: int) -> bool:
+    """Returns whether the status is a 4xx: the receiver says that the request itself is wrong."""
+    return HTTPStatus.BAD_REQUEST <= http_status < HTTPStatus.INTERNAL_SERVER_ERROR
+
+
 def after_automatic(
     *,
     succeeded: bool,

@@ -111,7 +111,12 @@ class WebhooksServicer(webhooks_pb2_grpc.WebhooksServiceServicer):
         )
 
     def SendTest(self, request: pb.SendTestRequest, context: grpc.ServicerContext) -> pb.SendTestResponse:
-        tested = testing.send_test(self._deps, merchant_id=request.merchant_id, event_id=request.event_id)
+        tested = testing.send_test(
+            self._deps,
+            merchant_id=request.merchant_id,
+            event_id=request.event_id,
+            wrong_signature=request.wrong_signature,
+        )
         answer = tested.answer
         return pb.SendTestResponse(
             ok=tested.ok,
@@ -125,6 +130,12 @@ class WebhooksServicer(webhooks_pb2_grpc.WebhooksServiceServicer):
             duration_ms=tested.duration_ms,
             cooldown_seconds=tested.cooldown_seconds,
         )
+
+    def GetSignatureCheck(
+        self, request: pb.GetSignatureCheckRequest, context: grpc.ServicerContext
+    ) -> pb.GetSignatureCheckResponse:
+        refuses = testing.get_signature_check(self._deps, merchant_id=request.merchant_id)
+        return pb.GetSignatureCheckResponse(refuses=refuses)
 
     def CheckInvoices(
         self, request: pb.CheckInvoicesRequest, context: grpc.ServicerContext

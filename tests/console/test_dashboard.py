@@ -18,7 +18,7 @@ import pytest
 import requests
 from playwright.sync_api import expect
 
-from console.dashboard.numbers import away_of
+from console.dashboard.numbers import away_of, figures_of
 from console.finding.pages import ROWS_MOST
 from console.surfaces import DASHBOARD
 from deploy.local.waiting import wait_until
@@ -385,9 +385,18 @@ def test_the_start_page_has_the_numbers_of_the_merchant(
 ) -> None:
     finance = market.members["finance"]
     settled_timeline(finance, market.paid["invoice_id"], "Credited to the merchant")
-    page = unescape(finance.get("/").text)
-    assert "The last 30 days" in page
-    assert re.search(r"Today</dt><dd>.*?invoices, .*?1</span> paid", page), page
+    page, words = unescape(finance.get("/").text), text_of(finance.get("/")).replace("\xa0", " ")
+    assert "The last 30 days beside the 30 days before." in words
+    amount, currency = market.paid["amount"], market.shop.currency
+    assert re.search(rf"Sales [\d.]+ {currency} none before What customers paid.", words)
+    assert "Paid invoices 1 none before" in words
+    assert re.search(rf"Newest payments .*{market.paid['external_id']} {amount} {currency}", words)
+    assert "Today beside the day before." in text_of(finance.get("/?days=1"))
+    assert "began by" not in words and "Payout addresses where" not in words, "neither the session nor tiles"
+    session = text_of(finance.get("/account/sessions"))
+    assert (
+        finance.email in session and market.shop.merchant_id in session and "began by invitation" in session
+    )
     balance = re.search(r'<dt>Balance</dt><dd><a href="/balance"><span class="money">([0-9.]+)', page)
     assert balance is not None
     assert "<dt>Balance</dt>" not in market.members["developer"].get("/").text
@@ -408,7 +417,7 @@ def test_the_start_page_names_the_services_that_are_away(market: Market) -> None
         page = unescape(finance.get("/").text)
         assert notice in page
         assert "<dt>Balance</dt>" not in page
-        assert "The last 30 days" in page
+        assert "Paid invoices" in page
         assert "not answer" not in developer.get("/").text, "the balance is not for this role"
 
 
@@ -489,6 +498,29 @@ def test_a_new_merchants_first_steps_are_those_that_the_role_may_do(
     browser = with_cookies(open_page(), owner)
     browser.goto(house.dashboard)
     looks_right(browser, "dashboard-first-steps")
+
+
+def test_figures_stand_beside_the_period_before_and_open_invoices_are_no_failures() -> None:
+    row, report = invoices_pb2.ReportRow, invoices_pb2.GetReportResponse
+    now = report(
+        all=row(created=6, confirmed=3, credited_usdt="150.000000"),
+        totals=[row(currency_code="EUR", turnover="120.00"), row(currency_code="JPY", turnover="900")],
+    )
+    before = report(
+        all=row(created=4, confirmed=4, credited_usdt="200.000000", conversion="100.00"),
+        totals=[row(currency_code="EUR", turnover="100.00"), row(currency_code="USD", turnover="7.00")],
+    )
+    waiting = invoices_pb2.ListAllInvoicesResponse(invoices=[invoices_pb2.Invoice()] * 2)
+    found = figures_of(now, before, waiting)
+    assert [(each.currency, each.change) for each in found.sales] == [
+        ("EUR", "+20\xa0%"),
+        ("JPY", ""),
+        ("USD", "\N{MINUS SIGN}100\xa0%"),
+    ]
+    assert (found.due.change, found.paid.change) == ("\N{MINUS SIGN}25\xa0%", "\N{MINUS SIGN}25\xa0%")
+    assert (found.success, found.ended, found.open, found.success_before) == ("75.00", 4, "2", "100.00")
+    nothing = figures_of(report(), report(), invoices_pb2.ListAllInvoicesResponse())
+    assert (nothing.sales, nothing.success, nothing.open) == ([], "", "")
 
 
 def test_a_service_is_away_when_one_of_its_answers_is_missing() -> None:

@@ -71,6 +71,7 @@ KINDS: Final[Mapping[str, tuple[str, ...]]] = {
 """The kinds of things that a field of a path, of a query or of a form names; each is tried."""
 AFTER: Final = {
     "/invoices": "invoice",
+    "/links": "invoice",
     "/webhooks": "event",
     "/balance": "transfer",
     "/withdrawals": "withdrawal",
@@ -82,11 +83,24 @@ SHOWN_TO_CUSTOMERS: Final = frozenset({"colour", "name", "logo", "kept"})
 """Fields of paths and forms for looks of payment pages: customers of all merchants see them."""
 PLAIN: Final = {
     *("act", "agreed", "although_used", "amount", "amount_from", "amount_to", "asked", "challenge_id"),
-    *("by_user", "code", "credential", "currency", "email", "fee", "from", "group", "lang", "least", "limit"),
-    *("made_order", "memo", "method", "month", "most", "notice", "password", "preview", "problem"),
-    *("purpose", "repeated", "request_key", "secret", "since", "stage", "state", "status"),
+    *(
+        "by_user",
+        "code",
+        "credential",
+        "currency",
+        "days",
+        "email",
+        "fee",
+        "from",
+        "group",
+        "lang",
+        "least",
+        "limit",
+    ),
+    *("made_order", "memo", "method", "month", "most", "note", "notice", "password", "preview", "problem"),
+    *("purpose", "repeated", "request_key", "secret", "signature", "since", "stage", "state", "status"),
     *("step_up_challenge", "step_up_code", "step_up_credential", "step_up_goes_on", "to", "type"),
-    *("until", "uri", "was"),
+    *("until", "uri", "valid_days", "was"),
 }
 """Fields that name no merchant's thing. Only the page that asks a challenge or makes a request_key has it."""
 DEEDS: Final = {
@@ -94,7 +108,7 @@ DEEDS: Final = {
     "test": "tests",
     "cancel": "cancels",
     "deactivate": "deactivates",
-    **dict.fromkeys(("keys", "links", "rotate"), "makes"),
+    **dict.fromkeys(("keys", "rotate", "/links/new"), "makes"),
     **dict.fromkeys(("invite", "roles", "recover", "remove", "withdraw"), "changes"),
     **dict.fromkeys(("settings", "logo", "use"), "changes"),
     "addresses": "adds",
@@ -193,7 +207,7 @@ class Neighbours:
     def form(self, route: Route) -> dict[str, str]:
         """The fields without which the page refuses a form before the service is asked."""
         forms = {
-            "/links": {"amount": "900.00", "currency": self.currency, "customer": unique("c")}
+            "/links/new": {"amount": "900.00", "currency": self.currency, "customer": unique("c")}
             | {"made_order": unique("link")},
             "/addresses": {"method": "1", "address": TRON_ADDRESS, "name": "Wallet"},
             "/withdrawals/new": {"address": self.address, "amount": "20", "fee": "1.000000", "agreed": "on"}

@@ -13,7 +13,7 @@ from tests.console.passkeys import heading, press, with_passkey
 from tests.console.payouts import TRON_ADDRESS, wait_is_over
 from tests.e2e.market import METHOD, Customer
 from tests.gateway.desk import HTTP_SECONDS, settled
-from tests.support.receiver import Receiver
+from tests.support.receiver import Answer, Receiver
 from tests.webhooks.house import signed_by
 
 MONEY = re.compile(r"([0-9.]+)\s+USDT")
@@ -61,7 +61,7 @@ def shows(page: Page, words: str) -> bool:
 def balance(page: Page) -> Decimal:
     """What the start page says."""
     page.reload()
-    found = MONEY.search(page.locator("div:has(> dt:text-is('Balance')) dd").inner_text())
+    found = MONEY.search(page.locator("div:has(> dt:text-is('Balance')) dd").first.inner_text())
     assert found is not None
     return Decimal(found[1])
 
@@ -113,7 +113,22 @@ def test_a_new_merchant_sells_is_told_and_asks_for_its_money(
         (webhook,) = receiver.wait_for(1)
         assert signed_by(webhook, secret)
         settled(lambda: balance(page) > 40, "the credit")
-        settled(lambda: not shows(page, "First steps"), "the step of the webhook")
+        received = "Your server has answered 2xx to the webhook of an invoice. Send a test event with a wrong signature"
+        settled(
+            lambda: shows(page, f"{received}, which your server must refuse (4xx)."), "the webhook's delivery"
+        )
+        steps(page, Receive_a_webhook="to do")
+        page.goto(f"{house.dashboard}/webhooks/test")
+        for status, state in ((200, "not refused"), (401, "refused, as it must be")):
+            receiver.answer(Answer(status=status))
+            button = page.get_by_role("button", name="Send one with a wrong signature")
+            expect(button).to_be_enabled(timeout=15_000)
+            button.click()
+            expect(page.locator("h2 .badge")).to_have_text(state)
+            assert not signed_by(receiver.received()[-1], secret)
+        page.goto(house.dashboard)
+        expect(page.locator("main")).not_to_contain_text("First steps")
+        receiver.answer(Answer(status=200))
 
         page.goto(f"{house.dashboard}/addresses")
         page.get_by_label("Address", exact=True).fill(TRON_ADDRESS)

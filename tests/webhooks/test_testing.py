@@ -7,11 +7,14 @@ from contextlib import closing
 import psycopg2
 from sqlalchemy import text
 
+from kit.base.clock import SystemClock
+from kit.base.ids import new_id
 from kit.rpc.errors import Refused
-from services.webhooks.operations.testing import send_test
+from services.webhooks.operations.testing import get_signature_check, send_test
+from tests.support.clock import ManualClock
 from tests.support.databases import past_all_rules
-from tests.support.receiver import Receiver
-from tests.webhooks.house import House
+from tests.support.receiver import Answer, Receiver
+from tests.webhooks.house import House, signed_by
 
 _WAITING = text(
     "SELECT count(*) FROM pg_locks"
@@ -47,3 +50,21 @@ def test_of_two_tests_at_once_one_waits_for_the_cooldown(
             live_house.wait(are_both_waiting, "two tests that wait", timeout_seconds=10)
         assert sorted(each.result() for each in answers) == ["WEBHOOK_RESEND_COOLDOWN", "sent"]
     assert len(receiver.received()) == 1
+
+
+def test_a_server_checks_signatures_when_it_refused_the_newest_wrong_one(
+    make_house: Callable[..., House], receiver: Receiver
+) -> None:
+    house = make_house(clock=ManualClock(SystemClock().now()))
+    merchant, event_id = str(house.merchant_id), house.event(house.queue(receiver.url())).id
+    assert not get_signature_check(house.deps, merchant_id=merchant)
+    for status, refuses in ((200, False), (401, True), (500, False), (400, True), (302, False)):
+        receiver.answer_next(Answer(status=status))
+        send_test(house.deps, merchant_id=merchant, event_id=event_id, wrong_signature=True)
+        assert not signed_by(receiver.received()[-1], house.secret)
+        assert get_signature_check(house.deps, merchant_id=merchant) == refuses, status
+        house.clock.advance(days=1)  # acts have the time of the real clock
+    receiver.answer_next(Answer(status=401))
+    send_test(house.deps, merchant_id=merchant, event_id=event_id)
+    assert not get_signature_check(house.deps, merchant_id=merchant), "a right signature proves nothing"
+    assert not get_signature_check(house.deps, merchant_id=str(new_id()))

@@ -471,22 +471,65 @@ class SendTestRequest(_message.Message):
 
     MERCHANT_ID_FIELD_NUMBER: _builtins.int
     EVENT_ID_FIELD_NUMBER: _builtins.int
+    WRONG_SIGNATURE_FIELD_NUMBER: _builtins.int
     merchant_id: _builtins.str
     event_id: _builtins.int
     """To the address of this event of the merchant. 0: to the merchant's default address."""
+    wrong_signature: _builtins.bool
+    """With a signature that does not fit: a server that checks it answers 4xx."""
     def __init__(
         self,
         *,
         merchant_id: _builtins.str = ...,
         event_id: _builtins.int = ...,
+        wrong_signature: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["event_id", b"event_id", "merchant_id", b"merchant_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["event_id", b"event_id", "merchant_id", b"merchant_id", "wrong_signature", b"wrong_signature"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___SendTestRequest: _TypeAlias = SendTestRequest  # noqa: Y015
+
+@_typing.final
+class GetSignatureCheckRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    MERCHANT_ID_FIELD_NUMBER: _builtins.int
+    merchant_id: _builtins.str
+    def __init__(
+        self,
+        *,
+        merchant_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["merchant_id", b"merchant_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetSignatureCheckRequest: _TypeAlias = GetSignatureCheckRequest  # noqa: Y015
+
+@_typing.final
+class GetSignatureCheckResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    REFUSES_FIELD_NUMBER: _builtins.int
+    refuses: _builtins.bool
+    """It answered 4xx. False also before the first one."""
+    def __init__(
+        self,
+        *,
+        refuses: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["refuses", b"refuses"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetSignatureCheckResponse: _TypeAlias = GetSignatureCheckResponse  # noqa: Y015
 
 @_typing.final
 class SendTestResponse(_message.Message):

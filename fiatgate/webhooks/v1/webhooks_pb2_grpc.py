@@ -63,6 +63,11 @@ class WebhooksServiceStub:
                 request_serializer=fiatgate_dot_webhooks_dot_v1_dot_webhooks__pb2.SendTestRequest.SerializeToString,
                 response_deserializer=fiatgate_dot_webhooks_dot_v1_dot_webhooks__pb2.SendTestResponse.FromString,
                 _registered_method=True)
+        self.GetSignatureCheck = channel.unary_unary(
+                '/fiatgate.webhooks.v1.WebhooksService/GetSignatureCheck',
+                request_serializer=fiatgate_dot_webhooks_dot_v1_dot_webhooks__pb2.GetSignatureCheckRequest.SerializeToString,
+                response_deserializer=fiatgate_dot_webhooks_dot_v1_dot_webhooks__pb2.GetSignatureCheckResponse.FromString,
+                _registered_method=True)
         self.CheckInvoices = channel.unary_unary(
                 '/fiatgate.webhooks.v1.WebhooksService/CheckInvoices',
                 request_serializer=fiatgate_dot_webhooks_dot_v1_dot_webhooks__pb2.CheckInvoicesRequest.SerializeToString,
@@ -136,6 +141,13 @@ class WebhooksServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def GetSignatureCheck(self, request, context):
+        """Whether the merchant's server refused the newest test event with a wrong signature.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def CheckInvoices(self, request, context):
         """For verification: the number of events of each of these invoices, and their differences from the announced facts.
         """
@@ -200,6 +212,11 @@ def add_WebhooksServiceServicer_to_server(servicer, server):
                     servicer.SendTest,
                     request_deserializer=fiatgate_dot_webhooks_dot_v1_dot_webhooks__pb2.SendTestRequest.FromString,
                     response_serializer=fiatgate_dot_webhooks_dot_v1_dot_webhooks__pb2.SendTestResponse.SerializeToString,
+            ),
+            'GetSignatureCheck': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetSignatureCheck,
+                    request_deserializer=fiatgate_dot_webhooks_dot_v1_dot_webhooks__pb2.GetSignatureCheckRequest.FromString,
+                    response_serializer=fiatgate_dot_webhooks_dot_v1_dot_webhooks__pb2.GetSignatureCheckResponse.SerializeToString,
             ),
             'CheckInvoices': grpc.unary_unary_rpc_method_handler(
                     servicer.CheckInvoices,
@@ -366,6 +383,33 @@ class WebhooksService:
             '/fiatgate.webhooks.v1.WebhooksService/SendTest',
             fiatgate_dot_webhooks_dot_v1_dot_webhooks__pb2.SendTestRequest.SerializeToString,
             fiatgate_dot_webhooks_dot_v1_dot_webhooks__pb2.SendTestResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetSignatureCheck(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/fiatgate.webhooks.v1.WebhooksService/GetSignatureCheck',
+            fiatgate_dot_webhooks_dot_v1_dot_webhooks__pb2.GetSignatureCheckRequest.SerializeToString,
+            fiatgate_dot_webhooks_dot_v1_dot_webhooks__pb2.GetSignatureCheckResponse.FromString,
             options,
             channel_credentials,
             insecure,

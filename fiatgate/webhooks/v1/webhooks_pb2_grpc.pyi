@@ -53,6 +53,8 @@ class WebhooksServiceStub:
     It is in no history. Reasons: WEBHOOK_EVENT_NOT_FOUND, WEBHOOK_NOT_FOUND (no default address), API_KEY_NOT_FOUND (no
     active key to sign with), WEBHOOK_RESEND_COOLDOWN, RATE_LIMITED.
     """
+    GetSignatureCheck: _grpc.UnaryUnaryMultiCallable[_webhooks_pb2.GetSignatureCheckRequest, _webhooks_pb2.GetSignatureCheckResponse]
+    """Whether the merchant's server refused the newest test event with a wrong signature."""
     CheckInvoices: _grpc.UnaryUnaryMultiCallable[_webhooks_pb2.CheckInvoicesRequest, _webhooks_pb2.CheckInvoicesResponse]
     """For verification: the number of events of each of these invoices, and their differences from the announced facts."""
     ListEventInvoices: _grpc.UnaryUnaryMultiCallable[_webhooks_pb2.ListEventInvoicesRequest, _webhooks_pb2.ListEventInvoicesResponse]
@@ -93,6 +95,8 @@ class WebhooksServiceAsyncStub(WebhooksServiceStub):
     It is in no history. Reasons: WEBHOOK_EVENT_NOT_FOUND, WEBHOOK_NOT_FOUND (no default address), API_KEY_NOT_FOUND (no
     active key to sign with), WEBHOOK_RESEND_COOLDOWN, RATE_LIMITED.
     """
+    GetSignatureCheck: _aio.UnaryUnaryMultiCallable[_webhooks_pb2.GetSignatureCheckRequest, _webhooks_pb2.GetSignatureCheckResponse]  # type: ignore[assignment]
+    """Whether the merchant's server refused the newest test event with a wrong signature."""
     CheckInvoices: _aio.UnaryUnaryMultiCallable[_webhooks_pb2.CheckInvoicesRequest, _webhooks_pb2.CheckInvoicesResponse]  # type: ignore[assignment]
     """For verification: the number of events of each of these invoices, and their differences from the announced facts."""
     ListEventInvoices: _aio.UnaryUnaryMultiCallable[_webhooks_pb2.ListEventInvoicesRequest, _webhooks_pb2.ListEventInvoicesResponse]  # type: ignore[assignment]
@@ -160,6 +164,14 @@ class WebhooksServiceServicer(metaclass=_abc_1.ABCMeta):
         It is in no history. Reasons: WEBHOOK_EVENT_NOT_FOUND, WEBHOOK_NOT_FOUND (no default address), API_KEY_NOT_FOUND (no
         active key to sign with), WEBHOOK_RESEND_COOLDOWN, RATE_LIMITED.
         """
+
+    @_abc_1.abstractmethod
+    def GetSignatureCheck(
+        self,
+        request: _webhooks_pb2.GetSignatureCheckRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_webhooks_pb2.GetSignatureCheckResponse, _abc.Awaitable[_webhooks_pb2.GetSignatureCheckResponse]]:
+        """Whether the merchant's server refused the newest test event with a wrong signature."""
 
     @_abc_1.abstractmethod
     def CheckInvoices(

@@ -22,6 +22,7 @@ from services.webhooks.domain import (
     destination_of,
     headers_of,
     invoice_of_test,
+    is_refusal,
     is_success,
     payload_of_test,
     why_not_sent,
@@ -56,8 +57,9 @@ class Tested:
         return self.answer is not None and is_success(self.answer.http_status)
 
 
-def send_test(deps: Deps, *, merchant_id: str, event_id: int) -> Tested:
-    """Sends a test event to the address of an event of the merchant; for event 0 to the merchant's default address.
+def send_test(deps: Deps, *, merchant_id: str, event_id: int, wrong_signature: bool = False) -> Tested:
+    """Sends a test event to the address of an event of the merchant; for event 0 to the merchant's default address. The
+    answer to a wrong signature is recorded as an act, which `get_signature_check` reads.
 
     So a member reaches no address that is not the merchant's. Raises WEBHOOK_EVENT_NOT_FOUND, WEBHOOK_NOT_FOUND (no
     default address), API_KEY_NOT_FOUND, WEBHOOK_RESEND_COOLDOWN, RATE_LIMITED, and DB_UNAVAILABLE while merchants is
@@ -72,7 +74,26 @@ def send_test(deps: Deps, *, merchant_id: str, event_id: int) -> Tested:
         raise errors.no_key()
     with deps.resend_turns.turn(str(merchant)):
         began_at = _record(deps, merchant, url)
-        return _sent(deps, merchant, url, secret, began_at)
+        tested = _sent(deps, merchant, url, str(new_id()) if wrong_signature else secret, began_at)
+    if wrong_signature and tested.answer is not None:
+        with deps.db.transaction() as tx:
+            answered = {"http_status": tested.answer.http_status}
+            acts.record(tx, "webhooks.check", _checked(merchant), merchant_id=merchant, after=answered)
+    return tested
+
+
+def get_signature_check(deps: Deps, *, merchant_id: str) -> bool:
+    """Returns whether the merchant's server answered 4xx to the newest test event with a wrong signature."""
+    merchant = values.uuid("merchant_id", merchant_id)
+    with deps.db.transaction() as tx:
+        newest = newest_acts_on(tx.connection(), [_checked(merchant)], limit=1)
+    return any(
+        name == "http_status" and is_refusal(int(after)) for each in newest for name, _, after in each.changes
+    )
+
+
+def _checked(merchant: UUID) -> str:
+    return f"signature-check:{merchant}"
 
 
 def _url_of_event(deps: Deps, merchant: UUID, event_id: int) -> str:
