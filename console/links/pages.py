@@ -1,8 +1,8 @@
-"""A payment link by hand: the form that creates an invoice, and the page with its link."""
+"""Payment links by hand: their list, the form that creates an invoice, and the page with its link."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
 from typing import Any, Final
@@ -10,8 +10,10 @@ from typing import Any, Final
 import falcon.asgi
 
 from console.exchange import Request
+from console.list_page import Asked, Found, ListPage
 from console.page import Page, leave_for
-from console.ui.values import ago
+from console.ui.filters import Tabs, Text
+from console.ui.values import ago, iso, number_of, word
 from console.ui.words import sentence_for
 from console.wiring import Deps
 from fiatgate.catalog.v1 import catalog_pb2
@@ -24,7 +26,7 @@ from kit.base.proto import most_of
 from kit.rpc.errors import Refused, is_away, not_found
 from kit.web.qr import svg_of
 
-TYPED: Final = ("amount", "currency", "purpose", "customer", "order", "made_order")
+TYPED: Final = ("amount", "currency", "valid_days", "purpose", "customer", "order", "note", "made_order")
 """The fields of the form."""
 FIELDS: Final = {
     "amount": "amount",
@@ -32,6 +34,8 @@ FIELDS: Final = {
     "customer_id": "customer",
     "external_id": "order",
     "purpose": "purpose",
+    "note": "note",
+    "valid_days": "valid_days",
 }
 """Fields of the request, as the form names them."""
 PROBLEMS: Final[Mapping[str, tuple[str, str]]] = {
@@ -61,6 +65,24 @@ PROBLEMS: Final[Mapping[str, tuple[str, str]]] = {
     "OWNER_BLOCKED": ("", "Your account’s owner is blocked, so no payment can be taken. Ask the operator."),
 }
 """By the reason of the refusal: the field of the form that it is about, and the sentence with facts of the refusal."""
+STATES: Final = {
+    "": "All",
+    "pending": "Open",
+    "success": "Paid",
+    "expired": "Expired",
+    "canceled": "Canceled",
+    "fail": "Failed",
+}
+VALID: Final = {
+    "1": "1 day",
+    "3": "3 days",
+    "7": "7 days",
+    "30": "30 days",
+    "90": "90 days",
+    "0": "as an invoice of a program",
+}
+CANCEL_REFUSED: Final = {"INVOICE_FINISHED": "invoice_finished", "DEAL_STATE_CONFLICT": "link_marked_paid"}
+"""The sentence for each refusal of a cancellation."""
 CURRENCIES_REFUSED: Final = (
     "No currency can be paid in now, because there are no fresh rates. Try again later."
 )
@@ -71,13 +93,58 @@ SVG_HEADERS: Final = (
 )
 
 
+class LinksPage(ListPage):
+    """/links and /links.csv: the links of the merchant's members, newest first."""
+
+    link = "/links"
+    template = "links"
+    csv_name = "links"
+    columns = (
+        *("invoice_id", "created_at", "expires_at", "finished_at", "status", "amount", "currency_code"),
+        *("external_id", "customer_id", "purpose", "payment_link"),
+    )
+    filters = (
+        Tabs("state", "State", STATES),
+        Text("order", "Order", of="external_id"),
+        Text("customer", "Customer", of="customer_id"),
+    )
+
+    def __init__(self, deps: Deps, *, public_url: str) -> None:
+        super().__init__(deps)
+        self._public_url = public_url
+
+    async def rows(self, req: Request, asked: Asked) -> Found:
+        request = pb.ListAllInvoicesRequest(
+            merchant_id=req.exchange.signed_in.merchant_id,
+            by_hand=True,
+            external_id=asked["order"],
+            customer_id=asked["customer"],
+            after_invoice_id=asked.after,
+            limit=asked.limit,
+        )
+        if asked["state"]:
+            request.status = pb.InvoiceStatus.Value(f"INVOICE_STATUS_{asked['state'].upper()}")
+        answer = await self.deps.deals.ListAllInvoices(request)
+        values: dict[str, Any] = {"states": STATES, "public_url": self._public_url}
+        if answer.reached_invoice_id:
+            return Found(answer.invoices, answer.reached_invoice_id, values=values)
+        return asked.found(answer.invoices, after=lambda row: row.invoice_id, **values)
+
+    def cells(self, row: pb.Invoice, found: Found) -> Sequence[str]:
+        return (
+            *(row.invoice_id, iso(row.created_at), iso(row.expires_at), iso(row.finished_at)),
+            *(word(row, "status"), row.amount, row.currency_code, row.external_id, row.customer_id),
+            *(row.purpose, f"{self._public_url}/pay/{row.invoice_id}"),
+        )
+
+
 class NewLinkPage(Page):
-    """/links: the form. It makes one invoice, however often it is sent."""
+    """/links/new: the form. It makes one invoice, however often it is sent."""
 
     link = "/links"
 
     async def on_get(self, req: Request, resp: falcon.asgi.Response) -> None:
-        typed = dict.fromkeys(TYPED, "") | {"made_order": f"link-{new_code()}"}
+        typed = dict.fromkeys(TYPED, "") | {"made_order": f"link-{new_code()}", "valid_days": "7"}
         await self._show(req, resp, typed)
 
     on_head = on_get
@@ -92,6 +159,8 @@ class NewLinkPage(Page):
             customer_id=typed["customer"],
             external_id=typed["order"] or typed["made_order"],
             purpose=typed["purpose"] or None,
+            note=typed["note"],
+            valid_days=number_of(typed["valid_days"]) if typed["valid_days"] in VALID else 0,
         )
         try:
             invoice_id = (await self.deps.invoices.CreateInvoiceByHand(request)).invoice.invoice_id
@@ -141,8 +210,9 @@ class NewLinkPage(Page):
         self.show(
             req,
             resp,
-            "links",
+            "links-new",
             typed=typed,
+            valid=VALID,
             refused=refused,
             words={each.code: each.code for each in currencies},
             merchant=merchant,
@@ -155,7 +225,7 @@ class NewLinkPage(Page):
 MOST: Final = {
     form: most_of(pb.CreateInvoiceByHandRequest, field)
     for field, form in FIELDS.items()
-    if form in ("purpose", "customer", "order")
+    if form in ("purpose", "customer", "order", "note")
 }
 MOST_CHARACTERS: Final = max(MOST.values()) + 1
 """One more than the service takes: its refusal names the bound."""
@@ -183,6 +253,18 @@ class LinkPage(Page):
         resp.content_type = "image/svg+xml"
         resp.data = svg_of(self._url_of(invoice))
         resp.set_headers(SVG_HEADERS)
+
+    async def on_post_cancel(self, req: Request, resp: falcon.asgi.Response, invoice_id: str) -> None:
+        await self.form(req)
+        path = f"/links/{invoice_id}"
+        try:
+            await self.deps.invoices.CancelInvoice(pb.CancelInvoiceRequest(invoice_id=invoice_id))
+        except Refused as refused:
+            if refused.reason not in CANCEL_REFUSED:
+                raise
+            leave_for(resp, path, problem=CANCEL_REFUSED[refused.reason])
+        else:
+            leave_for(resp, path, notice="link-canceled")
 
     def _url_of(self, invoice: pb.Invoice) -> str:
         return f"{self._public_url}/pay/{invoice.invoice_id}"

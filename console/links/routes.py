@@ -3,7 +3,7 @@
 from typing import Final
 
 from console.config import DashboardSettings
-from console.links.pages import LinkPage, NewLinkPage
+from console.links.pages import LinkPage, LinksPage, NewLinkPage
 from console.page import App
 from console.ui.pages import Link, members_read
 from console.wiring import Deps
@@ -23,6 +23,8 @@ def add_to(app: App, deps: Deps) -> None:
     """Adds the addresses."""
     assert isinstance(deps.settings, DashboardSettings)
     link = LinkPage(deps, public_url=deps.settings.public_url)
-    app.add_route("/links", NewLinkPage(deps))
+    LinksPage(deps, public_url=deps.settings.public_url).add_to(app, "/links")
+    app.add_route("/links/new", NewLinkPage(deps))
     app.add_route("/links/{invoice_id}", link)
     app.add_route("/links/{invoice_id}/qr.svg", link, suffix="qr")
+    app.add_route("/links/{invoice_id}/cancel", link, suffix="cancel")

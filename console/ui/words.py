@@ -76,6 +76,7 @@ NOTICES: Final[Mapping[str, str]] = {
     "category-set": "The commission of the category is set.",
     # invoices
     "invoice-canceled": "The invoice is canceled.",
+    "link-canceled": "The link is canceled: it takes no money any more.",
     "deals-on": "New invoices and new deals are accepted again.",
     "deals-off": "New invoices and new deals are refused. Open deals go on.",
     # prices
@@ -157,6 +158,7 @@ PROBLEMS: Final[Mapping[str, str]] = {
     "API_KEY_NOT_FOUND": "There is no such key.",
     # invoices
     "INVOICE_FINISHED": "The invoice has ended already, so nothing was changed.",
+    "LINK_MARKED_PAID": "Your customer has said that it is paid, so nothing was changed. The operator checks it.",
     "INVOICE_MARKED_PAID": "The payment is marked as paid, so nothing was changed. Decide about the deal instead.",
     # prices and requisites
     "CURRENCY_NOT_FOUND": "There is no such currency.",

@@ -91,6 +91,7 @@ def _of_invoice(story: invoices_pb2.GetInvoiceStoryResponse, key_name: str) -> I
             ("a method could be chosen until", time(invoice.expires_at)),
             ("webhook to", invoice.callback_url),
         ),
+        note=next((act.note for act in _by_hand(story)), ""),
     )
     if story.HasField("opened_at"):
         yield Moment(
@@ -100,8 +101,11 @@ def _of_invoice(story: invoices_pb2.GetInvoiceStoryResponse, key_name: str) -> I
 
 def _created_by(story: invoices_pb2.GetInvoiceStoryResponse) -> str:
     """Returns the person who created the invoice by hand."""
-    created = (act for act in story.acts if act.act == "invoice.create" and not act.refused)
-    return next((f"{author_of(act)}, by hand" for act in created), "a person, by hand")
+    return next((f"{author_of(act)}, by hand" for act in _by_hand(story)), "a person, by hand")
+
+
+def _by_hand(story: invoices_pb2.GetInvoiceStoryResponse) -> Iterator[audit_pb2.Act]:
+    return (act for act in story.acts if act.act == "invoice.create" and not act.refused)
 
 
 def _of_end(story: invoices_pb2.GetInvoiceStoryResponse) -> Iterator[Moment]:

@@ -182,7 +182,11 @@ def title_of(answer: requests.Response) -> str:
 
 
 def text_of(answer: requests.Response) -> str:
-    return " ".join(unescape(re.sub("<[^>]+>", " ", answer.text)).split())
+    return text_of_html(answer.text)
+
+
+def text_of_html(html: str) -> str:
+    return " ".join(unescape(re.sub("<[^>]+>", " ", html)).split())
 
 
 def titles(page: str) -> list[str]:

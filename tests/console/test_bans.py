@@ -79,7 +79,7 @@ def test_members_of_a_banned_merchant_read_and_stop_things_and_start_nothing(
             refused = owner.post(path, fields)
             assert (refused.status_code, BANNED in text_of(refused)) == (422, True), path
         link = owner.post(
-            "/links", {"amount": "30", "currency": "EUR", "customer": "c", "made_order": f"o-{new_id()}"}
+            "/links/new", {"amount": "30", "currency": "EUR", "customer": "c", "made_order": f"o-{new_id()}"}
         )
         assert (link.status_code, "Your account is banned" in text_of(link)) == (422, True)
         assert payouts.balance() == before

@@ -128,7 +128,7 @@ def change_settings(page: Page, dashboard: str) -> None:
 
 
 def sell_by_hand(page: Page, stand: Stand, dashboard: str) -> None:
-    at(page, f"{dashboard}/links")
+    at(page, f"{dashboard}/links/new")
     page.get_by_label("Amount").fill("90000.00")
     page.get_by_label("Currency").select_option(stand.shop.currency)
     page.get_by_label("Customer").fill(unique("zoe"))
@@ -152,6 +152,7 @@ def resend(page: Page, stand: Stand, dashboard: str) -> None:
     page.get_by_role("link", name="See why").click()
     fits(page)
     page.locator("tbody th a").first.click()
+    heading(page, re.compile("^Webhook of"))
     fits(page)
     expect(page.locator(".attempt")).to_contain_text("Your server answered 503")
     page.get_by_text("Answer of attempt 1").click()

@@ -13,7 +13,7 @@ from fiatgate.invoices.v1 import invoices_pb2
 from fiatgate.merchants.v1 import merchants_pb2
 from kit.web.qr import svg_of
 from tests.console.conftest import Open, with_cookies
-from tests.console.house import House, Person, title_of
+from tests.console.house import House, Person, text_of_html, title_of
 from tests.console.looks import looks_right
 from tests.gateway.desk import HTTP_SECONDS, Desk, Shop, unique
 from tests.support.receiver import Receiver
@@ -32,13 +32,13 @@ class Stall:
 
     def form(self, **changes: str) -> dict[str, str]:
         """A form that is accepted, as the page has it."""
-        (made_order,) = re.findall(r'name="made_order" value="([^"]+)"', self.finance.get("/links").text)
+        (made_order,) = re.findall(r'name="made_order" value="([^"]+)"', self.finance.get("/links/new").text)
         typed = {"currency": self.shop.currency, "purpose": "Two <b>lamps</b>", "customer": unique("zoe")}
         return {"amount": self.shop.body()["amount"], "order": "", "made_order": made_order} | typed | changes
 
     def made(self, form: dict[str, str]) -> str:
         """The id of the invoice that the form makes."""
-        answer = self.finance.post("/links", form, allow_redirects=False)
+        answer = self.finance.post("/links/new", form, allow_redirects=False)
         assert answer.status_code == 303, answer.text
         return answer.headers["Location"].removeprefix("/links/")
 
@@ -72,7 +72,7 @@ def test_a_link_is_made_once_paid_as_any_invoice_and_has_its_author(
     assert (of_api["callback_url"], of_api["success_url"]) == (stall.receiver.url(), None)
 
     browser = with_cookies(open_page(), finance)
-    for name, address in (("links", "/links"), ("links-link", f"/links/{id}")):
+    for name, address in (("links", "/links"), ("links-new", "/links/new"), ("links-link", f"/links/{id}")):
         browser.goto(house.dashboard + address)
         looks_right(browser, f"dashboard-{name}")
     browser.context.grant_permissions(["clipboard-read", "clipboard-write"])
@@ -117,9 +117,10 @@ def test_a_refused_form_says_what_to_change_and_keeps_what_was_typed(stall: Stal
         ({"customer": ""}, "Customer"),
         ({"customer": "x" * 129}, "Customer has 1 to 128 characters"),
         ({"order": ".."}, "Order"),
+        ({"note": "x" * 501}, "Note"),
     ):
         form = stall.form(**changes)
-        answer = finance.post("/links", form)
+        answer = finance.post("/links/new", form)
         page = unescape(answer.text)
         assert answer.status_code == 422, (changes, title_of(answer))
         assert sentence in page, (changes, page)
@@ -127,6 +128,50 @@ def test_a_refused_form_says_what_to_change_and_keeps_what_was_typed(stall: Stal
         assert form["made_order"] in page, "the same form, sent again"
         names_other = {taken["external_id"], taken["customer_id"]} & {*changes.values()}
         assert (f'href="/links/{taken["invoice_id"]}"' in page) == bool(names_other), changes
+
+
+def test_links_are_listed_by_state_canceled_and_valid_for_days(stall: Stall, house: House) -> None:
+    finance, note = stall.finance, unique("for the invoice of March")
+    canceled = stall.made(stall.form(note=note, valid_days="30"))
+    paid, usual, program = (
+        stall.made(stall.form()),
+        stall.made(stall.form(valid_days="0")),
+        stall.shop.create(),
+    )
+    stall.desk.confirm(paid, stall.method)
+
+    def listed(**filters: str) -> dict[str, str]:
+        rows = re.findall(r"<tr data-row>.*?</tr>", finance.get("/links", params=filters).text, re.DOTALL)
+        return {re.findall(r'href="/links/([^"]+)"', row)[0]: text_of_html(row) for row in rows}
+
+    def days_of(id: str) -> float:
+        invoice = stall.desk.deals.GetInvoiceStory(invoices_pb2.GetInvoiceStoryRequest(invoice_id=id)).invoice
+        return (invoice.expires_at.seconds - invoice.created_at.seconds) / 86_400
+
+    assert days_of(canceled) == 30 and days_of(usual) < 1
+    links = listed()
+    assert list(links)[:3] == [usual, paid, canceled] and program["invoice_id"] not in links
+    assert " open until " in links[canceled] and " paid " in links[paid]
+    assert {*listed(state="pending")} >= {usual, canceled} and paid not in listed(state="pending")
+    assert note in finance.get(f"/invoices/{canceled}").text
+    assert note not in requests.get(f"{stall.shop.url}/pay/{canceled}", timeout=HTTP_SECONDS).text
+
+    done = finance.post(f"/links/{canceled}/cancel")
+    assert "The link is canceled: it takes no money any more." in done.text
+    assert "/cancel" not in done.text
+    assert list(listed(state="canceled")) == [canceled]
+    assert "has ended already" in finance.post(f"/links/{paid}/cancel").text
+    marked = stall.made(stall.form())
+    stall.desk.mark_paid(marked, stall.method)
+    assert "/cancel" not in finance.get(f"/links/{marked}").text
+    assert "has said that it is paid" in finance.post(f"/links/{marked}/cancel").text
+    viewer = house.person("viewer", merchant=stall.shop.merchant_id)
+    stranger = house.person("owner", merchant=stall.desk.open_shop(stall.shop.currency).merchant_id)
+    assert viewer.post(f"/links/{usual}/cancel").status_code == 403
+    assert stranger.post(f"/links/{usual}/cancel").status_code == 404
+    assert usual not in stranger.get("/links").text and usual in listed(state="pending")
+    lines = {line["invoice_id"]: line for line in finance.rows("/links.csv")}
+    assert lines[paid]["payment_link"] == f"{stall.shop.url}/pay/{paid}"
 
 
 def test_an_order_of_another_merchant_is_free_here_and_says_nothing(stall: Stall, house: House) -> None:
@@ -143,8 +188,8 @@ def test_a_merchant_without_addresses_makes_a_link(stall: Stall, house: House) -
     shop = stall.desk.open_shop(stall.shop.currency, name="Bare")
     developer = house.person("developer", merchant=shop.merchant_id)
     form = stall.form()
-    assert "so your server is told nothing" in developer.get("/links").text
-    made = developer.post("/links", form, allow_redirects=False)
+    assert "so your server is told nothing" in developer.get("/links/new").text
+    made = developer.post("/links/new", form, allow_redirects=False)
     id = made.headers["Location"].removeprefix("/links/")
     stall.desk.confirm(id, stall.method)
     story = stall.desk.deals.GetInvoiceStory(invoices_pb2.GetInvoiceStoryRequest(invoice_id=id))

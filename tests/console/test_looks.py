@@ -93,7 +93,7 @@ IN_ROOMS: Final = {
     "/withdrawal-methods/new /withdrawal-methods/{code} /merchants/{merchant_id}/statement "
     "/merchants/{merchant_id}/statement/print /approvals /approvals/{service}/{approval_id}",
     "test_webhooks.py": "/webhooks /webhooks/{event_id} /parked",
-    "test_links.py": "/links /links/{invoice_id}",
+    "test_links.py": "/links /links/new /links/{invoice_id}",
     "test_dashboard.py": "/webhooks/test /balance /keys",
     "test_statements.py": "/balance/print",
     "test_own_withdrawals.py": "/addresses",

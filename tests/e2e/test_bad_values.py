@@ -235,6 +235,7 @@ BAD: Final[dict[str, tuple[Any, ...]]] = {
     "method.logo_url": (*LINKS, "https://cdn.example/" + "a" * 2048),
     "method.account_kind": (99,),
     "SetRate.validity": (99,),
+    "CreateInvoiceByHand.valid_days": (-1, 91),
 }
 ANY: Final = {
     *("invoice_ref", "after_seq", "after_event_id", "method.method_id", "method.logo", "expected_sub_status"),

@@ -44,6 +44,7 @@ class Other:
     owner: Person
     key_id: str
     invoice_id: str
+    open_invoice_id: str
     event_id: int
     withdraw_uuid: str
     transfer_id: str
@@ -62,6 +63,7 @@ class Newcomer:
 
 FOREIGN: Final[dict[str, Callable[[Other], dict[str, Any]]]] = {
     "DealDeskService/GetInvoiceStory": lambda other: {"invoice_id": other.invoice_id},
+    "InvoicesService/CancelInvoice": lambda other: {"invoice_id": other.open_invoice_id},
     "MerchantsService/DeactivateApiKey": lambda other: {"key_id": other.key_id},
     "PeopleService/GetPerson": lambda other: {"person": other.person_id},
     "PeopleService/WithdrawInvitation": lambda other: {"invitation_id": other.invitation_id},
@@ -138,6 +140,7 @@ def other(stack: Stack, house: House, operator: Operator) -> Iterator[Other]:
         Customer(invoice.created["payment_link"]).choose_and_pay()
         operator.confirm(invoice)
         event_id = invoice.wait_for_delivery()["event_id"]
+        waiting = theirs.create(receiver.url())
     settled(lambda: operator.available(theirs) > 30, "the credit")
     withdrawal = stack.cli(
         *("withdrawals", "create", theirs.merchant_id, "--method", "1"),
@@ -167,6 +170,7 @@ def other(stack: Stack, house: House, operator: Operator) -> Iterator[Other]:
         owner=owner,
         key_id=key["key_id"],
         invoice_id=invoice.id,
+        open_invoice_id=waiting.id,
         event_id=event_id,
         withdraw_uuid=withdrawal["withdraw_uuid"],
         transfer_id=transfer.transfer_id,

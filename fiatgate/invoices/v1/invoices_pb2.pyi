@@ -811,6 +811,8 @@ class CreateInvoiceByHandRequest(_message.Message):
     CUSTOMER_ID_FIELD_NUMBER: _builtins.int
     EXTERNAL_ID_FIELD_NUMBER: _builtins.int
     PURPOSE_FIELD_NUMBER: _builtins.int
+    NOTE_FIELD_NUMBER: _builtins.int
+    VALID_DAYS_FIELD_NUMBER: _builtins.int
     merchant_id: _builtins.str
     amount: _builtins.str
     """As in CreateInvoiceRequest."""
@@ -818,6 +820,10 @@ class CreateInvoiceByHandRequest(_message.Message):
     customer_id: _builtins.str
     external_id: _builtins.str
     purpose: _builtins.str
+    note: _builtins.str
+    """For people of the merchant: the note of the act, which no customer sees. At most 500 characters."""
+    valid_days: _builtins.int
+    """The customer chooses a method within so many days: 1 to 90. 0: within FIATGATE_INVOICE_TTL_SECONDS."""
     def __init__(
         self,
         *,
@@ -827,10 +833,12 @@ class CreateInvoiceByHandRequest(_message.Message):
         customer_id: _builtins.str = ...,
         external_id: _builtins.str = ...,
         purpose: _builtins.str | None = ...,
+        note: _builtins.str = ...,
+        valid_days: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_purpose", b"_purpose", "purpose", b"purpose"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_purpose", b"_purpose", "amount", b"amount", "currency_code", b"currency_code", "customer_id", b"customer_id", "external_id", b"external_id", "merchant_id", b"merchant_id", "purpose", b"purpose"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_purpose", b"_purpose", "amount", b"amount", "currency_code", b"currency_code", "customer_id", b"customer_id", "external_id", b"external_id", "merchant_id", b"merchant_id", "note", b"note", "purpose", b"purpose", "valid_days", b"valid_days"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__purpose: _TypeAlias = _typing.Literal["purpose"]  # noqa: Y015
     _WhichOneofArgType__purpose: _TypeAlias = _typing.Literal["_purpose", b"_purpose"]  # noqa: Y015
@@ -2024,6 +2032,7 @@ class ListAllInvoicesRequest(_message.Message):
     CURRENCY_CODE_FIELD_NUMBER: _builtins.int
     PAYMENT_METHOD_CODE_FIELD_NUMBER: _builtins.int
     INVOICE_IDS_FIELD_NUMBER: _builtins.int
+    BY_HAND_FIELD_NUMBER: _builtins.int
     merchant_id: _builtins.str
     """Empty: all."""
     status: Global___InvoiceStatus.ValueType
@@ -2046,6 +2055,8 @@ class ListAllInvoicesRequest(_message.Message):
     """Upper-case. Empty: all."""
     payment_method_code: _builtins.str
     """Only invoices whose newest deal has this method. Empty: all."""
+    by_hand: _builtins.bool
+    """Only invoices that people made by hand."""
     @_builtins.property
     def created_from(self) -> _timestamp_pb2.Timestamp:
         """Only invoices created at this time or later. Null: all."""
@@ -2075,10 +2086,11 @@ class ListAllInvoicesRequest(_message.Message):
         currency_code: _builtins.str = ...,
         payment_method_code: _builtins.str = ...,
         invoice_ids: _abc.Iterable[_builtins.str] | None = ...,
+        by_hand: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_created_before", b"_created_before", "_created_from", b"_created_from", "created_before", b"created_before", "created_from", b"created_from"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_created_before", b"_created_before", "_created_from", b"_created_from", "after_invoice_id", b"after_invoice_id", "amount", b"amount", "amount_from", b"amount_from", "amount_to", b"amount_to", "created_before", b"created_before", "created_from", b"created_from", "currency_code", b"currency_code", "customer_id", b"customer_id", "external_id", b"external_id", "invoice_ids", b"invoice_ids", "limit", b"limit", "merchant_id", b"merchant_id", "payment_method_code", b"payment_method_code", "status", b"status"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_created_before", b"_created_before", "_created_from", b"_created_from", "after_invoice_id", b"after_invoice_id", "amount", b"amount", "amount_from", b"amount_from", "amount_to", b"amount_to", "by_hand", b"by_hand", "created_before", b"created_before", "created_from", b"created_from", "currency_code", b"currency_code", "customer_id", b"customer_id", "external_id", b"external_id", "invoice_ids", b"invoice_ids", "limit", b"limit", "merchant_id", b"merchant_id", "payment_method_code", b"payment_method_code", "status", b"status"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__created_before: _TypeAlias = _typing.Literal["created_before"]  # noqa: Y015
     _WhichOneofArgType__created_before: _TypeAlias = _typing.Literal["_created_before", b"_created_before"]  # noqa: Y015

@@ -124,8 +124,8 @@ class InvoicesServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def CancelInvoice(self, request, context):
-        """The operator's cancellation of an invoice whose deal, if any, is not marked paid. Reasons: INVOICE_NOT_FOUND,
-        INVOICE_FINISHED, DEAL_STATE_CONFLICT (marked paid: reject or appeal the deal instead).
+        """The cancellation by an operator or a member of an invoice whose deal, if any, is not marked paid. Reasons:
+        INVOICE_NOT_FOUND, INVOICE_FINISHED, DEAL_STATE_CONFLICT (marked paid: reject or appeal the deal instead).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -53,8 +53,8 @@ class InvoicesServiceStub:
     ListInvoices: _grpc.UnaryUnaryMultiCallable[_invoices_pb2.ListInvoicesRequest, _invoices_pb2.ListInvoicesResponse]
     """Reasons: INVOICES_NOT_FOUND when nothing matches at all (a page past the last is empty), RATE_LIMITED."""
     CancelInvoice: _grpc.UnaryUnaryMultiCallable[_invoices_pb2.CancelInvoiceRequest, _invoices_pb2.CancelInvoiceResponse]
-    """The operator's cancellation of an invoice whose deal, if any, is not marked paid. Reasons: INVOICE_NOT_FOUND,
-    INVOICE_FINISHED, DEAL_STATE_CONFLICT (marked paid: reject or appeal the deal instead).
+    """The cancellation by an operator or a member of an invoice whose deal, if any, is not marked paid. Reasons:
+    INVOICE_NOT_FOUND, INVOICE_FINISHED, DEAL_STATE_CONFLICT (marked paid: reject or appeal the deal instead).
     """
     ListFinishedInvoices: _grpc.UnaryUnaryMultiCallable[_invoices_pb2.ListFinishedInvoicesRequest, _invoices_pb2.ListFinishedInvoicesResponse]
     """For verification: terminal invoices in order of invoice_id, page by page."""
@@ -98,8 +98,8 @@ class InvoicesServiceAsyncStub(InvoicesServiceStub):
     ListInvoices: _aio.UnaryUnaryMultiCallable[_invoices_pb2.ListInvoicesRequest, _invoices_pb2.ListInvoicesResponse]  # type: ignore[assignment]
     """Reasons: INVOICES_NOT_FOUND when nothing matches at all (a page past the last is empty), RATE_LIMITED."""
     CancelInvoice: _aio.UnaryUnaryMultiCallable[_invoices_pb2.CancelInvoiceRequest, _invoices_pb2.CancelInvoiceResponse]  # type: ignore[assignment]
-    """The operator's cancellation of an invoice whose deal, if any, is not marked paid. Reasons: INVOICE_NOT_FOUND,
-    INVOICE_FINISHED, DEAL_STATE_CONFLICT (marked paid: reject or appeal the deal instead).
+    """The cancellation by an operator or a member of an invoice whose deal, if any, is not marked paid. Reasons:
+    INVOICE_NOT_FOUND, INVOICE_FINISHED, DEAL_STATE_CONFLICT (marked paid: reject or appeal the deal instead).
     """
     ListFinishedInvoices: _aio.UnaryUnaryMultiCallable[_invoices_pb2.ListFinishedInvoicesRequest, _invoices_pb2.ListFinishedInvoicesResponse]  # type: ignore[assignment]
     """For verification: terminal invoices in order of invoice_id, page by page."""
@@ -170,8 +170,8 @@ class InvoicesServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _invoices_pb2.CancelInvoiceRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_invoices_pb2.CancelInvoiceResponse, _abc.Awaitable[_invoices_pb2.CancelInvoiceResponse]]:
-        """The operator's cancellation of an invoice whose deal, if any, is not marked paid. Reasons: INVOICE_NOT_FOUND,
-        INVOICE_FINISHED, DEAL_STATE_CONFLICT (marked paid: reject or appeal the deal instead).
+        """The cancellation by an operator or a member of an invoice whose deal, if any, is not marked paid. Reasons:
+        INVOICE_NOT_FOUND, INVOICE_FINISHED, DEAL_STATE_CONFLICT (marked paid: reject or appeal the deal instead).
         """
 
     @_abc_1.abstractmethod

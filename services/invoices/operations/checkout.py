@@ -16,6 +16,7 @@ from kit.base.codes import new_code
 from kit.base.ids import new_id
 from kit.base.pictures import Picture
 from kit.db.database import Database, refusing, retry_conflicts
+from kit.rpc.actors import require_merchant
 from kit.rpc.errors import Refused
 from kit.work.worker import Outage
 from services.invoices import errors
@@ -182,10 +183,12 @@ def cancel_checkout(deps: Deps, *, invoice_id: str) -> InvoiceView:
 
 
 def cancel_invoice(deps: Deps, invoice_id: UUID, trigger: Trigger, *, actor: str) -> InvoiceView:
-    """Cancels the invoice for the customer or the operator; both call this."""
+    """Cancels the invoice for the customer, the operator or a member of its merchant; all call this."""
     now = deps.clock.now()
     with deps.db.transaction() as tx:
         invoice, deal = lifecycle.locked(tx, invoice_id)
+        if trigger is Trigger.CANCEL_BY_OPERATOR:
+            require_merchant(invoice.merchant_id, errors.invoice_not_found)
         overdue = lifecycle.expire_if_overdue(tx, deps, invoice, deal, now)
         if not overdue and invoice.status != InvoiceStatus.CANCELED:
             lifecycle.require_open(invoice)

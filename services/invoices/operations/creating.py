@@ -3,6 +3,7 @@ beside it (docs/decisions/0036-tools-of-members-use-the-code-of-the-api.md).
 """
 
 from collections.abc import Sequence
+from datetime import timedelta
 from decimal import Decimal
 from typing import Any, Final, TypeVar
 from uuid import UUID
@@ -33,6 +34,8 @@ EXTERNAL_ID_MAX_CHARACTERS = most_of(pb.CreateInvoiceRequest, "external_id")
 CUSTOMER_ID_MAX_CHARACTERS = most_of(pb.CreateInvoiceRequest, "customer_id")
 PURPOSE_MAX_CHARACTERS = most_of(pb.CreateInvoiceRequest, "purpose")
 
+VALID_DAYS_MOST: Final = 90
+"""The longest time in which the customer of an invoice by hand can choose a method."""
 URLS: Final = ("callback_url", "success_url", "fail_url")
 UNADDRESSABLE: Final = (".", "..")
 """External ids that clients take out of a path; the gateway refuses them too (`gateway/json/body.py`)."""
@@ -82,8 +85,11 @@ def create_invoice_by_hand(
     customer_id: str,
     external_id: str,
     purpose: str | None,
+    note: str,
+    valid_days: int,
 ) -> NewInvoice:
-    """Creates a pending invoice for the author of this work, who is a person, and writes the act `invoice.create`.
+    """Creates a pending invoice for the author of this work, who is a person, and writes the act `invoice.create`, with
+    the note.
 
     Raises the reasons of InvoicesService.CreateInvoiceByHand.
     """
@@ -94,6 +100,8 @@ def create_invoice_by_hand(
         raise errors.merchant_not_active()
     if external_id in UNADDRESSABLE:
         raise values.invalid("external_id", f"external_id: {external_id!r} can't be one")
+    if not 0 <= valid_days <= VALID_DAYS_MOST:
+        raise values.invalid("valid_days", f"1 to {VALID_DAYS_MOST}, or 0")
     return _create(
         deps,
         merchant,
@@ -106,6 +114,8 @@ def create_invoice_by_hand(
         callback_url=merchant.callback_url or None,
         success_url=merchant.success_url or None,
         fail_url=merchant.fail_url or None,
+        note=values.text("note", note, least=0, most=most_of(pb.CreateInvoiceByHandRequest, "note")),
+        lifetime=timedelta(days=valid_days) or deps.settings.invoice_ttl,
     )
 
 
@@ -122,6 +132,8 @@ def _create(
     callback_url: str | None,
     success_url: str | None,
     fail_url: str | None,
+    note: str = "",
+    lifetime: timedelta | None = None,
 ) -> NewInvoice:
     """Creates the invoice. Only one of a program must have all three URLs."""
     if "\0" in currency_code:  # PostgreSQL can't store it
@@ -141,7 +153,7 @@ def _create(
         success_url=success_url,
         fail_url=fail_url,
         created_at=now,
-        expires_at=now + deps.settings.invoice_ttl,
+        expires_at=now + (lifetime or deps.settings.invoice_ttl),
     )
     terms = _terms(catalog, merchant, currency_code)
     wanted = _wanted(terms, merchant, new.amount)
@@ -153,6 +165,7 @@ def _create(
         facts = _insert(
             deps,
             new,
+            note,
             seal=seal_of_invoice(deps.seals, new),
             acceptable=not of_request,
             wanted=wanted,
@@ -171,7 +184,7 @@ def _create(
     raise conflict("DB_UNAVAILABLE", "Too many requests for the same customer at once, retry")
 
 
-def _insert(deps: Deps, new: NewInvoice, **rules: Any) -> CreationFacts:
+def _insert(deps: Deps, new: NewInvoice, note: str, **rules: Any) -> CreationFacts:
     """Runs the statement: in a transaction of its own, or beside the act of the invoice's author."""
     if not new.is_by_hand:
         return invoices.create_if_allowed(deps.db, new, **rules)
@@ -179,7 +192,9 @@ def _insert(deps: Deps, new: NewInvoice, **rules: Any) -> CreationFacts:
         facts = invoices.create_if_allowed(tx, new, **rules)
         if facts.created:
             after = acts.values_of(new, ("amount", "currency_code", "external_id", "customer_id"))
-            acts.record(tx, "invoice.create", f"invoice:{new.id}", merchant_id=new.merchant_id, after=after)
+            acts.record(
+                tx, "invoice.create", f"invoice:{new.id}", merchant_id=new.merchant_id, after=after, note=note
+            )
     return facts
 
 

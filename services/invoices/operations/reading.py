@@ -79,6 +79,7 @@ def list_all_invoices(
     created_before: datetime | None = None,
     after_invoice_id: str = "",
     invoice_ids: Sequence[str] = (),
+    by_hand: bool = False,
 ) -> InvoiceList:
     """Returns the list over all merchants, newest first. An empty filter matches all; `amount` is both bounds.
 
@@ -103,6 +104,7 @@ def list_all_invoices(
         created_from=created_from,
         created_before=created_before,
         ids=[values.uuid("invoice_ids", each) for each in invoice_ids],
+        by_hand=by_hand,
     )
     after = fields.invoice_id(after_invoice_id) if after_invoice_id else None
     with deps.db.autocommit() as connection:

@@ -66,5 +66,6 @@ def _act(act: audit_pb2.Act) -> audit_pb2.Act:
         object=act.object,
         service=act.service,
         actor=actor,
+        note=act.note if by_member else "",
         changes=[each for each in act.changes if each.field in shown],
     )

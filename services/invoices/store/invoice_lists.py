@@ -32,6 +32,7 @@ from sqlalchemy import (
 )
 
 from kit.db.lists import in_span, stands_after
+from services.invoices.domain.creating import NO_KEY
 from services.invoices.domain.states import InvoiceStatus
 from services.invoices.models import Deal, Invoice
 from services.invoices.store.invoices import VIEW, view
@@ -54,6 +55,7 @@ _COLUMNS: Final[Sequence[Any]] = (
     Invoice.amount,
     Invoice.currency_code,
     Invoice.deal_id,
+    Invoice.key_id,
 )
 
 
@@ -73,6 +75,7 @@ class InvoiceFilter:
     created_before: datetime | None = None
     after: Place | None = None
     ids: Sequence[UUID] = ()
+    by_hand: bool = False
 
 
 @dataclass(frozen=True)
@@ -158,6 +161,8 @@ def _filters(wanted: InvoiceFilter, read: Any) -> Iterator[ColumnElement[bool]]:
     for column, value in ((read.c.status, wanted.status), (read.c.currency_code, wanted.currency_code)):
         if value:
             yield column == value
+    if wanted.by_hand:
+        yield read.c.key_id == NO_KEY
     if wanted.amount_from is not None:
         yield read.c.amount >= wanted.amount_from
     if wanted.amount_to is not None:
