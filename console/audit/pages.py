@@ -8,7 +8,8 @@ from console.calls import answers_of
 from console.exchange import Request
 from console.list_page import Asked, Found, ListPage
 from console.ui.filters import DAYS, Merchant, Text
-from console.ui.values import iso
+from console.ui.values import iso, short
+from console.words.acts import done
 from fiatgate.audit.v1 import audit_pb2 as pb
 from kit.base.ids import parse_id
 from kit.rpc.errors import invalid
@@ -62,7 +63,10 @@ class AuditPage(ListPage):
         acts = sorted(
             (act for answer in answers for act in answer.acts), key=lambda act: act.act_id, reverse=True
         )
-        return asked.found(acts[: asked.limit], after=lambda act: act.act_id, away=away)
+        names = await self.names(*(act.merchant_id for act in acts[: asked.limit]))
+        return asked.found(
+            acts[: asked.limit], after=lambda act: act.act_id, away=away, names=names, sentence=_sentence
+        )
 
     def cells(self, row: pb.Act, found: Found) -> Sequence[str]:
         changes = "; ".join(f"{each.field}: {each.before} -> {each.after}" for each in row.changes)
@@ -83,3 +87,9 @@ class AuditPage(ListPage):
             row.actor.session_id,
             row.request_id,
         )
+
+
+def _sentence(act: pb.Act) -> str:
+    """Returns the act as the end of a sentence that begins with its author: "confirmed deal 0197…"."""
+    kind, _, id = act.object.partition(":")
+    return done(act, f"{kind.replace('-', ' ').replace('_', ' ')} {short(id)}")

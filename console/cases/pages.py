@@ -117,6 +117,7 @@ class CasesPage(ListPage):
         values: dict[str, Any] = {
             "state": state,
             "selected": selected,
+            "is_chosen": bool(req.get_param("selected") or req.get_param("next")),
             "back": queried("/cases", given | {"after": self._after(req)} | self._limit_given(req)),
             "next_number": following(numbers, selected),
             "evidence": None,

@@ -43,6 +43,7 @@ class Evidence:
 
     asked     requests for a second person that wait
     near      open deals on the same account, nearest amounts first
+    account_undecided  no act decided the account as it is now
     """
 
     deal: pb.Deal
@@ -53,6 +54,7 @@ class Evidence:
     near: Sequence[pb.Deal]
     asked: Sequence[approvals_pb2.Approval]
     merchant: str
+    account_undecided: bool
 
     @property
     def requests(self) -> Sequence[tuple[str, str, str]]:
@@ -109,6 +111,7 @@ async def evidence_of(page: Page, deal_id: str) -> Evidence:
         near=answer.near,
         asked=asked,
         merchant=names.get(answer.deal.merchant_id, ""),
+        account_undecided=answer.account_undecided,
     )
 
 

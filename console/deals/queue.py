@@ -170,6 +170,7 @@ class DealsPage(ListPage):
         values: dict[str, Any] = {
             "state": state,
             "selected": selected,
+            "is_chosen": bool(req.get_param("selected") or req.get_param("next")),
             "back": self._here(req),
             "next_id": following(ids, selected),
             "evidence": None,

@@ -105,6 +105,8 @@ def lines(
     counts     whether the values are counts: all numbers of the axis are whole
     """
     names = _last(labels)
+    if len(names) == 1:  # one point makes no line: its value is shown over the whole width
+        series = [(name, [*values, *values]) for name, values in series]
     numbers = [[None if each is None else Decimal(each) for each in _last(values)] for _, values in series]
     known = [each for row in numbers for each in row if each is not None]
     most = max(known, default=Decimal(0))
@@ -129,7 +131,9 @@ def floor_of(least: Decimal, most: Decimal) -> tuple[Decimal, Decimal]:
     """
     span = max(most - least, least / 100)
     step = scale_of(span) / LINES
-    return least // step * step, span
+    floor = least // step * step
+    # A line that lies on the axis is not seen.
+    return (floor - step if floor == least and floor >= step else floor), span
 
 
 def scale_of(most: Decimal, *, counts: bool = False) -> Decimal:

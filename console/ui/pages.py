@@ -106,6 +106,7 @@ class Pages:
             short=values.short,
             queried=values.queried,
             percent=values.percent,
+            account=values.account_text,
         )
 
     def opened_by(self, path: str) -> frozenset[str]:

@@ -38,6 +38,14 @@ def test_a_line_leaves_out_days_without_a_value() -> None:
     assert len(points.split()) == 2
 
 
+def test_a_rate_that_does_not_move_is_a_line_above_its_axis() -> None:
+    chart = lines("EUR per USDT", ["1", "2"], [("last", [Decimal("0.92")] * 2)], from_zero=False)
+    ((_, points),) = chart.series
+    assert all(int(each.split(",")[1]) < chart.base for each in points.split())
+    ((_, first),) = lines("EUR per USDT", ["1"], [("last", [Decimal("0.92")])], from_zero=False).series
+    assert first == points, "the first hour has a line too"
+
+
 def test_a_long_chart_keeps_its_last_values_and_few_labels_inside_the_picture() -> None:
     names = [str(each) for each in range(BARS_MAX + 10)]
     chart = bars("Invoices", names, list(range(BARS_MAX + 10)))
