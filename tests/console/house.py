@@ -198,4 +198,4 @@ def titles(page: str) -> list[str]:
 def hidden(page: str, action: str) -> dict[str, str]:
     form = page[page.index(f'action="{action}"') :].partition("</form>")[0]
     found = re.findall(r'type="hidden" name="([^"]+)" value="([^"]*)"', form)
-    return {name: unescape(value) for name, value in found}
+    return {name: unescape(value) for name, value in found if name != "step_up_about"}

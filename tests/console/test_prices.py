@@ -75,7 +75,9 @@ def test_now_and_health_tell_of_rates_that_lapsed_or_end_soon(
     ]
     health = prices.get("/health").text
     assert re.search(
-        r"catalog</strong>.*?attention.*?currencies_without_fresh_rate=.*?Set their rate", health, re.S
+        r"catalog</strong>.*?attention.*?Enabled currencies that can.*?t be paid with.*?Set their rate",
+        health,
+        re.S,
     )
     page = staff.page(open_page, "prices")
     page.goto(f"{prices.url}/")
