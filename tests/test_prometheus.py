@@ -1,10 +1,8 @@
-"""`FIATGATE_PROMETHEUS=prometheus make run`, where one is installed.
-
-It takes our rules, finds every process, and answers every query of the dashboard.
+"""`FIATGATE_PROMETHEUS=prometheus make run`: it takes our rules, finds every process, and answers every query of the
+dashboard. `make soak` runs it, and installs what it needs.
 """
 
 import json
-import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,12 +20,7 @@ DASHBOARD: Final = RULES.with_name("dashboard.json")
 EMPTY_ON_A_GOOD_DAY: Final = frozenset({"Away or stopped"})
 SCRAPES_SECONDS: Final = 60
 
-needs = {
-    program: pytest.mark.skipif(
-        shutil.which(program) is None, reason=f"needs {program}: apt-get install prometheus"
-    )
-    for program in ("prometheus", "promtool")
-}
+pytestmark = pytest.mark.soak
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +45,6 @@ def asked(stack: Stack, path: str, **query: str) -> Any:
     return answer.json().get("data") if answer.status_code == 200 else None
 
 
-@needs["promtool"]
 def test_promtool_accepts_the_rules_and_the_configuration(tmp_path: Path) -> None:
     Prometheus(program="", folder=tmp_path, port=9090, targets=["127.0.0.1:9464"]).write_config()
     for what, file in (("rules", RULES), ("config", tmp_path / "prometheus.yml")):
@@ -62,7 +54,6 @@ def test_promtool_accepts_the_rules_and_the_configuration(tmp_path: Path) -> Non
         assert result.returncode == 0, result.stdout + result.stderr
 
 
-@needs["prometheus"]
 def test_it_scrapes_every_process_and_evaluates_every_rule(watched: Stack) -> None:
     def all_up() -> bool:
         found = asked(watched, "targets")
@@ -81,7 +72,6 @@ def test_it_scrapes_every_process_and_evaluates_every_rule(watched: Stack) -> No
     wait_until(all_evaluated, "every rule to be evaluated", timeout_seconds=SCRAPES_SECONDS)
 
 
-@needs["prometheus"]
 def test_every_panel_of_the_dashboard_shows_something_after_a_purchase(watched: Stack) -> None:
     panels = [each for each in json.loads(DASHBOARD.read_text())["panels"] if each["type"] != "row"]
     queries = [
@@ -99,6 +89,8 @@ def test_every_panel_of_the_dashboard_shows_something_after_a_purchase(watched: 
     def all_show() -> bool:
         watched.cli("demo")  # a counter's first value is no increase: only a second purchase is seen
         watched.request("GET", "/api/v1/invoices/nobody-s", api_key="fg_nobody")
+        for url in watched.home.running_stack()["consoles"].values():
+            requests.get(f"{url}/sign-in", timeout=10)
         return not empty()
 
     try:

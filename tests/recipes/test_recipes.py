@@ -1,4 +1,4 @@
-"""The recipes for integrators say what the sender signs: each is run, where its language is on the machine."""
+"""The recipes for integrators say what the sender signs: each is run, Python's always, the others by `make soak`."""
 
 import base64
 import shutil
@@ -116,25 +116,25 @@ def java(folder: Path) -> list[str]:
     return ["java", "Run"]
 
 
-LANGUAGES: Final[Mapping[str, tuple[str, str, Callable[[Path], list[str]]]]] = {
-    "Python": ("python3", "python3", python),
-    "Node": ("node", "nodejs", node),
-    "PHP": ("php", "php-cli", php),
-    "Go": ("go", "golang-go", go),
-    "Java": ("javac", "default-jdk-headless", java),
+LANGUAGES: Final[Mapping[str, Callable[[Path], list[str]]]] = {
+    "Python": python,
+    "Node": node,
+    "PHP": php,
+    "Go": go,
+    "Java": java,
 }
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize(
+    "language",
+    [pytest.param(each, marks=[] if each == "Python" else [pytest.mark.soak]) for each in LANGUAGES],
+)
 def test_a_recipe_tells_genuine_webhooks_from_others(language: str, tmp_path: Path) -> None:
-    program, package, prepare = LANGUAGES[language]
-    if shutil.which(program) is None:
-        pytest.skip(f"the {language} recipe was not run, it needs {program}: apt-get install {package}")
     shutil.copy(FOLDER / RECIPES[language], tmp_path)
     lines = "".join(f"{case.line()}\n" for case, _ in CASES.values())
-    command = prepare(tmp_path)
+    command = LANGUAGES[language](tmp_path)
     result = subprocess.run(
-        command, cwd=tmp_path, input=lines, capture_output=True, text=True, timeout=110, check=False
+        command, cwd=tmp_path, input=lines, capture_output=True, text=True, timeout=250, check=False
     )
     assert result.returncode == 0, result.stderr
     answers = dict(zip(CASES, result.stdout.split(), strict=True))
