@@ -64,7 +64,7 @@ def test_an_appeal_that_no_act_ended_is_named(world: World) -> None:
     with closing(psycopg2.connect(url)) as database, database, database.cursor() as cursor:
         cursor.execute("UPDATE deals SET status = 'pending', sub_status = 'awaiting_payment'")
     (page,) = checked(world.deps.db, "deals")
-    assert (f"deal {deal.id}", "status", "pending") in {
+    assert (f"deal {deal.id}", "sub_status", "awaiting_payment") in {
         (each.subject, each.field, each.found) for each in page.problems
     }
 

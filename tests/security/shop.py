@@ -39,6 +39,8 @@ class Shop:
         self._merchants(receiver)
         self._people()
         self._payments()
+        for word in ("off", "on"):
+            self._fiatgate("deals", "system", word)
         self._withdrawals()
         self._addresses_to_pay_out_to()
         self._fiatgate("rates", "set", "EUR", "0.92")
@@ -102,7 +104,7 @@ class Shop:
 
     def _payments(self) -> None:
         for number, name in enumerate(
-            ("sold", "adjusted", "rejected", "erased", "open", "asked", "canceled", "waiting")
+            ("sold", "adjusted", "rejected", "erased", "open", "asked", "canceled", "waiting", "appealed")
         ):
             self.ids[name] = self._invoice(f"{300 + number}.10")
             if name in ("canceled", "waiting"):
@@ -111,6 +113,7 @@ class Shop:
             self.ids[f"{name}_deal"] = deal["deal_id"]
             if name in ("sold", "adjusted", "erased", "open"):
                 self._fiatgate("checkout", "mark-paid", self.ids[name])
+        self._fiatgate("deals", "appeal", self.ids["appealed_deal"])
         for name in ("sold", "erased"):
             self._fiatgate("deals", "confirm", self.ids[f"{name}_deal"], "--yes")
         self._fiatgate("deals", "appeal", self.ids["adjusted_deal"])

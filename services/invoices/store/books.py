@@ -9,7 +9,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from kit.audit import approval_books
-from kit.audit.decisions import follow_acts
+from kit.audit.decisions import Decided, follow_acts
 from kit.db.books import Difference, Part
 from kit.db.database import seals_of
 from kit.db.described import schema_part
@@ -110,8 +110,8 @@ def _terms_are_sealed(tx: Session, first: str, last: str) -> Iterator[Difference
 
 
 _APPEALS_END_BY_AN_ACT: Final = """
-SELECT deals.id, 'status' AS field, status AS found, 'appeal: no act ended it' AS due
-FROM deals WHERE id > CAST(:first AS uuid) AND id <= CAST(:last AS uuid) AND status <> 'appeal'
+SELECT deals.id, 'sub_status' AS field, sub_status AS found, 'opened_by_operator: no act ended it' AS due
+FROM deals WHERE id > CAST(:first AS uuid) AND id <= CAST(:last AS uuid) AND sub_status <> 'opened_by_operator'
   AND NOT EXISTS (
     SELECT FROM acts WHERE object = 'invoice:' || deals.invoice_id AND act IN ('invoice.restore', 'invoice.accept')
       AND refused = '')
@@ -130,15 +130,23 @@ _DECIDED: Final = """
 # A text, as in the objects of acts: their order decides which acts belong to a page.
 _NUMBER: Final = "CAST(number AS text)"
 
-# As kit.base.actors.Actor is written. The act does not name its author among its values: members read those.
-_CASE_HAS_THE_AUTHOR_OF_ITS_ACT: Final = f"""
-SELECT number AS id, 'actor' AS field, coalesce(actor, 'nothing') AS found, author AS due
-FROM cases JOIN acts ON object = 'case:' || {_NUMBER} AND act = 'case.resolve' AND refused = ''
-CROSS JOIN LATERAL (SELECT CASE actor_kind WHEN 'person' THEN actor_name
-  ELSE concat_ws(' for ', concat_ws(':', actor_kind, nullif(actor_name, '')), nullif(on_behalf_of, '')) END AS author
-) AS its
-WHERE {_NUMBER} COLLATE "C" > :first AND {_NUMBER} COLLATE "C" <= :last AND actor IS DISTINCT FROM author
+
+def _has_the_author_of_its_act(table: str, *, key: str, decided: Decided) -> str:
+    """Returns the query of rows whose `actor` is not the author of their newest act, as kit.base.actors.Actor writes it.
+
+    The act does not name its author among its values: members read those.
+    """
+    return f"""
+SELECT {key} AS id, 'actor' AS field, coalesce(actor, 'nothing') AS found, author AS due
+FROM {table} CROSS JOIN LATERAL (
+  SELECT CASE actor_kind WHEN 'person' THEN actor_name
+    ELSE concat_ws(' for ', concat_ws(':', actor_kind, nullif(actor_name, '')), nullif(on_behalf_of, '')) END AS author
+  FROM acts WHERE object = '{decided.kind}:' || {key} AND act = '{decided.acts[0]}' AND refused = ''
+  ORDER BY id DESC LIMIT 1
+) AS newest
+WHERE {key} COLLATE "C" > :first AND {key} COLLATE "C" <= :last AND actor IS DISTINCT FROM author
 """  # noqa: S608  made of constants
+
 
 PARTS: Final = (
     schema_part("invoices"),
@@ -180,6 +188,7 @@ PARTS: Final = (
             follow_acts(
                 SWITCH, table="switches", id="name", key_type="text", made_by=SWITCH.acts, has_first=False
             ),
+            _has_the_author_of_its_act("switches", key="name", decided=SWITCH),
         ),
     ),
     Part(
@@ -190,7 +199,7 @@ PARTS: Final = (
         key_type="text",
         follows=(
             follow_acts(CASE, table="cases", id=_NUMBER, key_type="text", made_by=CASE.acts),
-            _CASE_HAS_THE_AUTHOR_OF_ITS_ACT,
+            _has_the_author_of_its_act("cases", key=_NUMBER, decided=CASE),
         ),
     ),
     approval_books.PART,

@@ -24,6 +24,13 @@ ATTACKS: Final = (
     ),
     found(
         "invoices",
+        "an operator's appeal as a customer's",
+        "UPDATE deals SET sub_status = 'opened_by_customer' WHERE id = %(appealed_deal)s",
+        "%(appealed_deal)s",
+        "sub_status is opened_by_customer",
+    ),
+    found(
+        "invoices",
         "a deal with a rate of one's own",
         _DEAL.format(decimals="currency_decimals", rate="0.01"),
         "%(forged_deal)s",
@@ -79,6 +86,13 @@ ATTACKS: Final = (
         "the switch for new deals",
         "INSERT INTO switches VALUES ('deals', false, now(), 'eve') ON CONFLICT (name) DO UPDATE SET enabled = false",
         "switch deals",
+    ),
+    found(
+        "invoices",
+        "the author of that switch",
+        "UPDATE switches SET actor = 'eve'",
+        "switch deals",
+        "actor is eve",
     ),
     found(
         "invoices",
