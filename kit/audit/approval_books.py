@@ -1,6 +1,6 @@
 """The verification of requests for a second person (kit.db.books): requests and decisions follow their acts."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 from uuid import UUID
 
@@ -10,6 +10,7 @@ from sqlalchemy.orm import Session
 from kit.audit.approvals import (
     APPROVALS,
     ROW,
+    Approval,
     State,
     decided_by_calls,
     decision_sha256,
@@ -17,10 +18,17 @@ from kit.audit.approvals import (
 )
 from kit.db.books import Difference, Part
 
+AT_ONCE: Final = 100
+"""Requests whose values are decoded at the same time: each may fill 16 KiB with small ones."""
+
 
 def _requests_follow_acts(tx: Session, first: str, last: str) -> Iterator[Difference]:
     within = (ROW.id > UUID(first), ROW.id <= UUID(last))
-    asked = APPROVALS.all(tx.execute(select(*APPROVALS.columns).where(*within)))
+    for rows in tx.execute(select(*APPROVALS.columns).where(*within)).partitions(AT_ONCE):
+        yield from _of_requests(tx, [APPROVALS.make(*row) for row in rows])
+
+
+def _of_requests(tx: Session, asked: Sequence[Approval]) -> Iterator[Difference]:
     requested, decided = requested_by_calls(tx, asked), decided_by_calls(tx, asked)
     for each in asked:
         due, sha256 = decided.get(each.id, (State.PENDING, ""))

@@ -247,9 +247,18 @@ def follow_acts(
                 yield each, name, is_now, due
         if made_by:
             ids = {str(each) for each in tx.scalars(there, span)}
-            for object in tx.scalars(made, span | {"acts": list(made_by)}):
-                if (made_id := object.partition(":")[2]) not in ids:
-                    yield made_id, "row", "deleted", f"there: it has an act {' or '.join(made_by)}"
+            gone = {
+                object
+                for object in tx.scalars(made, span | {"acts": list(made_by)})
+                if object.partition(":")[2] not in ids
+            }
+            for object in dict.fromkeys(act["object"] for act in acts_on(tx, gone, made_by)):
+                yield (
+                    object.partition(":")[2],
+                    "row",
+                    "deleted",
+                    f"there: it has an act {' or '.join(made_by)}",
+                )
             for first_id in kind.first if has_first else ():
                 if first < first_id <= last and first_id not in ids:
                     yield first_id, "row", "deleted", "there: a migration made it"

@@ -90,7 +90,7 @@ def is_key(part: Part, text: str) -> bool:
 
 def check_page(db: Database, part: Part, *, after: str, limit: int) -> Page:
     """Checks the next rows of a part after the key `after` (empty: from the first), all read at one moment. They are
-    fewer than `limit` when more have too many problems for one answer.
+    fewer than `limit` when more have too many problems for one answer. Those of rows come before those of missing rows.
     """
     with db.transaction() as tx:
         tx.connection(execution_options={"isolation_level": "REPEATABLE READ"})
@@ -111,7 +111,8 @@ def check_page(db: Database, part: Part, *, after: str, limit: int) -> Page:
             )
         ]
     named = [f"{part.one} {each}" for each in dict.fromkeys(unreadable)]
-    problems = list(dict.fromkeys(problems))
+    there = {f"{part.one} {key}" for key in keys}
+    problems = sorted(dict.fromkeys(problems), key=lambda each: each.subject not in there)
     if max(len(problems), len(named)) > MAX_PROBLEMS and limit > 1:
         return check_page(db, part, after=after, limit=limit // PARTS_OF_PAGE or 1)
     if (left := len(problems) - MAX_PROBLEMS) > 0:

@@ -98,9 +98,12 @@ class Shop:
             person = self._fiatgate("people", "show", self.ids[f"{name}_email"])
             self.ids[name] = person["person_id"]
         self._fiatgate("people", "disable", self.ids["disabled"])
-        self.ids["admin_session"] = self.row(
-            "identity", "SELECT id FROM sessions WHERE person_id = %(admin)s"
-        )
+        for name in ("admin", "viewer"):
+            session = f"SELECT id FROM sessions WHERE person_id = %({name})s"
+            self.ids[f"{name}_session"] = self.row("identity", session)
+        invite = ("people", "invite", "member@shop.example", "--name", "member", "--role", "viewer")
+        invited = self._fiatgate(*invite, "--merchant", self.ids["merchant"])["invitation"]
+        self.ids["invitation"] = invited["invitation_id"]
 
     def _payments(self) -> None:
         for number, name in enumerate(

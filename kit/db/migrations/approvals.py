@@ -43,7 +43,7 @@ CREATE TABLE approvals (
   decision_note text NOT NULL DEFAULT '',
   CONSTRAINT pk_approvals PRIMARY KEY (id),
   CONSTRAINT ck_approvals_request CHECK (
-    jsonb_typeof(request) = 'object' AND octet_length(CAST(request AS text)) <= 1048576
+    jsonb_typeof(request) = 'object' AND octet_length(CAST(request AS text)) <= 16384
   ),
   CONSTRAINT ck_approvals_state CHECK (state IN ('pending', 'approved', 'rejected')),
   CONSTRAINT ck_approvals_decided CHECK (

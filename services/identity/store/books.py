@@ -122,7 +122,8 @@ def _roles_are_those_of_the_acts(tx: Session, first: str, last: str) -> Iterator
 
 
 _INVITATIONS: Final = text("""
-SELECT id, token_hash, email, name, invited_by, roles || member_roles AS roles, by_operator, expires_at, withdrawn_at
+SELECT id, token_hash, email, name, invited_by, merchant_id, roles || member_roles AS roles, by_operator, expires_at,
+       withdrawn_at
 FROM invitations WHERE id > CAST(:first AS uuid) AND id <= CAST(:last AS uuid)
 """)
 
@@ -132,9 +133,10 @@ def _invitations_have_their_acts(tx: Session, first: str, last: str) -> Iterator
     decided: dict[UUID | None, dict[str, str]] = {}
     links = [f"invitation:{id}" for id in found]
     for act in acts_on(tx, links, INVITING):
-        decided[parse_id(act["object"].partition(":")[2])] = {
-            name: after for name, _, after in act["changes"]
+        values = {name: after for name, _, after in act["changes"]} | {
+            "merchant_id": text_of(act["merchant_id"])
         }
+        decided[parse_id(act["object"].partition(":")[2])] = values
     withdrawn = {act["object"] for act in acts_on(tx, links, (WITHDRAW,))}
     for id, row in found.items():
         if f"invitation:{id}" in withdrawn and row.withdrawn_at is None:
@@ -145,7 +147,12 @@ def _invitations_have_their_acts(tx: Session, first: str, last: str) -> Iterator
             continue
         link = digest_of_link(row.token_hash, row.name, row.invited_by)
         for name, value in (
-            *(("link_sha256", link), ("email", row.email), ("roles", row.roles)),
+            *(
+                ("link_sha256", link),
+                ("email", row.email),
+                ("merchant_id", row.merchant_id),
+                ("roles", row.roles),
+            ),
             *(("by_operator", row.by_operator), ("expires_at", row.expires_at)),
         ):
             if due.get(name, "") != text_of(value):
@@ -169,7 +176,8 @@ def _sealed(kind: str, rows: str) -> Follows:
 _PASSWORDS: Final = "SELECT id, password_seal, id, password_hash FROM people WHERE password_hash IS NOT NULL"
 _PASSKEYS: Final = "SELECT id, seal, id, person_id, rp_id, credential FROM passkeys WHERE true"
 _SESSIONS: Final = (
-    "SELECT id, seal, id, person_id, surface, started_at, token_hash FROM sessions WHERE ended_at IS NULL"
+    "SELECT id, seal, id, person_id, surface, started_at, token_hash, way, address, user_agent FROM sessions"
+    " WHERE ended_at IS NULL"
 )
 _KEYS: Final = "SELECT id, seal, id, public_key, created_at FROM signing_keys WHERE true"
 _SECRETS: Final = """

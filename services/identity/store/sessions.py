@@ -116,8 +116,9 @@ def is_session_sealed(seals: Seals, session: domain.Session, token_hash: bytes, 
     return is_sealed(seals, seal, SESSION, *_sealed_part(session, token_hash))
 
 
-def _sealed_part(session: domain.Session, token_hash: bytes) -> tuple[UUID, UUID, str, datetime, bytes]:
-    return session.id, session.person_id, session.surface.value, session.started_at, token_hash
+def _sealed_part(session: domain.Session, token_hash: bytes) -> tuple[UUID | str | datetime | bytes, ...]:
+    of = (session.id, session.person_id, session.surface.value, session.started_at, token_hash)
+    return *of, session.way.value, session.address, session.user_agent
 
 
 def step_up(tx: Tx, session: domain.Session, *, token_hash: bytes, at: datetime) -> bool:

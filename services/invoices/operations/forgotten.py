@@ -18,6 +18,7 @@ from sqlalchemy.orm import Session
 
 from fiatgate.invoices.v1 import invoices_pb2
 from kit.audit import acts
+from kit.audit.decisions import EARLIEST
 from kit.base import actors
 from kit.base.proto import datetime_from
 from kit.db.database import retry_conflicts
@@ -104,7 +105,7 @@ def list_forgotten_facts(deps: Deps, *, since: datetime, after_seq: int, limit: 
     """
     most = values.rows(limit, default=values.LIST_MOST_ROWS)
     try:
-        page = deps.bus.read(since=since - CLOCKS_DIFFER, after_seq=after_seq, limit=most)
+        page = deps.bus.read(since=max(since, EARLIEST) - CLOCKS_DIFFER, after_seq=after_seq, limit=most)
     except BusRefused as refused:
         raise errors.nats_refuses(str(refused)) from refused
     except BusUnavailable as away:

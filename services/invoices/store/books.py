@@ -9,7 +9,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from kit.audit import approval_books
-from kit.audit.decisions import Decided, follow_acts
+from kit.audit.decisions import Decided, acts_on, follow_acts
 from kit.db.books import Difference, Part
 from kit.db.database import seals_of
 from kit.db.described import schema_part
@@ -109,30 +109,29 @@ def _terms_are_sealed(tx: Session, first: str, last: str) -> Iterator[Difference
             yield deal.id, "terms", "not those that were locked when it was opened", "sealed by invoices"
 
 
-_APPEALS_END_BY_AN_ACT: Final = """
-SELECT deals.id, 'sub_status' AS field, sub_status AS found, 'opened_by_operator: no act ended it' AS due
-FROM deals WHERE id > CAST(:first AS uuid) AND id <= CAST(:last AS uuid) AND sub_status <> 'opened_by_operator'
-  AND NOT EXISTS (
-    SELECT FROM acts WHERE object = 'invoice:' || deals.invoice_id AND act IN ('invoice.restore', 'invoice.accept')
-      AND refused = '')
-  AND 'deal.appeal' = (
-    SELECT act FROM acts WHERE object = 'deal:' || deals.id AND refused = ''
-      AND act IN ('deal.confirm', 'deal.reject', 'deal.appeal', 'deal.resolve', 'deal.adjust') ORDER BY id DESC LIMIT 1)
-"""
 # A deal that was restored from its fact, or accepted by two operators, has an act on its invoice. Its fact proves it.
+_RESTORED: Final = ("invoice.restore", "invoice.accept")
 _DECIDED: Final = """
-(status IN ('completed', 'failed') OR sub_status = 'opened_by_operator') AND NOT EXISTS (
-  SELECT FROM acts WHERE object = 'invoice:' || deals.invoice_id AND act IN ('invoice.restore', 'invoice.accept')
-  AND refused = ''
-)
+(status IN ('completed', 'failed') OR sub_status = 'opened_by_operator'
+  OR EXISTS (SELECT FROM acts WHERE object = 'deal:' || deals.id AND act = 'deal.appeal' AND refused = ''))
 """
+_deals_follow_acts: Final = follow_acts(DEAL, table="deals", where=_DECIDED, made_by=DEAL.acts)
+
+
+def _deals_follow_their_acts(tx: Session, first: str, last: str) -> Iterator[Difference]:
+    wrong = list(_deals_follow_acts(tx, first, last))
+    named = select(Deal.id, Deal.invoice_id).where(Deal.id.in_([each[0] for each in wrong]))
+    invoices = {str(id): f"invoice:{invoice_id}" for id, invoice_id in tx.execute(named)}
+    restored = {act["object"] for act in acts_on(tx, invoices.values(), _RESTORED)}
+    yield from (each for each in wrong if invoices.get(str(each[0])) not in restored)
+
 
 # A text, as in the objects of acts: their order decides which acts belong to a page.
 _NUMBER: Final = "CAST(number AS text)"
 
 
 def _has_the_author_of_its_act(table: str, *, key: str, decided: Decided) -> str:
-    """Returns the query of rows whose `actor` is not the author of their newest act, as kit.base.actors.Actor writes it.
+    """Returns the query of rows whose `actor` is not the author of their newest act, as Actor writes it.
 
     The act does not name its author among its values: members read those.
     """
@@ -165,8 +164,7 @@ PARTS: Final = (
             _AMOUNTS_FOLLOW_THE_TERMS,
             _ACCOUNT_IS_OF_ITS_METHOD,
             _terms_are_sealed,
-            _APPEALS_END_BY_AN_ACT,
-            follow_acts(DEAL, table="deals", where=_DECIDED, made_by=DEAL.acts),
+            _deals_follow_their_acts,
         ),
     ),
     Part(

@@ -15,6 +15,11 @@ from kit.db.rows import Rows
 from services.webhooks.domain import EventTerms, FinishedInvoice, destination_of, payload_of
 from services.webhooks.models import Event
 
+SHOWN: Final = 200
+"""Characters of a value in a difference."""
+MOST_NAMES: Final = 20
+"""Members of a payload that are named: a payload has fewer."""
+
 # Retention deletes the oldest attempts of events that are not pending, and none of the last day.
 _STATE_FOLLOWS_THE_ATTEMPTS = """
 SELECT events.invoice_id AS id, field, found, due
@@ -67,6 +72,11 @@ class Difference:
     due: str
 
 
+def _difference(field: str, found: object, due: object) -> Difference:
+    """A payload that SQL wrote may hold what no answer can: long values, halves of characters."""
+    return Difference(*(str(each)[:SHOWN].encode(errors="replace").decode() for each in (field, found, due)))
+
+
 FlawOf = Callable[[EventTerms, str | None], str | None]
 
 _TERMS: Final = Rows(EventTerms, table_of(Event))
@@ -93,7 +103,7 @@ def differences(
 def _seal_differences(terms: EventTerms, seal: str | None, flaw_of: FlawOf) -> Iterator[Difference]:
     flaw = flaw_of(terms, seal)
     if flaw is not None:
-        yield Difference("seal", flaw, "that of webhooks: changed past the service, and not sent")
+        yield _difference("seal", flaw, "that of webhooks: changed past the service, and not sent")
 
 
 def _differences(event: EventTerms, fact: FinishedInvoice) -> Iterator[Difference]:
@@ -107,7 +117,7 @@ def _differences(event: EventTerms, fact: FinishedInvoice) -> Iterator[Differenc
     }
     for field, value in due.items():
         if getattr(event, field) != value:
-            yield Difference(field, str(getattr(event, field)), str(value))
+            yield _difference(field, getattr(event, field), value)
     body = payload_of(fact)
     if event.payload != body:
         yield from _payload_differences(event.payload, body)
@@ -121,10 +131,10 @@ def _payload_differences(found: bytes, due: bytes) -> Iterator[Difference]:
         names = [name for name in expected | members if members.get(name) != expected.get(name)]
     except (ValueError, TypeError, AttributeError, RecursionError):
         names = []
-    for name in names:
-        yield Difference(f"payload {name}", str(members.get(name)), str(expected.get(name)))
+    for name in names[:MOST_NAMES]:
+        yield _difference(f"payload {name}", members.get(name), expected.get(name))
     if not names:
-        yield Difference("payload", found.decode(errors="replace")[:200], due.decode()[:200])
+        yield _difference("payload", found.decode(errors="replace"), due.decode())
 
 
 _INVOICES: Final = text("""

@@ -152,7 +152,8 @@ FROM due FULL JOIN done USING (reference)
 WHERE (due.debit, due.credit, due.amount) IS DISTINCT FROM (done.debit, done.credit, done.amount)
    OR debit_merchant <> merchant_id
    OR credit_merchant <> merchant_id
-ORDER BY reference LIMIT :limit
+ORDER BY coalesce(merchant_id, debit_merchant, credit_merchant) IS NULL, greatest(due.amount, done.amount) DESC
+LIMIT :limit
 """)
 
 

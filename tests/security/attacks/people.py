@@ -93,6 +93,24 @@ ATTACKS: Final = (
     ),
     found(
         "identity",
+        "how and from where a session began",
+        "WITH gone AS (DELETE FROM sessions WHERE id = %(viewer_session)s RETURNING *) INSERT INTO sessions"
+        " SELECT (jsonb_populate_record(NULL::sessions,"
+        ' to_jsonb(gone) || \'{"way": "passkey", "address": "203.0.113.9"}\')).* FROM gone',
+        "%(viewer_session)s",
+        "written past the service",
+    ),
+    found(
+        "identity",
+        "an invitation to another merchant",
+        "WITH gone AS (DELETE FROM invitations WHERE id = %(invitation)s RETURNING *) INSERT INTO invitations"
+        " SELECT (jsonb_populate_record(NULL::invitations,"
+        " to_jsonb(gone) || jsonb_build_object('merchant_id', %(banned)s))).* FROM gone",
+        "%(invitation)s",
+        "merchant_id is %(banned)s",
+    ),
+    found(
+        "identity",
         "a key that signs for every person",
         "INSERT INTO signing_keys (id, public_key, sealed_private_key, created_at, seal)"
         " SELECT %(forged_key)s, sha256('mine'), sealed_private_key, now(), seal FROM signing_keys LIMIT 1",

@@ -14,6 +14,14 @@ _EVENT: Final = (
 ATTACKS: Final = (
     found(
         "webhooks",
+        "a body with half a character, which no answer holds",
+        "UPDATE events SET payload = convert_to('{\"x\": \"\\ud800\"}', 'UTF8'), seal = 'mine'"
+        " WHERE invoice_id = %(adjusted)s",
+        "%(adjusted)s",
+        "payload x is ",
+    ),
+    found(
+        "webhooks",
         "an event of an unpaid invoice",
         _EVENT.format(invoice="%(canceled_by_nobody)s"),
         "%(canceled_by_nobody)s",

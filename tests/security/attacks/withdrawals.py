@@ -51,6 +51,18 @@ ATTACKS: Final = (
     ),
     found(
         "withdrawals",
+        "a reserved amount free again, beside 150 transfers of nobody",
+        "INSERT INTO transfers SELECT gen_random_uuid(), 'withdrawal:' || %(large)s || ':release', reserved.id,"
+        " available.id, 500, now() FROM accounts AS reserved, accounts AS available"
+        " WHERE reserved.merchant_id = %(merchant)s AND reserved.kind = 'merchant_reserved'"
+        " AND available.merchant_id = %(merchant)s AND available.kind = 'merchant_available';"
+        " INSERT INTO transfers SELECT gen_random_uuid(), 'withdrawal:' || gen_random_uuid() || ':fee', settlement.id,"
+        " fees.id, 1000, now() FROM accounts AS settlement, accounts AS fees, generate_series(1, 150)"
+        " WHERE settlement.kind = 'settlement' AND fees.kind = 'fees'",
+        "Transfer withdrawal:%(large)s:release of 500",
+    ),
+    found(
+        "withdrawals",
         "an address in the book, dated back",
         "INSERT INTO withdrawal_addresses (id, merchant_id, method_id, network, address, name, added_by, created_at,"
         " usable_at) VALUES (%(forged_address)s, %(merchant)s, 1, 'TRC20', 'TEvil', 'mine', 'mine',"
@@ -60,8 +72,11 @@ ATTACKS: Final = (
     ),
     found(
         "withdrawals",
-        "an address removed from the book",
-        "UPDATE withdrawal_addresses SET removed_at = now() WHERE id = %(address)s",
+        "an address removed from the book, beside acts of 150 others that were never there",
+        "UPDATE withdrawal_addresses SET removed_at = now() WHERE id = %(address)s;"
+        " INSERT INTO acts (id, at, actor_kind, actor_name, surface, on_behalf_of, act, object, changes, note,"
+        " request_id, refused, seal) SELECT gen_random_uuid(), now(), 'cli', 'eve', '', '', 'withdrawal-address.add',"
+        " 'withdrawal-address:' || gen_random_uuid(), '[]', '', '', '', sha256('') FROM generate_series(1, 150)",
         "%(address)s: removed_at is ",
     ),
     found_of_owner(
@@ -124,6 +139,14 @@ ATTACKS: Final = (
         " VALUES (gen_random_uuid(), 'withdrawal.process', 'withdrawal:x', 'x', CAST('{\"a\": ' || repeat('[', 200)"
         " || repeat(']', 200) || '}' AS jsonb), 'a', 'a', now(), '')",
         "ck_approvals_bounds",
+    ),
+    refused(
+        "withdrawals",
+        "a request of 16 KiB, of which many fill the memory",
+        "INSERT INTO approvals (id, act, object, summary, request, requested_by, requested_as, requested_at, note)"
+        " VALUES (gen_random_uuid(), 'withdrawal.process', 'withdrawal:x', 'x',"
+        " jsonb_build_object('a', repeat('x', 17000)), 'a', 'a', now(), '')",
+        "ck_approvals_request",
     ),
     refused(
         "withdrawals",
