@@ -6,6 +6,7 @@ import re
 import pytest
 
 from cli.commands import merchants as merchants_cli
+from console import strangers
 from console.prices import methods
 from fiatgate.catalog.v1 import catalog_pb2
 from gateway.walls.calls import CALL_SECONDS, KINDS, WAIT_SECONDS
@@ -14,6 +15,7 @@ from kit.rpc.errors import Refused
 from kit.rpc.find import FOUND_MOST_ROWS
 from kit.web.exchange import REQUEST_SECONDS
 from services.catalog import domain as catalog
+from services.identity import rpc as identity
 from services.identity.operations.fields import parse_method_codes
 from services.identity.operations.merchants import MERCHANTS_PER_PAGE
 from services.invoices import account_forms
@@ -102,3 +104,8 @@ def test_the_kinds_of_accounts_are_the_same_in_contract_services_database_and_co
     migrations = "".join(path.read_text() for path in sources("services/catalog/migrations/versions"))
     (*_, checked) = re.findall(r"account_kind IN \(([^)]+)\)", migrations)
     assert set(re.findall(r"'(\w+)'", checked)) == kinds
+
+
+def test_the_questions_about_networks_of_three_consoles_full_of_strangers_leave_a_place() -> None:
+    (share,) = (each.share for each in identity.SLOTS if each.name == "networks")
+    assert share is not None and share.waiting > 3 * strangers.KINDS[strangers.SIGN_INS].at_a_time

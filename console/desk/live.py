@@ -43,7 +43,7 @@ STREAMS_PER_PERSON: Final = 20
 # Proxies end a connection that is silent for a minute; a ping also detects a browser that vanished.
 PING_SECONDS: Final = 20.0
 # The session is checked when the browser connects anew.
-STREAM_SECONDS: Final = 300.0
+STREAM_SECONDS: Final = 30.0
 RECONNECT_MILLISECONDS: Final = 2000
 
 

@@ -6,6 +6,6 @@ from typing import Final
 ACT_RIGHTS: Final[Mapping[str, str]] = {
     "acts": "SELECT, INSERT",
     "act_chain": "SELECT, INSERT",
-    "act_heads": "SELECT, INSERT",
+    "act_heads": "SELECT, INSERT (service, count, hash, at, seal)",
 }
 """Rows are only added."""

@@ -50,7 +50,7 @@ class Servers:
             started_seconds = monotonic_seconds()
             values: dict[str, Any] = self._common | _named(server) | arguments
             try:
-                connection: DriverConnection = psycopg2.connect(**values)
+                connection = _connected(values)
             except psycopg2.OperationalError as error:
                 failures.append(error)
                 if monotonic_seconds() - started_seconds >= SLOW_SECONDS:
@@ -66,6 +66,20 @@ class Servers:
         with self._lock:
             self._in_order.remove(server)
             self._in_order.insert(0 if to_front else len(self._in_order), server)
+
+
+def _connected(values: dict[str, Any]) -> DriverConnection:
+    """Returns a connection whose transactions the role itself can't end by ALTER ROLE … SET transaction_timeout, which
+    PostgreSQL knows from version 17 on. An older server is asked twice.
+    """
+    options = f"{values.get('options', '')} -c transaction_timeout=0"
+    try:
+        connection: DriverConnection = psycopg2.connect(**values | {"options": options})
+    except psycopg2.OperationalError as error:
+        if "transaction_timeout" not in str(error):
+            raise
+        connection = psycopg2.connect(**values)
+    return connection
 
 
 def _named(server: _Server) -> dict[str, str]:

@@ -144,6 +144,7 @@ def test_what_a_role_sets_for_itself_changes_nothing_for_its_service(
         "intervalstyle": "sql_standard",
         "idle_session_timeout": "1",
         "local_preload_libraries": "no_such_library",
+        "transaction_timeout": "200",
     }
     with db.autocommit() as connection:
         before = {name: connection.scalar(text(f"SHOW {name}")) for name in hostile}

@@ -44,6 +44,7 @@ CREATE TABLE approvals (
   CONSTRAINT pk_approvals PRIMARY KEY (id),
   CONSTRAINT ck_approvals_request CHECK (
     jsonb_typeof(request) = 'object' AND octet_length(CAST(request AS text)) <= 16384
+    AND octet_length(concat(act, object, summary, requested_by, requested_as, note, decision_note)) <= 32768
   ),
   CONSTRAINT ck_approvals_state CHECK (state IN ('pending', 'approved', 'rejected')),
   CONSTRAINT ck_approvals_decided CHECK (

@@ -7,7 +7,10 @@ from uuid import UUID
 
 import pyotp
 
-from kit.base.vault import Vault
+from kit.base.vault import MasterKeyMissing, Vault
+from kit.observe.log import get_logger
+
+_log = get_logger()
 
 STEP_SECONDS: Final = 30
 DRIFT_STEPS: Final = 1
@@ -31,7 +34,11 @@ def opened(
     vault: Vault, person_id: UUID, sealed: bytes, *, confirmed_at: datetime | None = None
 ) -> str | None:
     """Returns the person's secret that was confirmed then, or not yet; None for any other."""
-    use, _, secret = vault.open(sealed).decode().rpartition(" ")
+    try:
+        use, _, secret = vault.open(sealed).decode().rpartition(" ")
+    except (MasterKeyMissing, UnicodeDecodeError):
+        _log.error("totp_unreadable", person_id=str(person_id))
+        return None
     return secret if use == _use(person_id, confirmed_at) else None
 
 

@@ -1,7 +1,7 @@
 """API keys and signing secrets: authentication, making and deactivating keys, secrets for signing, rotation."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 from uuid import UUID
@@ -12,6 +12,8 @@ from kit.audit import acts
 from kit.audit.decisions import before_by_acts
 from kit.base import actors
 from kit.base.ids import new_id, parse_id
+from kit.base.vault import MasterKeyMissing
+from kit.observe.log import get_logger
 from kit.rpc import values
 from kit.rpc.actors import require_merchant
 from kit.rpc.errors import edit_conflict
@@ -27,6 +29,8 @@ from services.identity.store.api_keys import KeyHolder
 from services.identity.store.decisions import KEY
 from services.identity.store.versions import Versioned, version_of
 from services.identity.wiring import Deps
+
+_log = get_logger()
 
 API_KEYS_LISTED: Final = 1000
 ACTIVE_KEYS_MOST: Final = 100
@@ -184,8 +188,7 @@ def get_signing_secrets(deps: Deps, *, queries: Sequence[tuple[str, str]]) -> li
     ]
     with deps.db.autocommit() as connection:
         found = keys.signing_secrets(connection, parsed)
-    opened = {each.key_id: each.sealed for each in found}  # many queries name few keys
-    secrets = {key_id: deps.key_vault.open(sealed).decode() for key_id, sealed in opened.items()}
+    secrets = _opened(deps, {each.key_id: each.sealed for each in found})  # many queries name few keys
     return [
         SigningSecret(
             merchant_id=each.merchant_id,
@@ -194,7 +197,21 @@ def get_signing_secrets(deps: Deps, *, queries: Sequence[tuple[str, str]]) -> li
             secret=secrets[each.key_id],
         )
         for each in found
+        if each.key_id in secrets
     ]
+
+
+def _opened(deps: Deps, sealed: Mapping[UUID, bytes]) -> dict[UUID, str]:
+    """Leaves out secrets that SQL made unreadable. Raises MasterKeyMissing when none can be opened."""
+    secrets = {}
+    for key_id, each in sealed.items():
+        try:
+            secrets[key_id] = deps.key_vault.open(each).decode()
+        except (MasterKeyMissing, UnicodeDecodeError):
+            _log.error("signing_secret_unreadable", key_id=str(key_id))
+    if sealed and not secrets:
+        raise MasterKeyMissing("no key in MASTER_KEYS opens a signing secret")
+    return secrets
 
 
 def rotate_secrets(deps: Deps) -> int:

@@ -1,6 +1,7 @@
 """People and their roles, for administrators of the desk, for owners of a merchant, and for the command line."""
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 from uuid import UUID
 
@@ -94,16 +95,12 @@ def _roles_set_or_requested(
         present = person.roles if merchant_id is None else person.roles_at(merchant_id)
         if was is not None and set(was) != set(present):
             raise edit_conflict("roles", ", ".join(sorted(present)))
-        becomes_admin = merchant_id is None and ADMIN in roles and not _was_admin(tx, person)
+        becomes_admin = merchant_id is None and ADMIN in roles and ADMIN not in person.roles
         if becomes_admin and needs_two(deps, tx, person.email):
             return approvals.request(tx, _giving(person, roles), deps)
         changed = roles_set(deps, tx, person_id, roles, merchant_id)
         close_pointless(deps, tx, person_id)
         return changed
-
-
-def _was_admin(tx: Tx, person: Person) -> bool:
-    return ADMIN in roles_by_acts(tx, person.id, None)
 
 
 def needs_two(deps: Deps, tx: Tx, email: str) -> bool:
@@ -185,17 +182,20 @@ def roles_set(deps: Deps, tx: Tx, person_id: UUID, roles: Sequence[str], merchan
             people.withdraw_all_by(tx, person.email, at=now)
         people.lock_admins(tx)
         people.set_staff_roles(tx, person_id, roles)
-        if ADMIN in person.roles and not people.active_admins(tx):
+        if ADMIN in person.roles and not _has_admin(tx, besides=person_id):
             raise errors.last_admin()
     else:
-        if not person.roles_at(merchant_id):
+        if not (person.roles_at(merchant_id) and roles_by_acts(tx, person_id, merchant_id)):
             raise errors.person_not_found()
         people.withdraw_others_of(tx, person.email, merchant_id, at=now)
         if OWNER not in roles:
             people.withdraw_all_by(tx, person.email, merchant_id=merchant_id, at=now)
         people.lock_owners(tx, merchant_id)
         people.set_member_roles(tx, person_id, merchant_id, roles, at=now)
-        if OWNER in person.roles_at(merchant_id) and not people.active_owners(tx, merchant_id):
+        owners = people.active_owners(tx, merchant_id)
+        if OWNER in person.roles_at(merchant_id) and not any(
+            OWNER in roles_by_acts(tx, each, merchant_id) for each in owners
+        ):
             raise errors.last_owner()
     acts.record(
         tx,
@@ -206,6 +206,10 @@ def roles_set(deps: Deps, tx: Tx, person_id: UUID, roles: Sequence[str], merchan
         after={"roles": roles},
     )
     return _shown(tx, person_id)
+
+
+def _has_admin(tx: Tx, *, besides: UUID) -> bool:
+    return people.active_admins(tx) > 0 and bool(decided_admins(tx) - {besides})
 
 
 @retry_conflicts
@@ -221,7 +225,7 @@ def disable_person(deps: Deps, *, person_id: str) -> Person:
         if person.disabled_at is None or not is_disabled_by_acts(tx, wanted):
             people.lock_admins(tx)
             people.set_disabled(tx, wanted, now)
-            if ADMIN in person.roles and not people.active_admins(tx):
+            if ADMIN in person.roles and not _has_admin(tx, besides=wanted):
                 raise errors.last_admin()
             people.withdraw_all_of(tx, person.email, at=now)
             people.withdraw_all_by(tx, person.email, at=now)
@@ -244,8 +248,7 @@ def _enabled_or_requested(deps: Deps, person_id: UUID) -> Person | Approval:
     with deps.db.transaction() as tx:
         person = _to_change(tx, person_id)
         if person.disabled_at is not None:
-            is_admin = ADMIN in person.roles or _was_admin(tx, person)
-            if is_admin and needs_two(deps, tx, person.email):
+            if ADMIN in person.roles and needs_two(deps, tx, person.email):
                 return approvals.request(tx, _enabling(person), deps)
             _enable(deps, tx, person)
             close_pointless(deps, tx, person_id)
@@ -313,7 +316,7 @@ def _has_point(asked: Approval, person: Person) -> bool:
 
 
 def _to_change(tx: Tx, person_id: UUID) -> Person:
-    """Returns the person, locked until the transaction ends. Raises PERSON_NOT_FOUND."""
+    """Returns the person with the roles that acts gave, locked until the transaction ends. Raises PERSON_NOT_FOUND."""
     person = people.person(tx, person_id)
     if person is not None:
         people.lock_address(tx, person.email)
@@ -321,7 +324,7 @@ def _to_change(tx: Tx, person_id: UUID) -> Person:
         person = people.person(tx, person_id)
     if person is None or as_shown(person) is None:
         raise errors.person_not_found()
-    return person
+    return replace(person, roles=roles_by_acts(tx, person_id, None))
 
 
 def _shown(tx: Tx, person_id: UUID) -> Person:

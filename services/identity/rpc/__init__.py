@@ -112,7 +112,7 @@ def _shared(
 # in a network that is known for them, wait for one guess at most.
 SLOTS: Final = (
     _shared("sessions", in_all=3, working=2, waiting=62, owners=2),
-    _shared("networks", in_all=1, working=1, waiting=15, owners=2),
+    _shared("networks", in_all=1, working=1, waiting=63, owners=2),
     _shared(
         "passwords",
         in_all=2,

@@ -183,6 +183,13 @@ _KEYS: Final = "SELECT id, seal, id, public_key, created_at FROM signing_keys WH
 _SECRETS: Final = """
 SELECT id, sealed_secret FROM api_keys WHERE id > CAST(:first AS uuid) AND id <= CAST(:last AS uuid)
 """
+_REPLACED_AS_ACTS_SAY: Final = """
+SELECT id, 'replaced_by', replaced_by, 'nothing: that key has no act that it replaces this one'
+FROM api_keys
+WHERE id > CAST(:first AS uuid) AND id <= CAST(:last AS uuid) AND replaced_by IS NOT NULL
+  AND NOT EXISTS (SELECT FROM acts WHERE object = 'key:' || replaced_by AND act = 'key.create' AND refused = ''
+                  AND changes @> jsonb_build_array(jsonb_build_array('replaces', '', CAST(api_keys.id AS text))))
+"""
 _LOOKUP_KEY: Final = "SELECT id, sealed FROM lookup_key"
 _LOOKUP_KEY_IS_THERE: Final = """
 SELECT 1, 'row', 'deleted', 'there: API keys are known by it'
@@ -207,6 +214,7 @@ def parts(key_vault: Vault) -> Sequence[Part]:
                     made_by=("key.create",),
                     key_sha256="encode(sha256(key_hash), 'hex')",
                 ),
+                _REPLACED_AS_ACTS_SAY,
                 _opened("secret", _SECRETS, key_vault.open),
             ),
         ),

@@ -112,10 +112,10 @@ def has_added_factors(tx: Tx, person_id: UUID, *, since: datetime) -> bool:
     return any(act["act"] == "factor.add" and act["at"] > since for act in _acts_on_factors(tx, person_id))
 
 
-_INVITED: Final = text("""
-SELECT merchant_id, changes FROM acts
+_INVITED: Final = text(f"""
+SELECT {", ".join(COLUMNS)}, seal FROM acts
 WHERE act = ANY(:acts) AND refused = '' AND at > :made_at AND changes @> CAST(:email AS jsonb)
-""")
+""")  # noqa: S608  made of constants
 
 
 def was_replaced(tx: Tx, link: Invitation, *, made_at: datetime) -> bool:
@@ -124,9 +124,12 @@ def was_replaced(tx: Tx, link: Invitation, *, made_at: datetime) -> bool:
     """
     values = {"acts": list(INVITING), "made_at": made_at, "email": json.dumps([["email", "", link.email]])}
     return any(
-        place == link.merchant_id
-        or any(name == "roles" and ADMIN in after.split(", ") for name, _, after in changes)
-        for place, changes in tx.execute(_INVITED, values)
+        is_sealed(seals_of(tx), act)
+        and (
+            act["merchant_id"] == link.merchant_id
+            or any(name == "roles" and ADMIN in after.split(", ") for name, _, after in act["changes"])
+        )
+        for act in tx.execute(_INVITED, values).mappings()
     )
 
 

@@ -173,7 +173,12 @@ def passkeys(tx: Tx, person_id: UUID) -> list[domain.Passkey]:
 
 def credentials_of(tx: Tx, person_id: UUID, *, rp_id: str) -> list[bytes]:
     of_host = (Passkey.person_id == person_id, Passkey.rp_id == rp_id, Passkey.cloned_at.is_(None))
-    return list(tx.scalars(select(Passkey.credential).where(*of_host)).all())
+    found = tx.scalars(select(Passkey).where(*of_host))
+    return [
+        bytes(row.credential)
+        for row in found
+        if is_sealed(seals_of(tx), row.seal, PASSKEY, *_of_passkey(row))
+    ]
 
 
 def passkey(tx: Tx, credential_id: bytes, *, rp_id: str) -> StoredPasskey | None:

@@ -96,10 +96,10 @@ def active_admins(tx: Tx, *, besides: Sequence[str] = ()) -> int:
     return tx.execute(select(func.count()).select_from(Person).where(admins)).scalar_one()
 
 
-def active_owners(tx: Tx, merchant_id: UUID) -> int:
-    owners = select(func.count()).select_from(Membership).join(Person, Person.id == Membership.person_id)
+def active_owners(tx: Tx, merchant_id: UUID) -> Sequence[UUID]:
+    owners = select(Person.id).join(Membership, Person.id == Membership.person_id)
     is_owner = (Membership.merchant_id == merchant_id, Membership.roles.contains([OWNER]))
-    return tx.execute(owners.where(*is_owner, Person.disabled_at.is_(None))).scalar_one()
+    return tx.scalars(owners.where(*is_owner, Person.disabled_at.is_(None))).all()
 
 
 def person_or_new(tx: Tx, *, email: str, name: str, at: datetime) -> UUID:

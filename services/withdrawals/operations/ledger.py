@@ -92,6 +92,7 @@ def check_ledger(deps: Deps) -> Report:
             _transfer_problems(tx),
             _withdrawal_problems(tx),
             _day_problems(tx),
+            _other_day_problems(tx),
         )
     problems = [each for kind in kinds for each in _some(kind)]
     return Report(totals.transfers, totals.accounts, totals.sum, problems)
@@ -122,6 +123,14 @@ def _day_problems(tx: Session) -> list[str]:
         f"Account {row.id} ({row.kind} of merchant {row.merchant_id}) held {usdt_text(row.balance)} at the end of"
         f" {row.day}, its transfers up to then add up to {usdt_text(row.moved)}."
         for row in checks.wrong_days(tx, limit=MAX_PROBLEMS)
+    ]
+
+
+def _other_day_problems(tx: Session) -> list[str]:
+    return [
+        f"The statement has a payment of {usdt_text(amount)} for invoice {invoice_id} on another day than its credit,"
+        " but there is no such credit."
+        for invoice_id, amount in checks.wrong_other_days(tx, limit=MAX_PROBLEMS)
     ]
 
 

@@ -4,6 +4,8 @@ Written apart from the code that moves the money, so that a mistake there is not
 """
 
 from collections.abc import Sequence
+from decimal import Decimal
+from uuid import UUID
 
 from sqlalchemy import text
 from sqlalchemy.orm import Session
@@ -81,6 +83,21 @@ ORDER BY accounts.id, day LIMIT :limit
 
 def wrong_days(tx: Session, *, limit: int) -> Sequence[WrongDay]:
     return [WrongDay(*row) for row in tx.execute(_WRONG_DAYS, {"limit": limit})]
+
+
+_WRONG_OTHER_DAYS = text("""
+SELECT invoice_id, kept.amount
+FROM credits_of_other_days AS kept
+LEFT JOIN transfers ON reference = 'invoice:' || invoice_id
+LEFT JOIN accounts ON accounts.id = credit_account
+WHERE (transfers.amount, accounts.merchant_id, created_at) IS DISTINCT FROM
+      (kept.amount, kept.merchant_id, credited_at)
+ORDER BY kept.amount DESC LIMIT :limit
+""")
+
+
+def wrong_other_days(tx: Session, *, limit: int) -> Sequence[tuple[UUID, Decimal]]:
+    return [(invoice_id, amount) for invoice_id, amount in tx.execute(_WRONG_OTHER_DAYS, {"limit": limit})]
 
 
 _WRONG_CREDITS = text("""

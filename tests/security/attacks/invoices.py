@@ -83,11 +83,11 @@ ATTACKS: Final = (
     ),
     found(
         "invoices",
-        "70 canceled invoices of 260 KB, which no answer holds",
+        "300 canceled invoices of 64 KB, which no answer holds",
         "INSERT INTO invoices SELECT (jsonb_populate_record(NULL::invoices, to_jsonb(one) || jsonb_build_object("
         "'id', gen_random_uuid(), 'event_id', gen_random_uuid(), 'external_id', gen_random_uuid(), 'purpose', long,"
         " 'callback_url', long, 'success_url', long, 'fail_url', long))).* FROM invoices AS one,"
-        " repeat('x', 65000) AS long, generate_series(1, 70) WHERE id = %(canceled)s",
+        " repeat('x', 16000) AS long, generate_series(1, 300) WHERE id = %(canceled)s",
         "terms is not those that create-invoice was asked for",
     ),
     found(

@@ -28,6 +28,12 @@ ATTACKS: Final = (
     ),
     found(
         "identity",
+        "a key as one that is being replaced",
+        "UPDATE api_keys SET replaced_by = %(dead_key)s WHERE merchant_id = %(merchant)s AND id <> %(dead_key)s",
+        "replaced_by is %(dead_key)s",
+    ),
+    found(
+        "identity",
         "a block taken back",
         "UPDATE owners SET blocked_at = NULL WHERE email = %(blocked_owner)s",
         "%(blocked_owner)s",

@@ -162,6 +162,19 @@ ATTACKS: Final = (
         "%(forged_request)s",
         "act is none",
     ),
+    refused(
+        "identity",
+        "the numbers of heads to come",
+        "INSERT INTO act_heads (number, service, count, hash, at, seal) OVERRIDING SYSTEM VALUE"
+        " VALUES (999999, 'invoices', 0, sha256('a'), now(), sha256('a'))",
+        "permission denied for table act_heads",
+    ),
+    refused(
+        "identity",
+        "a seal of a megabyte, of which few fill the memory",
+        "UPDATE people SET password_seal = decode(repeat('ab', 1048576), 'hex')",
+        "ck_people_bounds",
+    ),
     refused("identity", "an act changed", "UPDATE acts SET note = 'x'", "permission denied for table acts"),
     refused("identity", "an act deleted", "DELETE FROM acts", "permission denied for table acts"),
     refused("identity", "the chain cut", "DELETE FROM act_chain", "permission denied for table act_chain"),

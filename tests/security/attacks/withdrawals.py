@@ -63,6 +63,12 @@ ATTACKS: Final = (
     ),
     found(
         "withdrawals",
+        "a payment of another day that nobody made",
+        "INSERT INTO credits_of_other_days VALUES (%(canceled)s, %(merchant)s, 999999, '2026-10-05', now())",
+        "999999.000000 for invoice %(canceled)s",
+    ),
+    found(
+        "withdrawals",
         "an address in the book, dated back",
         "INSERT INTO withdrawal_addresses (id, merchant_id, method_id, network, address, name, added_by, created_at,"
         " usable_at) VALUES (%(forged_address)s, %(merchant)s, 1, 'TRC20', 'TEvil', 'mine', 'mine',"

@@ -69,7 +69,7 @@ CREATE TABLE invitations (
         AND cardinality(roles) = 0
     END
   ),
-  CONSTRAINT ck_invitations_name CHECK (char_length(name) BETWEEN 1 AND 128),
+  CONSTRAINT ck_invitations_name CHECK (char_length(name) BETWEEN 1 AND 128 AND char_length(invited_by) <= 600),
   CONSTRAINT ck_invitations_email CHECK (email = lower(email COLLATE "C") AND char_length(email) <= 254),
   CONSTRAINT ck_invitations_token_hash CHECK (octet_length(token_hash) = 32),
   CONSTRAINT ck_invitations_one_end CHECK (used_at IS NULL OR withdrawn_at IS NULL)
