@@ -95,11 +95,21 @@ def event_to_json(event: pb.WebhookEvent) -> dict[str, Any]:
         "next_retry_at": optional_time_text(event, "next_retry_at"),
         "locked_at": optional_time_text(event, "locked_at"),
         "locked_by": optional(event, "locked_by"),
-        "request_payload": json.loads(event.request_payload),
+        "request_payload": _payload(event.request_payload),
         "created_at": time_text(event.created_at),
         "updated_at": time_text(event.updated_at),
         "attempts": [attempt_to_json(attempt) for attempt in event.attempts],
     }
+
+
+def _payload(text: bytes) -> Any:
+    """Returns {} for what no process of webhooks wrote: it is not JSON, or no answer can hold it."""
+    try:
+        payload = json.loads(text)
+        json.dumps(payload, ensure_ascii=False).encode()
+    except (ValueError, RecursionError):
+        return {}
+    return payload
 
 
 def attempt_to_json(attempt: pb.Attempt) -> dict[str, Any]:

@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from fiatgate.webhooks.v1 import webhooks_pb2
+from gateway.api.webhooks import event_to_json
 from tests.gateway.desk import Desk, Shop, code_of, settled
 from tests.support.receiver import Answer, Receiver
 
@@ -35,6 +37,12 @@ def test_an_invoice_without_webhook_has_an_empty_history(shop: Shop) -> None:
         "events_count": 0,
         "events": [],
     }
+
+
+@pytest.mark.parametrize("written", [b"no JSON", b"\xff", rb'{"x": "\ud800"}'])
+def test_a_payload_that_sql_wrote_does_not_end_the_answer(written: bytes) -> None:
+    event = webhooks_pb2.WebhookEvent(status=webhooks_pb2.EVENT_STATUS_DEAD, request_payload=written)
+    assert event_to_json(event)["request_payload"] == {}
 
 
 def test_a_delivered_webhook_is_in_the_history(desk: Desk, shop: Shop, receiver: Receiver) -> None:

@@ -37,7 +37,7 @@ def opened(
     try:
         use, _, secret = vault.open(sealed).decode().rpartition(" ")
     except (MasterKeyMissing, UnicodeDecodeError):
-        _log.error("totp_unreadable", person_id=str(person_id))
+        _log.error("totp_not_opened", person_id=str(person_id))
         return None
     return secret if use == _use(person_id, confirmed_at) else None
 

@@ -208,7 +208,7 @@ def _opened(deps: Deps, sealed: Mapping[UUID, bytes]) -> dict[UUID, str]:
         try:
             secrets[key_id] = deps.key_vault.open(each).decode()
         except (MasterKeyMissing, UnicodeDecodeError):
-            _log.error("signing_secret_unreadable", key_id=str(key_id))
+            _log.error("signing_secret_not_opened", key_id=str(key_id))
     if sealed and not secrets:
         raise MasterKeyMissing("no key in MASTER_KEYS opens a signing secret")
     return secrets

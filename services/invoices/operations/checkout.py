@@ -197,9 +197,14 @@ def cancel_invoice(deps: Deps, invoice_id: UUID, trigger: Trigger, *, actor: str
             else:
                 lifecycle.advance(tx, deps, invoice, deal, trigger, now=now, actor=actor)
             if trigger is Trigger.CANCEL_BY_OPERATOR:
-                changed = {"status": invoice.status}
-                id, merchant = f"invoice:{invoice_id}", invoice.merchant_id
-                acts.record(tx, "invoice.cancel", id, merchant_id=merchant, after=changed)
+                of = f"invoice:{invoice_id}"
+                acts.record(
+                    tx,
+                    "invoice.cancel",
+                    of,
+                    merchant_id=invoice.merchant_id,
+                    after={"status": invoice.status},
+                )
         view = _flushed_view(tx, invoice)
     if overdue:
         raise errors.invoice_finished(InvoiceStatus.EXPIRED)
@@ -356,9 +361,7 @@ def _case(deps: Deps, view: InvoiceView) -> CaseView | None:
 
 
 def _to_pay(deps: Deps, of: Session | Database, invoice_id: UUID) -> tuple[InvoiceView, RequisiteView] | None:
-    """Returns the invoice and the account of its deal; None when that is not as acts decided it: the customer gets
-    another. Raises REQUISITE_NOT_FOUND.
-    """
+    """Returns the invoice and the account of its deal, None if no act decided that. Raises REQUISITE_NOT_FOUND."""
     shown = invoices.view_to_pay(of, invoice_id)
     if shown is None:
         raise errors.requisite_not_found()

@@ -379,6 +379,94 @@ def test_a_recovery_link_of_an_admin_whose_row_says_otherwise_needs_two(
         assert reason(recover) == "APPROVAL_REQUIRED"
 
 
+def test_a_second_person_reads_the_roles_that_acts_gave_whatever_the_row_says(
+    deps: Deps, new_email: Callable[[], str]
+) -> None:
+    ann, ben, other = (operator(deps, new_email(), "admin") for _ in range(3))
+    for each in (ann, ben):
+        each.add_password_and_totp()
+    with ann.acting():
+        people.disable_person(deps, person_id=str(other.person_id))
+    execute(deps, "UPDATE people SET roles = '{viewer}' WHERE id = :id", id=other.person_id)
+    with ann.acting():
+        enable = partial(people.enable_person, deps, person_id=str(other.person_id))
+        assert reason(enable) == "APPROVAL_REQUIRED"
+    (asked,) = rows(
+        deps, "SELECT summary FROM approvals WHERE object = :object", object=f"person:{other.person_id}"
+    )
+    assert asked.endswith("with the roles admin on the desk")
+
+
+def test_a_membership_that_sql_wrote_is_no_member_whose_roles_change(deps: Deps, eve: Someone) -> None:
+    merchant = new_id()
+    owner = member(deps, f"{new_id().hex}@shop.example", merchant, "owner")
+    execute(
+        deps,
+        "INSERT INTO memberships VALUES (:id, :merchant, '{viewer}', now())",
+        id=eve.person_id,
+        merchant=merchant,
+    )
+    with owner.acting():
+        change = partial(
+            people.set_roles, deps, person_id=str(eve.person_id), merchant_id=str(merchant), roles=["finance"]
+        )
+        assert reason(change) == "PERSON_NOT_FOUND"
+
+
+def test_an_owner_whom_sql_wrote_lets_the_last_owner_not_go(deps: Deps, eve: Someone) -> None:
+    merchant = new_id()
+    owner = member(deps, f"{new_id().hex}@shop.example", merchant, "owner")
+    execute(
+        deps,
+        "INSERT INTO memberships VALUES (:id, :merchant, '{owner}', now())",
+        id=eve.person_id,
+        merchant=merchant,
+    )
+    with owner.acting():
+        leave = partial(
+            people.set_roles,
+            deps,
+            person_id=str(owner.person_id),
+            merchant_id=str(merchant),
+            roles=["viewer"],
+        )
+        assert reason(leave) == "LAST_OWNER"
+
+
+def test_an_act_that_sql_wrote_ends_no_link(deps: Deps, ada: Someone, new_email: Callable[[], str]) -> None:
+    made = invite_staff(deps, new_email(), "viewer")
+    columns = "actor_kind, actor_name, surface, on_behalf_of, note, request_id, refused, seal"
+    execute(
+        deps,
+        f"INSERT INTO acts (id, at, act, object, changes, {columns}) SELECT :id, now() + interval '1 second',"
+        f" 'person.invite', 'invitation:x', jsonb_build_array(jsonb_build_array('email', '', CAST(:email AS text))),"
+        f" {columns} FROM acts ORDER BY id LIMIT 1",
+        id=new_id(),
+        email=made.invitation.email,
+    )
+    assert accept(deps, made)
+
+
+def test_a_secret_or_a_passkey_that_nothing_opens_refuses_and_does_not_fail(
+    deps: Deps, ada: Someone, clock: ManualClock
+) -> None:
+    device = Authenticator(DESK_URL)
+    register(ada, device)
+    execute(deps, "UPDATE totps SET sealed_secret = 'x' WHERE person_id = :id", id=ada.person_id)
+    columns = "person_id, rp_id, name, sign_count, created_at"
+    execute(
+        deps,
+        f"INSERT INTO passkeys (id, credential_id, credential, seal, {columns})"
+        f" SELECT :new, 'x', 'x', seal, {columns} FROM passkeys WHERE person_id = :id",
+        new=new_id(),
+        id=ada.person_id,
+    )
+    clock.advance(minutes=2)
+    assert reason(ada.sign_in) == "SIGN_IN_REFUSED"
+    register(ada, Authenticator(DESK_URL))  # the browser is told which passkeys there are
+    assert sign_in(deps, device)
+
+
 def test_a_person_whom_sql_disabled_before_is_disabled_by_an_act(deps: Deps, ada: Someone) -> None:
     execute(deps, "UPDATE people SET disabled_at = now() WHERE id = :id", id=ada.person_id)
     people.disable_person(deps, person_id=str(ada.person_id))
