@@ -197,14 +197,8 @@ def cancel_invoice(deps: Deps, invoice_id: UUID, trigger: Trigger, *, actor: str
             else:
                 lifecycle.advance(tx, deps, invoice, deal, trigger, now=now, actor=actor)
             if trigger is Trigger.CANCEL_BY_OPERATOR:
-                of = f"invoice:{invoice_id}"
-                acts.record(
-                    tx,
-                    "invoice.cancel",
-                    of,
-                    merchant_id=invoice.merchant_id,
-                    after={"status": invoice.status},
-                )
+                of, changed = f"invoice:{invoice_id}", {"status": invoice.status}
+                acts.record(tx, "invoice.cancel", of, merchant_id=invoice.merchant_id, after=changed)
         view = _flushed_view(tx, invoice)
     if overdue:
         raise errors.invoice_finished(InvoiceStatus.EXPIRED)
@@ -353,7 +347,6 @@ def _found(view: InvoiceView | None) -> InvoiceView:
 
 
 def _case(deps: Deps, view: InvoiceView) -> CaseView | None:
-    """Reads the case only where there may be one."""
     if not late_money_possible(view.status, has_deal=view.deal is not None):
         return None
     with deps.db.autocommit() as connection:
