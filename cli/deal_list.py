@@ -8,6 +8,7 @@ from cli.listing import Row, Table
 from console.words.deals import AWAITING_CONFIRMATION, state_words
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 from kit.base.codes import in_groups
+from kit.base.money import amount_text, money_text
 from kit.base.proto import datetime_from
 from kit.rpc.errors import Refused, not_found
 
@@ -93,15 +94,17 @@ def summary(rows: Sequence[Row], *, more: bool) -> str:
 
 def state_sentence(deal: pb.Deal) -> str:
     """Returns the sentence above a deal."""
-    amount = f"{deal.amount_to_send} {deal.currency_code}"
+    amount = money_text(deal.amount_to_send, deal.currency_code)
     reference = f", reference {in_groups(deal.reference)}" if deal.reference else ""
     if deal.HasField("adjusted_amount"):
         return (
-            f"Part payment: {amount} were to be sent, {deal.amount_fiat} came, {deal.adjusted_amount} of the order's "
-            f"{deal.invoice_amount} {deal.currency_code} count as paid, {deal.merchant_usdt} USDT were credited."
+            f"Part payment: {amount} were to be sent, {amount_text(deal.amount_fiat, deal.currency_code)} came, "
+            f"{amount_text(deal.adjusted_amount, deal.currency_code)} of the order's "
+            f"{money_text(deal.invoice_amount, deal.currency_code)} count as paid, "
+            f"{money_text(deal.merchant_usdt, 'USDT')} were credited."
         )
     if deal.status == pb.DEAL_STATUS_COMPLETED:
-        return f"Completed: {amount} came, {deal.merchant_usdt} USDT were credited."
+        return f"Completed: {amount} came, {money_text(deal.merchant_usdt, 'USDT')} were credited."
     if deal.status == pb.DEAL_STATUS_APPEAL:
         return f"In appeal: has {amount} come{reference}?"
     if deal.sub_status == AWAITING_CONFIRMATION:

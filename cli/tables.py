@@ -8,6 +8,8 @@ from rich import box
 from rich.markup import escape
 from rich.table import Table
 
+from kit.base.money import amount_text, percent_of
+
 Stacks = Sequence[Sequence[str]]
 """The fields that share a column where the terminal is too narrow for a line of all: the first above the others."""
 
@@ -37,7 +39,7 @@ def grid(rows: Sequence[Mapping[str, Any]], headings: Mapping[str, str], *, titl
     table = _table(title, box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
     for heading in headings.values():
         table.add_column(heading, no_wrap=True)
-    for row in rows:
+    for row in map(_for_people, rows):
         table.add_row(*(_coloured(_text(inside(row, path))) for path in headings))
     return table
 
@@ -49,7 +51,7 @@ def stacked(rows: Sequence[Mapping[str, Any]], headings: Mapping[str, str], stac
         heading = "\n".join(headings[path] for path in stack)
         # The first column has ids, which are copied: they are never broken.
         table.add_column(heading, no_wrap=not number, overflow="fold")
-    for row in rows:
+    for row in map(_for_people, rows):
         table.add_row(*("\n".join(_stack(row, stack)) for stack in stacks))
     return table
 
@@ -64,7 +66,7 @@ def card(values: Mapping[str, Any], *, title: str) -> Table:
     table = _table(title, box=box.SIMPLE, show_header=False)
     table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")
-    for name, value in values.items():
+    for name, value in _for_people(values).items():
         for path, text in _lines(name, value):
             table.add_row(label(path), _coloured(text))
     return table
@@ -100,6 +102,43 @@ def inside(row: Mapping[str, Any], path: str) -> Any:
     for name in path.split("."):
         value = value.get(name) if isinstance(value, Mapping) else None
     return value
+
+
+_AMOUNTS: Final = frozenset(
+    {
+        *("amount", "amount_fiat", "amount_to_send", "amount_to_receive", "invoice_amount", "final_amount"),
+        *(
+            "original_amount",
+            "adjusted_amount",
+            "min_amount",
+            "max_amount",
+            "min_sum",
+            "max_sum",
+            "network_fee",
+        ),
+        *("turnover", "commission", "rate", "source_rate", "conversion_rate", "available", "reserved"),
+        *("credited", "withdrawn", "merchant_usdt", "turnover_usdt", "commission_usdt", "credited_usdt"),
+    }
+)
+_FRACTIONS: Final = frozenset({"markup", "client_share", "commission", "category_commission"})
+
+
+def _for_people(values: Mapping[str, Any], of: str = "") -> dict[str, Any]:
+    """Returns the fields with amounts in the form of their currency, and fractions in per cent."""
+    currency = values.get("currency_code") or (values.get("code") if "markup" in values else "") or of
+    fractions = frozenset() if "turnover" in values else _FRACTIONS
+
+    def field(name: str, value: Any) -> Any:
+        if isinstance(value, Mapping):
+            return _for_people(value, currency)
+        if not isinstance(value, str) or "%" in value:
+            return value
+        if name in fractions:
+            return f"{percent_of(value)} %" if value else value
+        own = "USDT" if name.endswith("_usdt") else "" if name.endswith("rate") else currency
+        return amount_text(value, own) if name in _AMOUNTS else value
+
+    return {name: field(name, value) for name, value in values.items()}
 
 
 def _lines(name: str, value: Any) -> list[tuple[str, str]]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 from fiatgate.merchants.v1 import merchants_pb2 as pb
+from kit.base.money import fraction_of, percent_of
 from kit.base.proto import optional
 from kit.web.forms import Form
 
@@ -68,7 +69,7 @@ def values_of(merchant: pb.Merchant) -> dict[str, str]:
         "colour": merchant.branding.colour,
         "frame_origins": "\n".join(merchant.branding.frame_origins),
         "category_code": merchant.category_code,
-        "client_share": merchant.client_share,
+        "client_share": percent_of(merchant.client_share),
         "callback_url": merchant.callback_url,
         "success_url": merchant.success_url,
         "fail_url": merchant.fail_url,
@@ -130,6 +131,8 @@ def _same(field: str, text: str, was: str) -> bool:
 def _value(field: str, text: str) -> Any:
     if field == "frame_origins":
         return pb.AllowedOrigins(origins=items_of(text))
+    if field == "client_share":
+        return fraction_of(text)
     if field in LISTS:
         return pb.AllowedCodes(codes=items_of(text))
     return text

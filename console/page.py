@@ -13,7 +13,7 @@ from console.calls import or_none
 from console.exchange import Request
 from console.ui.pages import FOR_MERCHANT, may
 from console.ui.values import queried
-from console.ui.words import NOTICES, sentence_for
+from console.ui.words import NOTICES, errors_of, sentence_for
 from console.wiring import Deps
 from fiatgate.accounts.v1 import accounts_pb2
 from fiatgate.find.v1 import find_pb2
@@ -103,7 +103,6 @@ class Page:
             req.exchange.code = refused.reason
         if approvals:
             notice, problem = sentence_for("APPROVAL_REQUIRED"), None
-        field = refused.metadata.get("field") if refused else None
         self.deps.pages.show(
             req,
             resp,
@@ -114,7 +113,7 @@ class Page:
                 "notice": notice,
                 "problem": problem,
                 "approvals": approvals,
-                "errors": {field: problem} if field else {},
+                "errors": errors_of(refused),
             }
             | values,
         )

@@ -11,7 +11,7 @@ from cli.command import shaped
 from cli.listing import Row, Table
 from cli.moments import Month, month
 from fiatgate.withdrawals.v1 import withdrawals_pb2 as pb
-from kit.base.money import usdt_text
+from kit.base.money import amount_text, money_text, usdt_text
 from kit.base.proto import timestamp_from
 from kit.rpc.values import LIST_MOST_ROWS
 
@@ -49,7 +49,7 @@ def balance(
     if output.mode.csv or after:
         raise typer.BadParameter("transfers are listed by --month", param_hint="--month")
     answer = connection.withdrawals().GetBalance(pb.GetBalanceRequest(merchant_id=merchant_id))
-    output.outcome(answer, f"{answer.available} USDT can be withdrawn.", whole=True)
+    output.outcome(answer, f"{money_text(answer.available, 'USDT')} can be withdrawn.", whole=True)
 
 
 def _statement(merchant_id: str, of_month: Month, *, after: str, limit: int) -> None:
@@ -80,7 +80,7 @@ def _statement(merchant_id: str, of_month: Month, *, after: str, limit: int) -> 
 
 
 def _held(balance: pb.MerchantBalance) -> str:
-    return f"{balance.available} USDT available and {balance.reserved} reserved"
+    return f"{money_text(balance.available, 'USDT')} available and {amount_text(balance.reserved)} reserved"
 
 
 def _print_crossing(sums: pb.GetStatementResponse) -> None:
@@ -90,12 +90,16 @@ def _print_crossing(sums: pb.GetStatementResponse) -> None:
     )
     paid, elsewhere = Decimal(sums.crossing.paid), Decimal(sums.crossing.credited)
     output.console.print(
-        f"Paid in the month, as reports count it: {usdt_text(credited - elsewhere + paid)} USDT. Of the credits above,"
-        f" {usdt_text(elsewhere)} were paid in another month; {usdt_text(paid)} were credited in another one.",
+        f"Paid in the month, as reports count it: {_usdt(credited - elsewhere + paid)} USDT. Of the credits above,"
+        f" {_usdt(elsewhere)} were paid in another month; {_usdt(paid)} were credited in another one.",
         soft_wrap=True,
     )
     if sums.crossing.credits:
         CREDITS.show_all(sums.crossing.credits)
+
+
+def _usdt(amount: Decimal) -> str:
+    return amount_text(usdt_text(amount))
 
 
 def _all_transfers(request: pb.ListTransfersRequest) -> Iterator[Row]:

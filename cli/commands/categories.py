@@ -6,6 +6,7 @@ from cli import connection, output
 from cli.command import argument, command, group, option
 from cli.listing import Table
 from fiatgate.merchants.v1 import merchants_pb2 as pb
+from kit.base.money import percent_of
 
 app = group("categories", "Categories of merchants and their commission.")
 TABLE: Final = Table(columns="code | commission", empty="No categories yet")
@@ -20,7 +21,9 @@ TABLE: Final = Table(columns="code | commission", empty="No categories yet")
 def set_one(request: pb.SetCategoryRequest) -> None:
     """Create a category or change its commission."""
     category = connection.merchants().SetCategory(request).category
-    output.outcome(category, f"Category {category.code} has a commission of {category.commission}.")
+    output.outcome(
+        category, f"Category {category.code} has a commission of {percent_of(category.commission)} %."
+    )
 
 
 @command(app, "list", "", pb.ListCategoriesRequest)

@@ -4,6 +4,7 @@ from cli import connection, ids, output
 from cli.command import argument, command, group, option
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 from kit.base.codes import in_groups
+from kit.base.money import money_text
 
 app = group("checkout", "The customer's steps on the page, for scripts.")
 INVOICE = ids.one("invoice", "INVOICE_ID")
@@ -22,7 +23,8 @@ def select(request: pb.SelectPaymentMethodRequest) -> None:
     reference = f", reference {in_groups(deal.reference)}" if deal.takes_reference else ""
     output.outcome(
         output.plain(answer.invoice) | {"requisite": output.plain(answer.requisite)},
-        f"The customer is to send {deal.amount_fiat} {deal.currency_code} to {answer.requisite.account}{reference}.",
+        f"The customer is to send {money_text(deal.amount_fiat, deal.currency_code)} to "
+        f"{answer.requisite.account}{reference}.",
         f"fiatgate checkout mark-paid {output.short(request.invoice_id)}",
     )
 
@@ -38,7 +40,7 @@ def mark_paid(request: pb.MarkPaidRequest) -> None:
     invoice = connection.checkout().MarkPaid(request).invoice
     output.outcome(
         invoice,
-        f"Marked paid: {invoice.deal.amount_fiat} {invoice.currency_code}. An operator confirms it.",
+        f"Marked paid: {money_text(invoice.deal.amount_fiat, invoice.currency_code)}. An operator confirms it.",
         f"fiatgate deals confirm {output.short(invoice.deal.deal_id)}",
     )
 

@@ -7,6 +7,7 @@ from cli.command import argument, command, group, option
 from cli.listing import Table
 from console.words.rates import markup_in_effect
 from fiatgate.catalog.v1 import catalog_pb2 as pb
+from kit.base.money import amount_text
 
 app = group("currencies", "Currencies: bounds, markup, enabled or not.")
 TABLE: Final = Table(
@@ -32,7 +33,8 @@ def set_one(request: pb.Currency) -> None:
     """Create a currency or replace its options."""
     made = connection.catalog().SetCurrency(pb.SetCurrencyRequest(currency=request)).currency
     state = "enabled" if made.enabled else "disabled"
-    sentence = f"{made.code} is {state}: invoices of {made.min_amount} to {made.max_amount}."
+    low, high = (amount_text(each, made.code) for each in (made.min_amount, made.max_amount))
+    sentence = f"{made.code} is {state}: invoices of {low} to {high}."
     for each in connection.catalog().ListRates(pb.ListRatesRequest()).rates:
         if each.currency_code == made.code and each.HasField("in_force"):
             rate = each.in_force

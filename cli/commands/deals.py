@@ -16,6 +16,7 @@ from cli.moments import age
 from console.words.deals import AWAITING_CONFIRMATION, AWAITING_PAYMENT, OVERDUE
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 from kit.base.clock import SystemClock
+from kit.base.money import money_text
 from kit.base.proto import datetime_from, timestamp_from
 
 app = group("deals", "The deal desk: confirm, reject, appeals, the switch.")
@@ -149,7 +150,8 @@ def confirm(deal_ids: ids.DealIds, *, yes: Yes = False) -> None:
         deal_ids,
         lambda id: connection.desk().ConfirmDeal(pb.ConfirmDealRequest(deal_id=id)).deal,
         lambda deal: (
-            f"Confirmed: {deal.amount_fiat} {deal.currency_code} came, {deal.merchant_usdt} USDT are credited."
+            f"Confirmed: {money_text(deal.amount_fiat, deal.currency_code)} came, "
+            f"{money_text(deal.merchant_usdt, 'USDT')} are credited."
         ),
     )
 
@@ -280,7 +282,8 @@ def appeal(deal_ids: ids.DealIds, *, note: Note = "") -> None:
         deal_ids,
         lambda id: connection.desk().OpenAppeal(pb.OpenAppealRequest(deal_id=id, note=note)).deal,
         lambda deal: (
-            f"In appeal: {deal.amount_fiat} {deal.currency_code} wait for a decision without a limit of time."
+            f"In appeal: {money_text(deal.amount_fiat, deal.currency_code)} wait for a decision "
+            "without a limit of time."
         ),
         RESOLVE,
     )

@@ -9,6 +9,7 @@ from cli.command import command, group, option, period
 from cli.listing import Row, Table
 from fiatgate.find.v1 import find_pb2
 from fiatgate.invoices.v1 import invoices_pb2 as pb
+from kit.base.money import amount_text, money_text
 from kit.rpc.errors import not_found
 
 app = group("invoices", "Invoices: list, show, cancel.")
@@ -115,19 +116,20 @@ def _id_of(ref: str) -> str:
 def _state(invoice: pb.Invoice) -> str:
     """Returns the sentence above an invoice."""
     status = output.enum_word(pb.InvoiceStatus.DESCRIPTOR, invoice.status)
-    sentence = f"{invoice.amount} {invoice.currency_code}, {status}"
+    sentence = f"{money_text(invoice.amount, invoice.currency_code)}, {status}"
     if not invoice.HasField("deal"):
         return f"{sentence}; no payment method was chosen."
     deal = invoice.deal
     state = deal.sub_status.replace("_", " ")
     if invoice.is_adjusted:
         return (
-            f"{sentence}; part payment by {deal.payment_method_name}: {deal.amount_fiat} of {deal.amount_to_send} "
-            f"{deal.currency_code} came, {invoice.final_amount} of the order count as paid."
+            f"{sentence}; part payment by {deal.payment_method_name}: "
+            f"{amount_text(deal.amount_fiat, deal.currency_code)} of "
+            f"{money_text(deal.amount_to_send, deal.currency_code)} came, "
+            f"{amount_text(invoice.final_amount, invoice.currency_code)} of the order count as paid."
         )
-    return (
-        f"{sentence}; deal: {deal.amount_fiat} {deal.currency_code} by {deal.payment_method_name}, {state}."
-    )
+    amount = money_text(deal.amount_fiat, deal.currency_code)
+    return f"{sentence}; deal: {amount} by {deal.payment_method_name}, {state}."
 
 
 @command(app, "cancel", "0197…", modes="all")
@@ -136,5 +138,7 @@ def cancel(invoice_ids: ids.InvoiceIds) -> None:
     several.each(
         invoice_ids,
         lambda id: connection.invoices().CancelInvoice(pb.CancelInvoiceRequest(invoice_id=id)).invoice,
-        lambda invoice: f"Canceled: {invoice.amount} {invoice.currency_code}, order {invoice.external_id}.",
+        lambda invoice: (
+            f"Canceled: {money_text(invoice.amount, invoice.currency_code)}, order {invoice.external_id}."
+        ),
     )

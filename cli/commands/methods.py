@@ -6,6 +6,7 @@ from cli import connection, logos, output
 from cli.command import argument, command, group, option
 from cli.listing import Table
 from fiatgate.catalog.v1 import catalog_pb2 as pb
+from kit.base.money import amount_text, money_text
 from kit.rpc.errors import not_found
 
 app = group("methods", "Payment methods: bounds, time, commission.")
@@ -45,7 +46,8 @@ def set_one(request: pb.PaymentMethod, *, logo: logos.MethodLogo = None) -> None
     made = connection.catalog().SetPaymentMethod(setting).method
     state = "active" if made.active else "inactive"
     sentence = (
-        f"{made.name} ({made.method_code}) is {state}: {made.min_sum} to {made.max_sum} {made.currency_code}."
+        f"{made.name} ({made.method_code}) is {state}: {amount_text(made.min_sum, made.currency_code)} to "
+        f"{money_text(made.max_sum, made.currency_code)}."
     )
     output.outcome(made, sentence, f"fiatgate requisites add {made.method_code} --holder H --account A")
 

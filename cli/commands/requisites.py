@@ -12,6 +12,7 @@ from cli.command import argument, command, group, option
 from cli.commands import methods
 from cli.listing import Table
 from fiatgate.invoices.v1 import invoices_pb2 as pb
+from kit.base.money import amount_text
 from kit.base.pasted import PastedRow, pasted_rows
 
 app = group("requisites", "Accounts that customers pay to.")
@@ -136,7 +137,7 @@ def list_all(request: pb.ListRequisitesRequest) -> None:
     answer = connection.desk().ListRequisites(request)
     rows = [output.plain(each) for each in answer.requisites]
     for row, use in zip(rows, answer.uses, strict=False):
-        row["today"] = f"{use.completed} of {use.opened}: {use.amount}" if use.opened else None
+        row["today"] = f"{use.completed} of {use.opened}: {amount_text(use.amount)}" if use.opened else None
         row["last_used_at"] = output.plain(use)["last_used_at"]
         row["load"] = f"{row['open_deals']} of {row['max_deals']}"
     TABLE.show(rows)

@@ -13,6 +13,7 @@ from cli.listing import Table
 from console.words.withdrawals import history
 from fiatgate.withdrawals.v1 import withdrawals_pb2 as pb
 from kit.base.ids import new_id
+from kit.base.money import amount_text, money_text
 from kit.rpc.errors import Refused
 
 app = group("withdrawals", "Withdrawals and their methods: create, process, complete, fail, cancel.")
@@ -83,7 +84,8 @@ def create(request: pb.CreateWithdrawalRequest) -> None:
         raise
     output.outcome(
         made,
-        f"Reserved: {made.amount} USDT, of which {made.amount_to_receive} go to {made.address}.",
+        f"Reserved: {money_text(made.amount, 'USDT')}, of which {amount_text(made.amount_to_receive)} go to "
+        f"{made.address}.",
         f"fiatgate withdrawals process {output.short(made.withdraw_uuid)}",
     )
 
@@ -127,8 +129,8 @@ def show(request: pb.GetWithdrawalStoryRequest) -> None:
         output.print_json(output.plain(withdrawal) | more)
         return
     state = withdrawal.substatus or output.enum_word(pb.WithdrawalStatus.DESCRIPTOR, withdrawal.status)
-    to_send = f"{withdrawal.amount_to_receive} to {withdrawal.address}"
-    sentence = f"{withdrawal.amount} USDT, {state.replace('_', ' ')}: {to_send}."
+    to_send = f"{amount_text(withdrawal.amount_to_receive)} to {withdrawal.address}"
+    sentence = f"{money_text(withdrawal.amount, 'USDT')}, {state.replace('_', ' ')}: {to_send}."
     output.outcome(withdrawal, sentence, *_next_steps(story), whole=True)
     stories.print_timeline(moments)
 
@@ -155,7 +157,9 @@ def process(withdraw_uuids: ids.WithdrawalIds) -> None:
     several.each(
         withdraw_uuids,
         lambda id: call(pb.ProcessWithdrawalRequest(withdraw_uuid=id, expected_stage="requested")).withdrawal,
-        lambda each: f"Being sent: send {each.amount_to_receive} USDT to {each.address}{_memo(each)}.",
+        lambda each: (
+            f"Being sent: send {money_text(each.amount_to_receive, 'USDT')} to {each.address}{_memo(each)}."
+        ),
         "fiatgate withdrawals complete {id} --tx HASH",
     )
 
@@ -180,10 +184,8 @@ def complete(
         story = pb.GetWithdrawalStoryRequest(withdraw_uuid=request.withdraw_uuid)
         _require_hash(connection.withdrawals().GetWithdrawalStory(story), request.external_tx_id)
     done = connection.withdrawals().CompleteWithdrawal(request).withdrawal
-    sentence = (
-        f"Sent: {done.amount_to_receive} USDT to {done.address} with transaction {done.external_tx_id}."
-    )
-    output.outcome(done, sentence)
+    sent = money_text(done.amount_to_receive, "USDT")
+    output.outcome(done, f"Sent: {sent} to {done.address} with transaction {done.external_tx_id}.")
 
 
 def _require_hash(story: pb.GetWithdrawalStoryResponse, tx: str) -> None:
@@ -198,7 +200,7 @@ def _require_hash(story: pb.GetWithdrawalStoryResponse, tx: str) -> None:
         nothing = "Nothing was changed. If it is a mark of your own: --yes"
         output.refusal("NOT_A_HASH", f"{message}. {nothing}", {"external_tx_id": tx})
         raise typer.Exit(1)
-    output.lead(f"{message}. {withdrawal.amount_to_receive} USDT go to {withdrawal.address}.")
+    output.lead(f"{message}. {money_text(withdrawal.amount_to_receive, 'USDT')} go to {withdrawal.address}.")
     typer.confirm("Mark it as sent all the same?", abort=True, err=True)
 
 
@@ -215,7 +217,7 @@ def fail(
     several.each(
         withdraw_uuids,
         lambda id: _ended(id, lambda: call(pb.FailWithdrawalRequest(withdraw_uuid=id, substatus=substatus))),
-        lambda each: f"Failed: {each.amount} USDT are available to the merchant again.",
+        lambda each: f"Failed: {money_text(each.amount, 'USDT')} are available to the merchant again.",
     )
 
 
@@ -230,7 +232,7 @@ def cancel(
     several.each(
         withdraw_uuids,
         lambda id: _ended(id, lambda: call(pb.CancelWithdrawalRequest(withdraw_uuid=id, by_user=by_user))),
-        lambda each: f"Canceled: {each.amount} USDT are available to the merchant again.",
+        lambda each: f"Canceled: {money_text(each.amount, 'USDT')} are available to the merchant again.",
     )
 
 

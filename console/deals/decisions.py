@@ -15,7 +15,7 @@ from console.page import Page, own_path
 from console.ui.values import queried
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 from kit.base.clock import SystemClock
-from kit.base.money import typed_decimal
+from kit.base.money import plainly
 from kit.base.proto import datetime_from, most_of
 from kit.rpc.errors import Refused, invalid
 from kit.web.forms import Form
@@ -99,7 +99,7 @@ class DealPage(Page):
         """Shows what a lower amount counts as, then ends the appeal with it: the amount of the bank statement, or the
         part of the order that was paid.
         """
-        deal_id, typed = request.deal_id, {each: _plain(form.text(each)) for each in ("received", "amount")}
+        deal_id, typed = request.deal_id, {each: plainly(form.text(each)) for each in ("received", "amount")}
         check = pb.CheckAdjustmentRequest(deal_id=deal_id)
         if typed["amount"]:
             request.adjusted_amount = check.adjusted_amount = typed["amount"]
@@ -185,11 +185,3 @@ def back_of(form: Form) -> str:
 
 def _note(form: Form) -> str:
     return form.prose("note", most=NOTE_MAX_CHARACTERS)
-
-
-def _plain(typed: str) -> str:
-    """Returns an amount as the services take it, `51.00` for `51,00`; other text as it was typed: they refuse it."""
-    try:
-        return f"{typed_decimal(typed):f}"
-    except ValueError:
-        return typed.strip()

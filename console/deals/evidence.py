@@ -19,6 +19,7 @@ from fiatgate.approvals.v1 import approvals_pb2
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 from kit.base.codes import in_groups
 from kit.base.ids import parse_id
+from kit.base.money import amount_text, money_text
 from kit.web.templates import theirs
 
 PICTURES: Final[Mapping[int, str]] = {pb.PROOF_KIND_APPEAL: "appeal", pb.PROOF_KIND_CASE: "case"}
@@ -127,14 +128,14 @@ async def notice_of(page: Page, req: Request) -> dict[str, Any]:
     names = await page.names(deal.merchant_id)
     merchant = names.get(deal.merchant_id, deal.merchant_id)
     word, rest = _DECIDED[notice][deal.status]
+    came = deal.amount_to_send if not deal.HasField("adjusted_amount") else deal.amount_fiat
     return {
-        "notice": Markup("{}: {} {}, order {}, {}. {}").format(
+        "notice": Markup("{}: {}, order {}, {}. {}").format(
             word,
-            deal.amount_to_send if not deal.HasField("adjusted_amount") else deal.amount_fiat,
-            deal.currency_code,
+            money_text(came, deal.currency_code),
             theirs(context.external_id),
             theirs(merchant),
-            rest.format(usdt=deal.merchant_usdt),
+            rest.format(usdt=amount_text(deal.merchant_usdt)),
         )
     }
 

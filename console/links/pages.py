@@ -14,14 +14,14 @@ from console.list_page import Asked, Found, ListPage
 from console.page import Page, leave_for
 from console.ui.filters import Tabs, Text
 from console.ui.values import ago, iso, number_of, word
-from console.ui.words import sentence_for
+from console.ui.words import errors_of, sentence_for
 from console.wiring import Deps
 from fiatgate.catalog.v1 import catalog_pb2
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 from fiatgate.merchants.v1 import merchants_pb2
 from kit.base.codes import new_code
 from kit.base.ids import parse_id
-from kit.base.money import parse_decimal, typed_decimal
+from kit.base.money import amount_text, parse_decimal, plainly
 from kit.base.proto import most_of
 from kit.rpc.errors import Refused, is_away, not_found
 from kit.web.qr import svg_of
@@ -154,7 +154,7 @@ class NewLinkPage(Page):
         typed = {name: form.line(name, most=MOST_CHARACTERS) for name in TYPED}
         request = pb.CreateInvoiceByHandRequest(
             merchant_id=req.exchange.signed_in.merchant_id,
-            amount=_amount(typed["amount"]),
+            amount=plainly(typed["amount"]),
             currency_code=typed["currency"],
             customer_id=typed["customer"],
             external_id=typed["order"] or typed["made_order"],
@@ -286,19 +286,11 @@ def _wish(of: pb.Invoice | pb.CreateInvoiceByHandRequest) -> tuple[Decimal, str,
 def _explained(refused: Refused) -> dict[str, Any]:
     """Returns the sentence about the refusal, and the field that it stands at."""
     if refused.reason == "VALIDATION_ERROR":
-        field = FIELDS.get(refused.metadata.get("field", ""), "")
-        sentence = sentence_for(refused.reason, refused)
-    else:
-        field, words = PROBLEMS[refused.reason]
-        next_at = refused.metadata.get("next_allowed_at", "")
-        wait = ago(datetime.fromisoformat(next_at)) if next_at else ""
-        sentence = words.format_map({**refused.metadata, "wait": wait})
+        errors = {FIELDS[field]: text for field, text in errors_of(refused).items() if field in FIELDS}
+        return {"problem": sentence_for(refused.reason, refused), "errors": errors}
+    (field, words), facts = PROBLEMS[refused.reason], dict(refused.metadata)
+    for bound in ("minimum", "maximum"):
+        facts[bound] = amount_text(facts.get(bound, ""), facts.get("currency", ""))
+    next_at = facts.get("next_allowed_at", "")
+    sentence = words.format_map({**facts, "wait": ago(datetime.fromisoformat(next_at)) if next_at else ""})
     return {"problem": sentence, "errors": {field: sentence} if field else {}}
-
-
-def _amount(typed: str) -> str:
-    """Returns the amount as the service takes it; a text that is none as it is, for the service to refuse."""
-    try:
-        return f"{typed_decimal(typed):f}"
-    except ValueError:
-        return typed

@@ -11,6 +11,7 @@ from console.exchange import Request
 from console.file_page import FilePage, Lines
 from console.page import leave_for
 from fiatgate.merchants.v1 import merchants_pb2 as pb
+from kit.base.money import fraction_of, percent_of
 from kit.rpc.errors import Refused
 
 TEXT_MAX_CHARACTERS: Final = 128
@@ -41,7 +42,7 @@ class CategoriesPage(FilePage):
         was = form.prose("was", most=TEXT_MAX_CHARACTERS)
         try:
             await self.deps.merchants.SetCategory(
-                pb.SetCategoryRequest(code=code, commission=commission, was_commission=was)
+                pb.SetCategoryRequest(code=code, commission=fraction_of(commission), was_commission=was)
             )
         except Refused as refused:
             if refused.reason not in MENDABLE:
@@ -70,5 +71,9 @@ class CategoriesPage(FilePage):
             csv=self.file(req),
             edited=edited,
             code=code,
-            commission=commission if commission is not None else edited.commission if edited else "",
+            commission=commission
+            if commission is not None
+            else percent_of(edited.commission)
+            if edited
+            else "",
         )

@@ -12,6 +12,7 @@ from console.options import TEXT_MAX_CHARACTERS
 from console.page import Page, leave_for
 from console.ui.pages import only_for
 from fiatgate.merchants.v1 import merchants_pb2 as pb
+from kit.base.money import fraction_of
 from kit.rpc.errors import Refused
 
 FIELDS: Final = ("name", "owner_email", "category_code", "client_share", "callback_url", "active")
@@ -36,7 +37,7 @@ class NewMerchantPage(Page):
             name=typed["name"],
             owner_email=typed["owner_email"],
             category_code=typed["category_code"] or None,
-            client_share=typed["client_share"] or None,
+            client_share=fraction_of(typed["client_share"]) or None,
             callback_url=typed["callback_url"] or None,
             active=bool(typed["active"]),
         )

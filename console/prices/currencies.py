@@ -11,7 +11,7 @@ from console.calls import or_none
 from console.exchange import Request
 from console.list_page import Asked, Found, ListPage
 from console.page import Page, leave_for
-from console.prices.edits import MENDABLE, faults_of, next_was, typed_in, was_in, whole
+from console.prices.edits import MENDABLE, as_sent, as_shown, faults_of, next_was, typed_in, was_in, whole
 from console.ui.filters import Tabs
 from console.words.rates import markup_in_effect
 from fiatgate.catalog.v1 import catalog_pb2 as pb
@@ -50,7 +50,7 @@ class CurrencyPage(Page):
     link = "/currencies"
 
     async def on_get(self, req: Request, resp: falcon.asgi.Response, currency_code: str) -> None:
-        values = values_of(await self._found(currency_code))
+        values = as_shown(values_of(await self._found(currency_code)))
         await self._show(req, resp, currency_code, values, values)
 
     on_head = on_get
@@ -129,6 +129,7 @@ def values_of(currency: pb.Currency) -> dict[str, str]:
 
 
 def _message(code: str, values: Mapping[str, str]) -> pb.Currency:
+    values = as_sent(values)
     return pb.Currency(
         code=code,
         name=values["name"],

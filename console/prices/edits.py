@@ -5,11 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from console.ui.words import errors_of
+from kit.base.money import amount_text, fraction_of, percent_of, plainly
 from kit.rpc.errors import Refused
 from kit.web.forms import Form
 
 MENDABLE: Final = frozenset({"VALIDATION_ERROR", "EDIT_CONFLICT", "CURRENCY_NOT_FOUND"})
 TEXT_MAX_CHARACTERS: Final = 300
+AMOUNTS: Final = frozenset({"min_amount", "max_amount", "min_sum", "max_sum"})
+PERCENTS: Final = frozenset({"markup", "commission"})
+"""Fractions of the services, and per cent of the forms."""
 
 
 def typed_in(form: Form, names: Sequence[str], *, prefix: str = "") -> dict[str, str]:
@@ -22,20 +27,35 @@ def was_in(form: Form, names: Sequence[str]) -> dict[str, str]:
     return typed_in(form, names, prefix="was:")
 
 
+def as_shown(values: Mapping[str, str]) -> dict[str, str]:
+    """Returns the values of a service as the form has them."""
+    return {name: _shown(name, value) for name, value in values.items()}
+
+
+def as_sent(typed: Mapping[str, str]) -> dict[str, str]:
+    """Returns what was typed as the services take it."""
+    return {
+        name: plainly(text) if name in AMOUNTS else fraction_of(text) if name in PERCENTS else text
+        for name, text in typed.items()
+    }
+
+
+def _shown(name: str, value: str) -> str:
+    return amount_text(value) if name in AMOUNTS else percent_of(value) if name in PERCENTS else value
+
+
 def faults_of(refused: Refused) -> dict[str, str]:
-    """Returns the sentence about the field that was refused, by its name in the form."""
-    field = refused.metadata.get("field", "")
-    name = field.rpartition(".")[2]
+    """Returns the sentence about each field that was refused, by its name in the form."""
+    name = _name_of(refused)
     if refused.reason == "EDIT_CONFLICT":
-        now = refused.metadata.get("now", "")
+        now = _shown(name, refused.metadata.get("now", ""))
         sentence = f"Another person changed this to “{now}” meanwhile. Save again to set your value."
         if name in ("code", "method_code"):
             sentence = "This code is in use: open its page." if now else "This is gone."
         return {name: sentence}
     if refused.reason == "CURRENCY_NOT_FOUND":
         return {"currency_code": "There is no such currency."}
-    message = refused.message.removeprefix(f"{field}: ").rstrip(".")
-    return {name: f"{message[:1].upper()}{message[1:]}."} if name else {}
+    return errors_of(refused)
 
 
 def next_was(was: Mapping[str, str], refused: Refused) -> dict[str, str]:
@@ -44,7 +64,12 @@ def next_was(was: Mapping[str, str], refused: Refused) -> dict[str, str]:
     """
     if refused.reason != "EDIT_CONFLICT":
         return dict(was)
-    return {**was, refused.metadata.get("field", "").rpartition(".")[2]: refused.metadata.get("now", "")}
+    name = _name_of(refused)
+    return {**was, name: _shown(name, refused.metadata.get("now", ""))}
+
+
+def _name_of(refused: Refused) -> str:
+    return refused.metadata.get("field", "").rpartition(".")[2]
 
 
 def whole(text: str) -> int:

@@ -28,6 +28,7 @@ from console.ui.filters import Choice, Tabs
 from console.ui.values import iso, word
 from fiatgate.catalog.v1 import catalog_pb2 as pb
 from kit.base.clock import SystemClock
+from kit.base.money import plainly
 from kit.rpc.errors import Refused, invalid, not_found
 
 SPANS: Final[Mapping[str, tuple[timedelta, timedelta]]] = {
@@ -93,7 +94,7 @@ class RatePage(ListPage):
     async def on_post_set(self, req: Request, resp: falcon.asgi.Response, currency_code: str) -> None:
         """Sets the rate, at once inside the jump guard; outside it, the second form requests it."""
         form = await self.form(req)
-        typed = form.line("rate", most=RATE_MAX_CHARACTERS)
+        typed = plainly(form.line("rate", most=RATE_MAX_CHARACTERS), grouped=False)
         valid = form.text("valid") or "hour"
         if valid not in VALID:
             raise invalid("VALIDATION_ERROR", "Expected one of the choices", field="valid")

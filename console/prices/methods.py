@@ -12,7 +12,7 @@ from console.calls import or_none
 from console.exchange import Request
 from console.list_page import Asked, Found, ListPage
 from console.page import Page, leave_for
-from console.prices.edits import MENDABLE, faults_of, next_was, typed_in, was_in, whole
+from console.prices.edits import MENDABLE, as_sent, as_shown, faults_of, next_was, typed_in, was_in, whole
 from console.ui.filters import Choice, Tabs
 from console.ui.values import word
 from fiatgate.catalog.v1 import catalog_pb2 as pb
@@ -105,7 +105,7 @@ class MethodPage(Page):
     link = "/methods"
 
     async def on_get(self, req: Request, resp: falcon.asgi.Response, method_code: str) -> None:
-        values = values_of((await catalog_with(self, method_code))[1])
+        values = as_shown(values_of((await catalog_with(self, method_code))[1]))
         await self._show(req, resp, method_code, values, values)
 
     on_head = on_get
@@ -203,7 +203,7 @@ def values_of(method: pb.PaymentMethod) -> dict[str, str]:
 
 def message_of(code: str, values: Mapping[str, str]) -> pb.PaymentMethod:
     """Returns the method that a form describes."""
-    kind = values["account_kind"]
+    values, kind = as_sent(values), values["account_kind"]
     return pb.PaymentMethod(
         method_code=code,
         currency_code=values["currency_code"],

@@ -15,6 +15,7 @@ from console.exchange import Request
 from console.surfaces import DASHBOARD, DESK, Surface
 from console.ui import statuses, values
 from kit.base.clock import SystemClock
+from kit.base.money import amount_text
 from kit.rpc.errors import denied
 from kit.web.files import Files
 from kit.web.pages import answer_html
@@ -107,6 +108,7 @@ class Pages:
             queried=values.queried,
             percent=values.percent,
             account=values.account_text,
+            amount=amount_text,
         )
 
     def opened_by(self, path: str) -> frozenset[str]:

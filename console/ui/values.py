@@ -13,7 +13,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from gateway.pay.accounts import in_groups
 from kit.base.clock import SystemClock
 from kit.base.ids import parse_id
-from kit.base.money import parse_fraction
+from kit.base.money import percent_of
 
 _ID_MAX_DIGITS: Final = 18
 SHORT_ID_CHARACTERS: Final = 13
@@ -81,11 +81,8 @@ def word(message: Message, field: str) -> str:
 
 
 def percent(fraction: str) -> str:
-    """Returns "5 %" for the fraction "0.05"; another text as it is."""
-    try:
-        return f"{(parse_fraction(fraction) * 100).normalize():f}\N{NO-BREAK SPACE}%"
-    except ValueError:
-        return fraction
+    """Returns "5 %" for the fraction "0.05"."""
+    return f"{percent_of(fraction)}\N{NO-BREAK SPACE}%"
 
 
 def account_text(account: str) -> str:

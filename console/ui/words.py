@@ -5,7 +5,8 @@ from datetime import datetime
 from typing import Final
 
 from console.ui.values import ago
-from kit.rpc.errors import Refused
+from kit.base.money import amount_text, percent_of
+from kit.rpc.errors import Refused, faults_of
 
 NOTICES: Final[Mapping[str, str]] = {
     "signed-out": "You are signed out.",
@@ -218,6 +219,16 @@ FIELDS: Final[Mapping[str, str]] = {
     "frame_origins": "Sites that may show the page in a frame",
     "logo": "Picture",
     "commission": "Commission",
+    "symbol": "Symbol",
+    "decimals": "Decimals",
+    "min_amount": "Least amount",
+    "max_amount": "Largest amount",
+    "markup": "Markup",
+    "min_sum": "Least amount",
+    "max_sum": "Largest amount",
+    "payment_minutes": "Minutes to pay",
+    "logo_url": "Address of the logo",
+    "network": "Network",
     # prices and requisites
     "rate": "Rate",
     "account": "Account",
@@ -234,10 +245,16 @@ FIELDS: Final[Mapping[str, str]] = {
 """Fields of requests, as the forms name them."""
 
 
+_PERCENTS: Final = frozenset({"client_share", "commission", "markup"})
+"""Fractions of the services, and per cent of the forms."""
+_AMOUNTS: Final = frozenset({"available", "requested", "amount", "original_amount"})
+
+
 def sentence_for(reason: str, refused: Refused | None = None) -> str | None:
     """Returns the sentence for a reason; None when the reason has none, and so is a page of its own."""
     if reason == "VALIDATION_ERROR" and refused is not None:
-        return _sentence_about(refused.metadata.get("field", ""), refused.message.rstrip("."))
+        faults = faults_of(refused) or {"": refused.message}
+        return " ".join(_sentence_about(field, message.rstrip(".")) for field, message in faults.items())
     if reason in ("PASSWORD_REFUSED", "INVITATIONS_LIMITED") and refused is not None and refused.message:
         return f"{refused.message}."
     sentence = PROBLEMS.get(reason)
@@ -255,7 +272,9 @@ def sentence_for(reason: str, refused: Refused | None = None) -> str | None:
 
 def _named(reason: str, metadata: Mapping[str, str]) -> str | None:
     """Returns the sentence with the facts of the refusal; None when there is none, or a fact is missing."""
-    facts = dict(metadata)
+    facts = {name: amount_text(value) if name in _AMOUNTS else value for name, value in metadata.items()}
+    if metadata.get("field") in _PERCENTS:
+        facts["now"] = f"{percent_of(metadata.get('now', ''))} %"
     for name, value in metadata.items():
         if name.endswith("_at"):
             try:
@@ -268,9 +287,23 @@ def _named(reason: str, metadata: Mapping[str, str]) -> str | None:
         return None
 
 
+def errors_of(refused: Refused | None) -> dict[str, str]:
+    """Returns the sentence about each field that was refused, by the last part of its name."""
+    if refused is None:
+        return {}
+    is_value, whole = refused.reason == "VALIDATION_ERROR", sentence_for(refused.reason, refused) or ""
+    return {
+        field.rpartition(".")[2]: _sentence_about(field, message.rstrip(".")) if is_value else whole
+        for field, message in faults_of(refused).items()
+    }
+
+
 def _sentence_about(field: str, message: str) -> str:
     """Returns the message with the name that the form gives the field."""
-    label = FIELDS.get(field, "")
+    name = field.rpartition(".")[2]
+    label = FIELDS.get(name, "")
+    if name in _PERCENTS:
+        message = "expected 0 to 100 per cent, with at most 4 decimals"
     if not label:
         return f"{message[:1].upper()}{message[1:]}."
     if message.startswith(f"{field} "):  # "password has at most 256 characters"

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from fiatgate.withdrawals.v1 import withdrawals_pb2 as pb
+from kit.base.money import money_text
 from kit.rpc.errors import invalid
 from kit.web.forms import Form
 
@@ -46,12 +47,12 @@ def stage_seen(form: Form) -> str:
 
 def being_sent(each: pb.Withdrawal) -> str:
     memo = f", memo {each.address_memo}" if each.address_memo else ""
-    return f"Being sent: send {each.amount_to_receive} USDT to {each.address}{memo}."
+    return f"Being sent: send {money_text(each.amount_to_receive, 'USDT')} to {each.address}{memo}."
 
 
 def failed(each: pb.Withdrawal) -> str:
-    return f"Failed: {each.amount} USDT are available to the merchant again."
+    return f"Failed: {money_text(each.amount, 'USDT')} are available to the merchant again."
 
 
 def canceled(each: pb.Withdrawal) -> str:
-    return f"Canceled: {each.amount} USDT are available to the merchant again."
+    return f"Canceled: {money_text(each.amount, 'USDT')} are available to the merchant again."

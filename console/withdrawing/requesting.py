@@ -16,7 +16,7 @@ from console.ui.pages import only_for
 from console.words.withdrawals import errors_of, form_problem, notice_of
 from fiatgate.withdrawals.v1 import withdrawals_pb2 as pb
 from kit.base.ids import new_id
-from kit.base.money import USDT_PLACES, has_decimals, typed_decimal, usdt_text
+from kit.base.money import USDT_PLACES, has_decimals, money_text, typed_decimal, usdt_text
 from kit.rpc.errors import Refused, invalid, is_away
 
 REQUESTS: Final = frozenset({"owner", "finance"})
@@ -175,8 +175,10 @@ def _amount(text: str, method: pb.WithdrawalMethod, balance: pb.GetBalanceRespon
     if not has_decimals(amount, at_most=USDT_PLACES):
         raise invalid("VALIDATION_ERROR", "USDT has at most 6 decimals", field="amount")
     if amount < Decimal(method.min_amount):
-        message = f"the least amount is {method.min_amount} USDT"
+        message = f"the least amount is {money_text(method.min_amount, 'USDT')}"
         raise invalid("VALIDATION_ERROR", message, field="amount")
     if amount > Decimal(balance.available):
-        raise invalid("VALIDATION_ERROR", f"{balance.available} USDT are available", field="amount")
+        raise invalid(
+            "VALIDATION_ERROR", f"{money_text(balance.available, 'USDT')} are available", field="amount"
+        )
     return amount

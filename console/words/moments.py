@@ -13,7 +13,7 @@ from console.words.acts import author_of, title_of
 from fiatgate.invoices.v1 import invoices_pb2
 from fiatgate.webhooks.v1 import webhooks_pb2
 from fiatgate.withdrawals.v1 import withdrawals_pb2
-from kit.base.money import USDT_PLACES, round_down, usdt_text
+from kit.base.money import USDT_PLACES, money_text, round_down, usdt_text
 from kit.base.proto import datetime_from
 
 BODY_MOST_CHARACTERS: Final = 1000
@@ -52,9 +52,9 @@ def of_ledger(deal: invoices_pb2.Deal, transfers: Iterable[withdrawals_pb2.Trans
             at=datetime_from(transfer.created_at),
             title="Credited to the merchant",
             details=given(
-                ("credit", usdt(transfer.amount)),
+                ("credit", money_text(transfer.amount, "USDT")),
                 ("after the merchant’s commission", _commission(deal, transfer.amount)),
-                ("balance after it", usdt(transfer.after.available)),
+                ("balance after it", money_text(transfer.after.available, "USDT")),
                 ("transfer", transfer.transfer_id),
             ),
             tone="good",
@@ -69,7 +69,7 @@ def _commission(deal: invoices_pb2.Deal, credit: str) -> str:
         return ""
     with localcontext(prec=60):
         whole = round_down(Decimal(amount) / Decimal(deal.conversion_rate), USDT_PLACES)
-    return f"{deal.merchant_percent} %, {usdt_text(whole - Decimal(credit))} USDT"
+    return f"{deal.merchant_percent} %, {money_text(usdt_text(whole - Decimal(credit)), 'USDT')}"
 
 
 # -- webhooks
@@ -148,10 +148,6 @@ def one_line(text: str) -> str:
 def given(*details: tuple[str, str]) -> list[tuple[str, str]]:
     """Returns the details that have a value."""
     return [(name, value) for name, value in details if value]
-
-
-def usdt(amount: str) -> str:
-    return f"{amount} USDT" if amount else ""
 
 
 def time(at: Timestamp) -> str:

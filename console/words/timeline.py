@@ -11,7 +11,7 @@ from typing import Final
 
 from console.words.acts import author_of, title_of
 from console.words.deals import step_tone, step_words
-from console.words.moments import Moment, given, of_ledger, of_webhooks, time, usdt
+from console.words.moments import Moment, given, of_ledger, of_webhooks, time
 from fiatgate.audit.v1 import audit_pb2
 from fiatgate.catalog.v1 import catalog_pb2
 from fiatgate.invoices.v1 import invoices_pb2
@@ -19,6 +19,7 @@ from fiatgate.webhooks.v1 import webhooks_pb2
 from fiatgate.withdrawals.v1 import withdrawals_pb2
 from kit.base import shown
 from kit.base.codes import in_groups
+from kit.base.money import amount_text, money_text, percent_of
 from kit.base.proto import datetime_from
 
 SERVICES: Final = ("invoices", "withdrawals", "webhooks")
@@ -84,7 +85,7 @@ def _of_invoice(story: invoices_pb2.GetInvoiceStoryResponse, key_name: str) -> I
         title="Invoice created",
         by=f"API key {key_name or invoice.key_id}" if invoice.key_id else _created_by(story),
         details=given(
-            ("amount", f"{invoice.amount} {invoice.currency_code}"),
+            ("amount", money_text(invoice.amount, invoice.currency_code)),
             ("order", invoice.external_id),
             ("customer", invoice.customer_id),
             ("purpose", invoice.purpose),
@@ -117,7 +118,7 @@ def _of_end(story: invoices_pb2.GetInvoiceStoryResponse) -> Iterator[Moment]:
         at=datetime_from(invoice.finished_at),
         title=title,
         by="" if story.deals else _ended_by(story),
-        details=given(("credit due", usdt(invoice.deal.merchant_usdt))),
+        details=given(("credit due", money_text(invoice.deal.merchant_usdt, "USDT"))),
         tone=tone,
     )
 
@@ -172,10 +173,10 @@ def _step_details(story: invoices_pb2.DealStory, sub_status: str, received: str)
         case "awaiting_payment":
             return given(
                 ("method", deal.payment_method_name),
-                ("amount to send", f"{deal.amount_to_send} {deal.currency_code}"),
+                ("amount to send", money_text(deal.amount_to_send, deal.currency_code)),
                 ("account", ", ".join(filter(None, (requisite.account, requisite.holder, requisite.bank)))),
                 ("reference", in_groups(deal.reference)),
-                ("rate", f"{deal.conversion_rate} {deal.currency_code} per USDT"),
+                ("rate", f"{amount_text(deal.conversion_rate)} {deal.currency_code} per USDT"),
                 ("rate from", _rate_from(story)),
                 ("commission", f"customer {deal.client_percent} %, merchant {deal.merchant_percent} %"),
                 ("to be paid until", time(deal.expires_at)),
@@ -183,11 +184,16 @@ def _step_details(story: invoices_pb2.DealStory, sub_status: str, received: str)
         case "awaiting_confirmation":
             return given(("sender", deal.sender_name))
         case "completed_with_adjustment":
-            paid = f"{deal.adjusted_amount} of {deal.invoice_amount} {deal.currency_code}"
-            came = f"{received} of {deal.amount_to_send} {deal.currency_code}" if received else ""
-            return given(("came", came), ("counts as paid", paid), ("credit due", usdt(deal.merchant_usdt)))
+            currency, to_send = deal.currency_code, deal.amount_to_send
+            paid = f"{amount_text(deal.adjusted_amount, currency)} of {money_text(deal.invoice_amount, currency)}"
+            came = f"{amount_text(received, currency)} of {money_text(to_send, currency)}" if received else ""
+            return given(
+                ("came", came),
+                ("counts as paid", paid),
+                ("credit due", money_text(deal.merchant_usdt, "USDT")),
+            )
         case "successfully_paid":
-            return given(("credit due", usdt(deal.merchant_usdt)))
+            return given(("credit due", money_text(deal.merchant_usdt, "USDT")))
         case _:
             return []
 
@@ -208,10 +214,10 @@ def _rate_from(story: invoices_pb2.DealStory) -> str:
         f"{each.source} {each.rate if each.HasField('rate') else f'failed: {each.error}'}"
         for each in basis.sources
     )
-    markup = f", less a markup of {Decimal(basis.markup or 0) * 100:f}".rstrip("0").rstrip(".") + " %"
+    markup = f", less a markup of {percent_of(basis.markup)} %" if Decimal(basis.markup or 0) else ""
     return (
         f"{_ORIGINS.get(basis.origin, 'catalog')}, {basis.source_rate}{f' ({answers})' if answers else ''}, "
-        f"taken {time(basis.taken_at)}{markup if Decimal(basis.markup or 0) else ''}"
+        f"taken {time(basis.taken_at)}{markup}"
     )
 
 

@@ -8,7 +8,7 @@ from console.words.moments import Moment, given
 from fiatgate.withdrawals.v1 import withdrawals_pb2 as pb
 from kit.base.ids import parse_id
 from kit.base.proto import datetime_from
-from kit.rpc.errors import Refused
+from kit.rpc.errors import Refused, faults_of
 
 _REASONS: Final = frozenset(
     {"failed", "invalid_address", "unknown", "cancelled_by_user", "cancelled_by_admin"}
@@ -91,7 +91,9 @@ def _moments(story: pb.GetWithdrawalStoryResponse) -> Iterator[Moment]:
 
 def errors_of(refused: Refused) -> dict[str, str]:
     """Returns the message by the field of the form that it is about."""
-    named = refused.metadata.get("field", "")
-    field = FIELD_OF.get(refused.reason) or FIELDS.get(named, named)
-    message = refused.message.removeprefix(f"{named}: ").rstrip(".")
-    return {field: f"{message[:1].upper()}{message[1:]}."} if field else {}
+    faults = {"": refused.message} if refused.reason in FIELD_OF else faults_of(refused)
+    errors = {}
+    for named, message in faults.items():
+        text = message.removeprefix(f"{named}: ").rstrip(".")
+        errors[FIELD_OF.get(refused.reason) or FIELDS.get(named, named)] = f"{text[:1].upper()}{text[1:]}."
+    return errors

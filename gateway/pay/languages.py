@@ -19,8 +19,10 @@ from babel import Locale
 from babel.dates import format_date, format_time, format_timedelta
 from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po
-from babel.numbers import format_currency, get_currency_precision
+from babel.numbers import format_currency
 from markupsafe import Markup, escape
+
+from kit.base.money import decimals_of, has_decimals
 
 LOCALES: Final = Path(__file__).parent / "locales"
 
@@ -83,7 +85,7 @@ class Language:
         which a bank's form accepts.
         """
         value = Decimal(amount)
-        in_its_digits = _in_digits_of(currency, value) == value
+        in_its_digits = has_decimals(value, at_most=decimals_of(currency))
         text = format_currency(value, currency, locale=self.locale, currency_digits=in_its_digits)
         found = _NUMBER.search(text)
         if found is None:
@@ -112,17 +114,6 @@ class Language:
         if now is not None and at.astimezone(UTC).date() == now.astimezone(UTC).date():
             return time
         return f"{format_date(at.astimezone(UTC), 'medium', locale=self.locale)}, {time}"
-
-
-def as_paid(amount: str, currency: str) -> str:
-    """Returns a number for a bank's form: with the currency's usual decimals, but never fewer than the amount has."""
-    value = _in_digits_of(currency, Decimal(amount))
-    return str(value) if value == Decimal(amount) else amount
-
-
-def _in_digits_of(currency: str, amount: Decimal) -> Decimal:
-    """Rounds to the decimals of CLDR: none for yen, three for Kuwaiti dinar, two for unknown currencies."""
-    return amount.quantize(Decimal(1).scaleb(-get_currency_precision(currency)))
 
 
 def _unit(text: str) -> str:

@@ -11,6 +11,7 @@ from gateway.exchange import Request
 from gateway.pay import languages
 from gateway.pay.files import static_files
 from gateway.pay.languages import Language
+from kit.base.money import own_text
 from kit.web import pages
 from kit.web.templates import Templates
 
@@ -24,7 +25,7 @@ LANGUAGE_SECONDS: Final = 365 * 86_400
 def templates(language: Language) -> Templates:
     """Returns the templates in that language."""
     made = Templates(_HERE / "templates", translate=language.text)
-    made.globals.update(language=language, languages=languages.NAMES, as_paid=languages.as_paid)
+    made.globals.update(language=language, languages=languages.NAMES, own_text=own_text)
     return made
 
 

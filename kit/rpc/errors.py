@@ -6,7 +6,7 @@ google.rpc.Status with ErrorInfo; the client's channel reads it back. Only the g
 """
 
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -91,6 +91,23 @@ conflict = partial(_refusal, grpc.StatusCode.ABORTED)
 """Another call does the same right now."""
 unavailable = partial(_refusal, grpc.StatusCode.UNAVAILABLE)
 """Temporary: the same call may succeed later."""
+
+
+_ALSO: Final = "also "
+
+
+def invalid_together(refusals: Sequence[Refused]) -> Refused:
+    """Returns the first of these VALIDATION_ERRORs, which also names the fields of the others."""
+    first, *others = refusals
+    also = {f"{_ALSO}{each.metadata['field']}": each.message for each in others}
+    return Refused(first.reason, first.message, code=first.code, metadata={**first.metadata, **also})
+
+
+def faults_of(refused: Refused) -> dict[str, str]:
+    """Returns the message about each field that the refusal names, the first one first."""
+    field, also = refused.metadata.get("field", ""), refused.metadata.items()
+    others = {name.removeprefix(_ALSO): text for name, text in also if name.startswith(_ALSO)}
+    return ({field: refused.message} if field else {}) | others
 
 
 def edit_conflict(field: str, now: str) -> Refused:

@@ -7,7 +7,7 @@ The gateway checks merchants' input before; these checks hold for every caller.
 import re
 from collections.abc import Callable, Sized
 from decimal import Decimal
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 from uuid import UUID
 
 from kit.base.ids import parse_id
@@ -43,6 +43,21 @@ def parsed(field: str, value: V, parse: Callable[[V], T]) -> T:
         return parse(value)
     except ValueError as error:
         raise invalid(field, f"{field}: {error}") from None
+
+
+def together(**checks: Callable[[], Any]) -> dict[str, Any]:
+    """Returns the value of each check. Raises one VALIDATION_ERROR for all that refuse."""
+    checked, refusals = {}, []
+    for name, check in checks.items():
+        try:
+            checked[name] = check()
+        except Refused as refused:
+            if "field" not in refused.metadata:
+                raise
+            refusals.append(refused)
+    if refusals:
+        raise errors.invalid_together(refusals)
+    return checked
 
 
 def decimal(field: str, text: str) -> Decimal:

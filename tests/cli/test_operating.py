@@ -24,6 +24,7 @@ from fiatgate.webhooks.v1 import webhooks_pb2
 from fiatgate.withdrawals.v1 import withdrawals_pb2
 from kit.base.clock import SystemClock
 from kit.base.ids import new_id
+from kit.base.money import money_text
 from tests.cli.command_line import Fiatgate, run
 from tests.support.pictures import PNG
 from tests.support.receiver import Receiver
@@ -384,7 +385,7 @@ def _state_the_month(fiatgate: Fiatgate, merchant: str, balance: dict[str, str])
         each["transfer_id"] for each in statement["transfers"]
     ]
     assert in_csv[-1]["available_after"] == balance["available"]
-    assert f"{balance['available']} USDT available" in fiatgate.shown(*month)
+    assert f"{money_text(balance['available'], 'USDT')} available" in fiatgate.shown(*month)
 
 
 @pytest.mark.parametrize(

@@ -188,6 +188,20 @@ def test_a_line_break_in_the_text_of_a_customer_makes_no_row(capsys: pytest.Capt
     assert printed.count("order-1\\n0197  success") == 5
 
 
+def test_people_read_amounts_with_their_thousands_apart_and_per_cent(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    rows = [{"currency_code": "JPY", "amount": "12240.00", "turnover_usdt": "1000.500000", "markup": "0.02"}]
+    table = Table(columns="amount | turnover_usdt | markup", empty="")
+    table.show(rows)
+    output.record({"deal": rows[0] | {"conversion_rate": "1234.5", "external_id": "2026.11"}})
+    printed = capsys.readouterr().out.split()
+    assert [printed.count(each) for each in ("12,240", "1,000.500000", "1,234.5", "2026.11")] == [2, 2, 1, 1]
+    assert " ".join(printed).count("2 %") == 2
+    listing.write_csv(rows, "amount | markup")
+    assert capsys.readouterr().out.split() == ["amount,markup", "12240.00,0.02"]
+
+
 def test_a_card_shows_the_lines_of_a_note_beside_its_label(capsys: pytest.CaptureFixture[str]) -> None:
     output.record({"case": {"note": "I paid.\n\x1b[2JTwice."}})
     first, second = capsys.readouterr().out.strip().splitlines()

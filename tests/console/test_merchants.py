@@ -128,7 +128,7 @@ def test_only_the_first_invitation_of_a_merchant_offers_the_owner(admin: Person,
     [
         ("name", "x" * 129),
         ("owner_email", "no address"),
-        ("client_share", "2"),
+        ("client_share", "101"),
         ("callback_url", "ftp://shop.example"),
         ("category_code", "unheard-of"),
     ],
@@ -136,15 +136,13 @@ def test_only_the_first_invitation_of_a_merchant_offers_the_owner(admin: Person,
 def test_a_form_with_a_fault_keeps_what_was_typed_and_names_the_field(
     admin: Person, field: str, text: str
 ) -> None:
-    typed = {"name": "Typed name", "owner_email": "typed@example.com", "client_share": "0.125"} | {
-        field: text
-    }
+    typed = {"name": "Typed name", "owner_email": "typed@example.com", "client_share": "12.5"} | {field: text}
     answer = admin.post("/merchants/new", typed)
     assert answer.status_code == 422
     assert f'id="{field}-error"' in answer.text
-    assert {"Typed name", "typed@example.com", "0.125", text} - {"Typed name"} <= set(
+    assert {"Typed name", "typed@example.com", "12.5", text} - {"Typed name"} <= set(
         map(unescape, re.findall(r'value="([^"]*)"', answer.text))
-    ) | {"typed@example.com", "0.125"} - {typed["owner_email"], typed["client_share"]}
+    ) | {"typed@example.com", "12.5"} - {typed["owner_email"], typed["client_share"]}
 
 
 # -- settings
@@ -361,13 +359,13 @@ def test_the_list_finds_merchants_and_its_file_has_all_of_them(admin: Person, me
 
 
 def test_a_category_is_made_and_changed_once(admin: Person, merchants: Any) -> None:
-    fields = {"code": "desk-made", "commission": "0.03", "was": ""}
+    fields = {"code": "desk-made", "commission": "3", "was": ""}
     assert "is set" in admin.post("/categories", fields).text
     edit = fields_of(admin.get("/categories?code=desk-made").text, "/categories")
-    assert "is set" in admin.post("/categories", edit | {"commission": "0.04"}).text
-    conflict = admin.post("/categories", edit | {"commission": "0.05"})
-    assert (conflict.status_code, "to “0.04”" in conflict.text) == (422, True)
-    wrong = admin.post("/categories", {"code": "desk-made-too", "commission": "5", "was": ""})
+    assert "is set" in admin.post("/categories", edit | {"commission": "4 %"}).text
+    conflict = admin.post("/categories", edit | {"commission": "5"})
+    assert (conflict.status_code, "to “4 %”" in conflict.text) == (422, True)
+    wrong = admin.post("/categories", {"code": "desk-made-too", "commission": "500", "was": ""})
     assert (wrong.status_code, 'value="desk-made-too"' in wrong.text) == (422, True)
 
 

@@ -88,7 +88,7 @@ def test_the_markup_in_effect_stands_where_the_markup_is_set(desk: Desk, prices:
     """0.88 less 1 % is 0.8712, of which deals lock 0.87."""
     code = desk.currency(rate="0.88", markup="0.01")
     assert "of 0.88 deals lock 0.87, 1.14 % less." in prices.get(f"/currencies/{code}").text
-    assert "<dd>0.01, with the rounding 1.14 %</dd>" in prices.get(f"/rates/{code}").text
+    assert "<dd>1\N{NO-BREAK SPACE}%, with the rounding 1.14 %</dd>" in prices.get(f"/rates/{code}").text
 
 
 def test_a_rate_is_set_for_the_time_that_the_form_asks_for(
@@ -142,14 +142,14 @@ def test_two_edits_of_a_currency_undo_nothing_and_a_clash_names_the_field(desk: 
     path = f"/currencies/{code}"
     seen = hidden(prices.get(path).text, path)
     form = {name.removeprefix("was:"): value for name, value in seen.items()}
-    assert form["max_amount"] == "100000.00"
-    prices.post(path, seen | form | {"markup": "0.03"})
-    saved = prices.post(path, seen | form | {"max_amount": "500", "name": "Other"})
+    assert form["max_amount"] == "100,000.00"
+    prices.post(path, seen | form | {"markup": "3"})
+    saved = prices.post(path, seen | form | {"max_amount": "2 000,00", "name": "Other"})
     assert "The currency is saved." in saved.text
     now = next(
         each for each in desk.catalog.GetCatalog(pb.GetCatalogRequest()).currencies if each.code == code
     )
-    assert (now.markup, now.max_amount, now.name) == ("0.03", "500.00", "Other")
+    assert (now.markup, now.max_amount, now.name) == ("0.03", "2000.00", "Other")
 
     clash = prices.post(path, seen | form | {"name": "Third", "symbol": "T"})
     assert clash.status_code == 422
@@ -160,6 +160,11 @@ def test_two_edits_of_a_currency_undo_nothing_and_a_clash_names_the_field(desk: 
     assert "The currency is saved." in prices.post(path, again | form | {"name": "Third", "symbol": "T"}).text
     low = prices.post(path, {"name": "Third", "min_amount": "0"} | {})
     assert low.status_code == 422
+    typed = seen | form | {"symbol": "", "min_amount": "much", "markup": "101"}
+    several = prices.post(path, typed).text
+    assert all(f'id="{field}-error"' in several for field in ("symbol", "min_amount", "markup"))
+    assert "Markup: expected 0 to 100 per cent" in several
+    assert 'value="much"' in several
 
 
 def test_a_new_currency_and_method_are_created_once_and_show_what_they_lack(
@@ -177,7 +182,7 @@ def test_a_new_currency_and_method_are_created_once_and_show_what_they_lack(
         "min_sum": "10",
         "max_sum": "500",
         "payment_minutes": "abc",
-        "commission": "0.01",
+        "commission": "1 %",
         "account_kind": "iban",
         "active": "yes",
     }

@@ -11,6 +11,7 @@ import pytest
 from playwright.sync_api import expect
 
 from fiatgate.withdrawals.v1 import withdrawals_pb2 as pb
+from kit.base.money import amount_text
 from tests.console.conftest import Open, Staff
 from tests.console.house import House, Person, new_email, text_of, title_of
 from tests.console.looks import looks_right
@@ -213,9 +214,9 @@ def test_the_statement_is_the_ledger_of_the_month_and_ends_with_the_balance(
     path = f"/merchants/{payouts.merchant}/statement"
     page = text_of(auditor.get(path))
     balance = payouts.balance()
-    assert f"After {balance.available} {balance.reserved}" in page
-    assert f"Paid in the month {balance.credited}" in page
-    assert f"The report the same {balance.credited}" in page
+    assert f"After {amount_text(balance.available)} {amount_text(balance.reserved)}" in page
+    assert f"Paid in the month {amount_text(balance.credited)}" in page
+    assert f"The report the same {amount_text(balance.credited)}" in page
     lines = auditor.rows(f"{path}.csv")
     assert (lines[-1]["available_after"], lines[-1]["reserved_after"]) == (
         balance.available,
@@ -262,7 +263,7 @@ def test_an_older_page_of_a_withdrawal_method_does_not_undo_a_colleagues_change(
     )
     stale = treasury.post(path, fields | seen | {"min_amount": "6"})
     assert stale.status_code == 422
-    assert "it is 1.500000 now" in text_of(stale)
+    assert "to “1.500000”" in text_of(stale)
     seen = dict(re.findall(r'name="(was:[^"]+)" value="([^"]*)"', stale.text))
     again = treasury.post(path, fields | seen | {"network_fee": "1.5", "min_amount": "6"})
     assert "The withdrawal method is set." in text_of(again)

@@ -3,13 +3,20 @@
 from decimal import Decimal
 
 import pytest
+from babel.core import get_global
 from hypothesis import given
 from hypothesis import strategies as st
 
 from kit.base.money import (
+    amount_text,
+    decimals_of,
     fiat_text,
+    fraction_of,
+    money_text,
     parse_decimal,
+    percent_of,
     percent_text,
+    plainly,
     rate_text,
     round_down,
     round_up,
@@ -105,6 +112,8 @@ def test_each_text_has_the_decimals_that_the_api_promises() -> None:
             for each in ("51", "51.00", "51,00", " 51,0 ", "EUR 51.00", "51.00 EUR", "€51,00", "51 ₺")
         ),
         *((each, "1234.5") for each in ("1234,5", "1,234.50", "1.234,50", "1 234,50", "1\u202f234,50 €")),
+        *((each, "2000") for each in ("2,000", "€2,000", "2 000,00")),
+        *((each, "0.123") for each in ("0,123", "0.123")),
         *((each, "1234567") for each in ("1,234,567", "1.234.567", "1'234'567.00", "USD 1,234,567.00")),
     ],
 )
@@ -112,7 +121,44 @@ def test_an_amount_is_read_as_statements_print_it(text: str, amount: str) -> Non
     assert typed_decimal(text) == Decimal(amount)
 
 
-@pytest.mark.parametrize("text", ["1,234", "€1,234", "1,23,4", "1.2.3", "12 34", "order-17", "EUR", ""])
+def test_a_rate_of_three_decimals_is_not_taken_for_thousands() -> None:
+    assert [plainly(each, grouped=False) for each in ("1,085", "92,15", "0,925")] == [
+        "1,085",
+        "92.15",
+        "0.925",
+    ]
+
+
+def test_an_amount_is_shown_with_the_decimals_of_its_currency_and_thousands_apart() -> None:
+    assert money_text("12240.00", "JPY") == "12,240 JPY"
+    assert [amount_text("1234.50", each) for each in ("EUR", "JPY", "KWD")] == [
+        "1,234.50",
+        "1,234.50",
+        "1,234.500",
+    ]
+    assert [amount_text(each) for each in ("-1234.000001", "order-17", "")] == [
+        "-1,234.000001",
+        "order-17",
+        "",
+    ]
+    usual = {
+        code: places for code, (places, *_) in get_global("currency_fractions").items() if code != "DEFAULT"
+    }
+    assert {code: decimals_of(code) for code in usual} == usual
+
+
+def test_a_fraction_is_shown_and_typed_in_per_cent() -> None:
+    assert [percent_of(each) for each in ("0.05", "0.050000", "1", "half")] == ["5", "5", "100", "half"]
+    assert [fraction_of(each) for each in ("5", "5 %", "12,5", "50", "half")] == [
+        "0.05",
+        "0.05",
+        "0.125",
+        "0.5",
+        "half",
+    ]
+
+
+@pytest.mark.parametrize("text", ["1,23,4", "1.2.3", "12 34", "order-17", "EUR", ""])
 def test_an_amount_that_may_be_two_is_none(text: str) -> None:
     with pytest.raises(ValueError, match="number"):
         typed_decimal(text)

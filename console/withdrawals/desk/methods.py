@@ -11,9 +11,11 @@ from console.exchange import Request
 from console.list_page import Asked, Found, ListPage
 from console.page import Page, leave_for
 from console.ui.pages import only_for
+from console.ui.words import errors_of
 from console.withdrawals import words
 from console.withdrawals.desk.new import PAYS
 from fiatgate.withdrawals.v1 import withdrawals_pb2 as pb
+from kit.base.money import plainly
 from kit.rpc.errors import Refused, not_found
 
 NETWORKS: Final = ("TRC20", "ERC20", "BEP20", "POLYGON", "TON")
@@ -69,8 +71,8 @@ class MethodPage(Page):
             code=code or form.line("code", most=100),
             network=form.text("network"),
             name=form.line("name", most=200),
-            network_fee=form.line("network_fee", most=50),
-            min_amount=form.line("min_amount", most=50),
+            network_fee=plainly(form.line("network_fee", most=50)),
+            min_amount=plainly(form.line("min_amount", most=50)),
             memo_allowed=bool(form.text("memo_allowed")),
             enabled=bool(form.text("enabled")),
         )
@@ -85,9 +87,9 @@ class MethodPage(Page):
                 raise
             if refused.reason == "EDIT_CONFLICT" and code:
                 was = was_of(await self._method(code))
-            field = refused.metadata.get("field", "").removeprefix("method.")
-            errors = {field: f"{refused.message.rstrip('.')}."}
-            self._show(req, resp, method, was=was, is_new=not code, refused=refused, errors=errors)
+            self._show(
+                req, resp, method, was=was, is_new=not code, refused=refused, errors=errors_of(refused)
+            )
             return
         leave_for(resp, PATH, notice="withdrawal-method-set")
 

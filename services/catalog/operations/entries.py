@@ -80,18 +80,16 @@ def set_currency(
     from them. Raises VALIDATION_ERROR, EDIT_CONFLICT.
     """
     decimals = values.whole_number("currency.decimals", decimals, least=0, most=FIAT_PLACES)
-    low = fields.amount("currency.min_amount", min_amount, decimals=decimals)
-    high = fields.amount("currency.max_amount", max_amount, decimals=decimals, least=low)
-    currency = Currency(
-        code=fields.currency_code("currency.code", code),
-        name=values.label("currency.name", name, most=NAME_MAX_CHARACTERS),
-        symbol=values.label("currency.symbol", symbol, most=SYMBOL_MAX_CHARACTERS),
-        decimals=decimals,
-        min_amount=low,
-        max_amount=high,
-        markup=values.parsed("currency.markup", markup, parse_fraction),
-        enabled=enabled,
+    checked = values.together(
+        code=lambda: fields.currency_code("currency.code", code),
+        name=lambda: values.label("currency.name", name, most=NAME_MAX_CHARACTERS),
+        symbol=lambda: values.label("currency.symbol", symbol, most=SYMBOL_MAX_CHARACTERS),
+        min_amount=lambda: fields.amount("currency.min_amount", min_amount, decimals=decimals),
+        max_amount=lambda: fields.amount("currency.max_amount", max_amount, decimals=decimals),
+        markup=lambda: values.parsed("currency.markup", markup, parse_fraction),
     )
+    currency = Currency(**checked, decimals=decimals, enabled=enabled)
+    fields.not_below("currency.max_amount", currency.max_amount, currency.min_amount)
     with deps.db.transaction() as tx:
         before = entries.currency_to_change(tx, currency.code)
         _require_right_start("currency.code", before, was, create=create)
@@ -127,24 +125,26 @@ def set_payment_method(
 
     Raises VALIDATION_ERROR, CURRENCY_NOT_FOUND, EDIT_CONFLICT.
     """
-    low = fields.amount("method.min_sum", min_sum, decimals=FIAT_PLACES)
-    high = fields.amount("method.max_sum", max_sum, decimals=FIAT_PLACES, least=low)
-    method = Method(
-        code=values.code("method.method_code", method_code),
-        currency_code=fields.currency_code("method.currency_code", currency_code),
-        name=values.label("method.name", name, most=NAME_MAX_CHARACTERS),
-        min_sum=low,
-        max_sum=high,
-        payment_minutes=values.whole_number(
+    checked = values.together(
+        code=lambda: values.code("method.method_code", method_code),
+        currency_code=lambda: fields.currency_code("method.currency_code", currency_code),
+        name=lambda: values.label("method.name", name, most=NAME_MAX_CHARACTERS),
+        min_sum=lambda: fields.amount("method.min_sum", min_sum, decimals=FIAT_PLACES),
+        max_sum=lambda: fields.amount("method.max_sum", max_sum, decimals=FIAT_PLACES),
+        payment_minutes=lambda: values.whole_number(
             "method.payment_minutes", payment_minutes, least=1, most=PAYMENT_MOST_MINUTES
         ),
-        commission=values.parsed("method.commission", commission, parse_fraction),
-        logo_url=fields.image_url("method.logo_url", logo_url),
+        commission=lambda: values.parsed("method.commission", commission, parse_fraction),
+        logo_url=lambda: fields.image_url("method.logo_url", logo_url),
+    )
+    method = Method(
+        **checked,
         active=active,
         logo=kept_logo(deps, logo or b""),
         takes_reference=takes_reference or False,
         account_kind=account_kind or AccountKind.FREE,
     )
+    fields.not_below("method.max_sum", method.max_sum, method.min_sum)
     given = {"logo": logo, "takes_reference": takes_reference, "account_kind": account_kind}
     keeps = {name for name, value in given.items() if value is None}
     unknown = {"fk_payment_methods_currency_code": lambda: errors.currency_not_found(method.currency_code)}

@@ -10,7 +10,6 @@ from kit.egress.address import check_url
 from kit.rpc import values
 from services.catalog.domain import CURRENCY_CODE, RATE_WHOLE_DIGITS, SOURCE_RATE_PLACES, is_plausible_rate
 
-NONE: Final = Decimal(0)
 AMOUNT_BELOW: Final = Decimal(10) ** 18
 
 
@@ -23,14 +22,17 @@ def currency_code(field: str, text: str) -> str:
     return text
 
 
-def amount(field: str, text: str, *, decimals: int, least: Decimal = NONE) -> Decimal:
-    """Returns a fiat amount above zero, and not below `least`."""
+def amount(field: str, text: str, *, decimals: int) -> Decimal:
+    """Returns a fiat amount above zero."""
     value = values.decimal(field, text)
     if not 0 < value < AMOUNT_BELOW or not has_decimals(value, at_most=decimals):
         raise values.invalid(field, f"Expected an amount above 0 with at most {decimals} decimals")
+    return value
+
+
+def not_below(field: str, value: Decimal, least: Decimal) -> None:
     if value < least:
         raise values.invalid(field, f"Expected {least:f} or more")
-    return value
 
 
 def decimal_or_nan(text: str) -> Decimal:

@@ -4,8 +4,9 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from dataclasses import fields as fields_of
 from decimal import Decimal
+from functools import partial
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final
 from uuid import UUID
 
 from sqlalchemy.orm import Session
@@ -255,21 +256,22 @@ def _configure(deps: Deps, merchant: models.Merchant, options: MerchantOptions) 
     # Browsers open success_url and fail_url: http and any host are allowed. Webhooks calls callback_url itself.
     callback_url = _url(allow_private=deps.settings.webhook_allow_private)
     page_url = _url(allow_private=True)
-    for field, parse in (
-        ("name", fields.parse_name),
-        ("category_code", _or_none(fields.parse_category_code)),
-        ("client_share", parse_fraction),
-        ("callback_url", _or_none(callback_url)),
-        ("success_url", _or_none(page_url)),
-        ("fail_url", _or_none(page_url)),
-        ("allowed_currencies", fields.parse_currency_codes),
-        ("allowed_methods", fields.parse_method_codes),
-        ("colour", _or_none(fields.parse_colour)),
-        ("frame_origins", fields.parse_origins),
-    ):
-        given = getattr(options, field)
-        if given is not None:
-            setattr(merchant, field, values.parsed(field, given, parse))
+    parsers: Mapping[str, Callable[[Any], Any]] = {
+        "name": fields.parse_name,
+        "category_code": _or_none(fields.parse_category_code),
+        "client_share": parse_fraction,
+        "callback_url": _or_none(callback_url),
+        "success_url": _or_none(page_url),
+        "fail_url": _or_none(page_url),
+        "allowed_currencies": fields.parse_currency_codes,
+        "allowed_methods": fields.parse_method_codes,
+        "colour": _or_none(fields.parse_colour),
+        "frame_origins": fields.parse_origins,
+    }
+    given = {field: getattr(options, field) for field in parsers if getattr(options, field) is not None}
+    checks = {field: partial(values.parsed, field, value, parsers[field]) for field, value in given.items()}
+    for field, value in values.together(**checks).items():
+        setattr(merchant, field, value)
 
 
 def _require_no_conflict(

@@ -140,15 +140,20 @@ def _create(
         raise errors.currency_invalid(currency_code)
     now = deps.clock.now()
     catalog = deps.catalog.catalog()
+    checked = values.together(
+        external_id=lambda: values.text("external_id", external_id, most=EXTERNAL_ID_MAX_CHARACTERS),
+        amount=lambda: _amount(amount, currency_code, catalog),
+        customer_id=lambda: values.text("customer_id", customer_id, most=CUSTOMER_ID_MAX_CHARACTERS),
+        purpose=lambda: (
+            None if purpose is None else values.text("purpose", purpose, most=PURPOSE_MAX_CHARACTERS)
+        ),
+    )
     new = NewInvoice(
+        **checked,
         id=secret_id(now, cell=deps.settings.cell),  # the id gives access to the customer's page
         merchant_id=values.uuid("merchant_id", merchant.merchant_id),
         key_id=key_id,
-        external_id=values.text("external_id", external_id, most=EXTERNAL_ID_MAX_CHARACTERS),
-        amount=_amount(amount, currency_code, catalog),
         currency_code=currency_code,
-        customer_id=values.text("customer_id", customer_id, most=CUSTOMER_ID_MAX_CHARACTERS),
-        purpose=None if purpose is None else values.text("purpose", purpose, most=PURPOSE_MAX_CHARACTERS),
         callback_url=callback_url,
         success_url=success_url,
         fail_url=fail_url,
@@ -218,7 +223,7 @@ def _refused(
         case CreationRefusal.MISSING_REQUIRED_URLS:
             return errors.missing_required_urls(missing_urls)
         case CreationRefusal.DUPLICATE_EXTERNAL_ID:
-            return errors.duplicate_external_id(_known(facts.duplicate_id), str(facts.duplicate_status))
+            return errors.duplicate_external_id(facts)
         case CreationRefusal.AMOUNT_BELOW_MIN:
             return errors.amount_below_min(currency, _known(terms).minimum)
         case CreationRefusal.AMOUNT_ABOVE_MAX:

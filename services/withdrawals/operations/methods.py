@@ -44,22 +44,19 @@ def set_withdrawal_method(
     Existing withdrawals keep their network and fee. `was` has the values of `SEEN` that the caller saw, amounts as
     text. Raises VALIDATION_ERROR, EDIT_CONFLICT.
     """
-    fee = fields.amount("method.network_fee", network_fee)
-    least = fields.amount("method.min_amount", min_amount)
-    if fee < 0:
-        raise values.invalid("method.network_fee", "Expected 0 or more")
-    if not fee < least <= MAX_AMOUNT:
-        raise values.invalid("method.min_amount", f"Expected more than the fee, at most {MAX_AMOUNT:f}")
-    given = MethodView(
-        id=0,  # of the method that has this code, or the next one
-        code=values.code("method.code", code),
-        network=fields.network(network),
-        name=values.label("method.name", name, most=METHOD_NAME_MAX_CHARACTERS),
-        network_fee=fee,
-        min_amount=least,
-        memo_allowed=memo_allowed,
-        enabled=enabled,
+    checked = values.together(
+        code=lambda: values.code("method.code", code),
+        network=lambda: fields.network(network),
+        name=lambda: values.label("method.name", name, most=METHOD_NAME_MAX_CHARACTERS),
+        network_fee=lambda: fields.amount("method.network_fee", network_fee),
+        min_amount=lambda: fields.amount("method.min_amount", min_amount),
     )
+    # The id is that of the method that has this code, or the next one.
+    given = MethodView(**checked, id=0, memo_allowed=memo_allowed, enabled=enabled)
+    if given.network_fee < 0:
+        raise values.invalid("method.network_fee", "Expected 0 or more")
+    if not given.network_fee < given.min_amount <= MAX_AMOUNT:
+        raise values.invalid("method.min_amount", f"Expected more than the fee, at most {MAX_AMOUNT:f}")
     with deps.db.transaction() as tx:
         known = {method.code: method for method in withdrawals.methods_to_change(tx)}
         before = known.get(given.code)

@@ -9,8 +9,9 @@ import pytest
 import requests
 
 from gateway.pay import languages
-from gateway.pay.languages import DEFAULT, NAMES, Language, as_paid, best_of, language
+from gateway.pay.languages import DEFAULT, NAMES, Language, best_of, language
 from gateway.pay.notices import NOTICES
+from kit.base.money import own_text
 from tests.gateway.desk import Shop
 from tests.gateway.pay.states import ALL_STATES, shown
 from tools import catalogs
@@ -209,7 +210,7 @@ def test_an_amount_that_is_copied_by_hand_is_a_number() -> None:
     ],
 )
 def test_an_amount_is_copied_as_a_bank_takes_it(amount: str, currency: str, text: str) -> None:
-    assert as_paid(amount, currency) == text
+    assert own_text(amount, currency) == text
 
 
 def test_times_have_a_date_when_it_is_not_today() -> None:
