@@ -7,6 +7,9 @@ from typing import Final
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
+from pygments import highlight  # type: ignore[import-untyped]  # no stubs
+from pygments.formatters import HtmlFormatter  # type: ignore[import-untyped]  # the same
+from pygments.lexers import get_lexer_by_name  # type: ignore[import-untyped]  # the same
 
 from gateway.openapi import page
 
@@ -20,9 +23,13 @@ LINKS: Final[Mapping[str, str]] = {
     "api.md#get-withdrawal": "/docs#getWithdrawal",
     "api.md#list-withdrawals": "/docs#listWithdrawals",
     "api.md#test-events": "/docs#invoiceFinished",
-    "http://127.0.0.1:8080/docs": "/docs",
 }
 """Links of the document, and where the same stands at the gateway."""
+_MARK: Final = re.compile(r"^<!-- (local|installation|end) -->$", re.MULTILINE)
+"""Marks what only `make run`, or only an installation for real money, shows."""
+_FORMATTER: Final = HtmlFormatter(nowrap=True, classprefix="c-")
+_PLAIN: Final = re.compile(r'<span class="c-[^cksm][^"]*">(.*?)</span>', re.DOTALL)
+"""Words of code without a colour: names, operators, spaces."""
 _LANGUAGES: Final = {file: language.lower() for language, file in page.RECIPES.items()}
 NOT_SERVED: Final = frozenset(
     f"merchants.md#{each}" for each in ("api-keys", "balance", "settings", "withdrawals")
@@ -32,15 +39,22 @@ NOT_SERVED: Final = frozenset(
 
 def guide_html() -> str:
     """Returns the document as HTML. Raises KeyError for a link that is in no table here."""
-    markdown = MarkdownIt("commonmark", {"html": False}).enable("table")
-    tokens = markdown.parse((ROOT / SOURCE).read_text())
+    markdown = MarkdownIt("commonmark", {"html": False, "highlight": _coloured}).enable("table")
+    tokens = markdown.parse(_MARK.sub(r"\n\n@@\1@@\n\n", (ROOT / SOURCE).read_text()))
     for number, token in enumerate(tokens):
         if token.type == "heading_open":
             token.attrSet("id", slug(tokens[number + 1].content))
         if token.children:
             token.children = _linked(token.children)
     html: str = markdown.renderer.render(tokens, markdown.options, {})
+    html = html.replace("<p>@@end@@</p>", "</div>")
+    html = re.sub("<p>@@(local|installation)@@</p>", r'<div class="\1">', html)
     return html.replace("<pre>", '<pre tabindex="0">')
+
+
+def _coloured(code: str, language: str, _attributes: str) -> str:
+    coloured = highlight(code, get_lexer_by_name(language, startinline=True), _FORMATTER)
+    return _PLAIN.sub(r"\1", coloured)
 
 
 def slug(heading: str) -> str:

@@ -45,7 +45,13 @@ def _later(message: str) -> Problem:
 
 
 _WAITING: Final[Mapping[str, Convert]] = {"invoice_id": str, "payment_link": str}
-_EXISTING: Final[Mapping[str, Convert]] = {"invoice_id": str, "status": str, "payment_link": str}
+_EXISTING: Final[Mapping[str, Convert]] = {
+    "invoice_id": str,
+    "status": str,
+    "payment_link": str,
+    "amount": str,
+    "currency_code": str,
+}
 _STATE: Final[Mapping[str, Convert]] = {"status": str, "sub_status": str, "substatus": str}
 
 _INTERNAL = Problem(500, "Unexpected server error", members={"error_id": str}, own_message=False)

@@ -11,7 +11,9 @@ from gateway.openapi.page import TEMPLATES, answer_page, environment
 from gateway.wiring import Deps
 
 EXAMPLE: Final = "https://pay.example"
+LOCAL: Final = "http://127.0.0.1:8080"
 """The gateway in the document's examples; the page has the installation's own address."""
+_PART: Final = re.compile(r'<div class="(local|installation)">\n(.*?)</div>\n', re.DOTALL)
 HEADING: Final = re.compile(r'<h2 id="([^"]+)">(.*?)</h2>')
 
 
@@ -19,7 +21,10 @@ class GuideResource:
     """GET /docs/guide."""
 
     def __init__(self, deps: Deps) -> None:
-        self._html = render(deps.settings.public_url, prefix=deps.links.prefix).encode()
+        settings = deps.settings
+        self._html = render(
+            settings.public_url, prefix=deps.links.prefix, is_local=settings.webhook_allow_private
+        ).encode()
 
     async def on_get(self, req: Request, resp: falcon.asgi.Response) -> None:
         answer_page(resp, self._html)
@@ -27,11 +32,15 @@ class GuideResource:
     on_head = on_get
 
 
-def render(public_url: str, *, prefix: str) -> str:
-    """Returns the page; `prefix` is the path that the gateway's addresses begin with."""
+def render(public_url: str, *, prefix: str, is_local: bool) -> str:
+    """Returns the page, of `make run` or of an installation; `prefix` is the path that the gateway's addresses begin
+    with.
+    """
+    shown = "local" if is_local else "installation"
     text = (TEMPLATES / "guide-text.html").read_text()
+    text = _PART.sub(lambda part: part[2] if part[1] == shown else "", text)
     text = text.replace('href="/docs', f'href="{escape(prefix)}/docs')
-    text = text.replace(EXAMPLE, escape(public_url))
+    text = text.replace(EXAMPLE, escape(public_url)).replace(LOCAL, escape(public_url))
     headings = [(id, Markup(heading)) for id, heading in HEADING.findall(text)]  # noqa: S704  our own document
     return (
         environment(prefix)

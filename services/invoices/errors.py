@@ -8,6 +8,7 @@ from uuid import UUID
 from kit.base.money import fiat_text
 from kit.rpc import values
 from kit.rpc.errors import Refused, already_exists, denied, invalid, not_found, precondition, unavailable
+from services.invoices.domain.creating import CreationFacts
 
 
 def too_many_decimals(currency_code: str, decimals: int) -> Refused:
@@ -43,9 +44,15 @@ def missing_required_urls(fields: list[str]) -> Refused:
     return invalid("MISSING_REQUIRED_URLS", message, fields=",".join(fields))
 
 
-def duplicate_external_id(invoice_id: UUID, status: str) -> Refused:
-    message = "An invoice with this external_id exists"
-    return already_exists("DUPLICATE_EXTERNAL_ID", message, invoice_id=str(invoice_id), status=status)
+def duplicate_external_id(facts: CreationFacts) -> Refused:
+    return already_exists(
+        "DUPLICATE_EXTERNAL_ID",
+        "An invoice with this external_id exists",
+        invoice_id=str(facts.duplicate_id),
+        status=str(facts.duplicate_status),
+        amount=fiat_text(facts.duplicate_amount or Decimal(0)),
+        currency_code=str(facts.duplicate_currency),
+    )
 
 
 def amount_below_min(currency_code: str, minimum: Decimal) -> Refused:

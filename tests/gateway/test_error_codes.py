@@ -63,6 +63,8 @@ def test_duplicate_external_id_names_the_first_invoice(shop: Shop) -> None:
         "invoice_id": first["invoice_id"],
         "status": "pending",
         "payment_link": first["payment_link"],
+        "amount": first["amount"],
+        "currency_code": first["currency_code"],
     }
 
 

@@ -144,7 +144,8 @@ def test_a_duplicate_tells_which_invoice_has_the_external_id(world: World) -> No
     first = world.create(external_id="order-x")
     refused = refusal(world.create, external_id="order-x")
     assert refused.reason == "DUPLICATE_EXTERNAL_ID"
-    assert refused.metadata == {"invoice_id": str(first.id), "status": "pending"}
+    amount = {"amount": f"{first.amount:.2f}", "currency_code": first.currency_code}
+    assert refused.metadata == {"invoice_id": str(first.id), "status": "pending"} | amount
 
 
 def test_two_merchants_may_use_the_same_external_id(world: World) -> None:

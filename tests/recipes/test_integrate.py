@@ -3,8 +3,11 @@
 import re
 import subprocess
 import sys
+import urllib.error
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
+
+import pytest
 
 from deploy.local.ports import free_ports
 from deploy.local.waiting import wait_until
@@ -41,7 +44,7 @@ def commands(stack: Stack, port: int) -> str:
 
 def test_the_guide_leads_to_a_paid_invoice(stack: Stack, tmp_path: Path) -> None:
     port = free_ports(1)[0]
-    (shop,) = blocks("python")
+    shop, _ = blocks("python")
     (stack.home.folder / "shop.py").write_text(shop.replace("9001", str(port)))
     environment = {"FIATGATE_HOME": str(stack.home.folder), "PATH": "/usr/bin:/bin", "HOME": str(tmp_path)}
     told = tmp_path / "shop.out"
@@ -62,6 +65,17 @@ def test_the_guide_leads_to_a_paid_invoice(stack: Stack, tmp_path: Path) -> None
         subprocess.run(["sh", "-c", "kill $(cat shop.pid)"], cwd=tmp_path, check=False)
     invoice = stack.request("GET", f"/api/v1/invoices/{ORDER}").json()["data"]
     assert (invoice["status"], invoice["deal"]["status"]) == ("success", "completed")
+
+
+def test_an_attempt_that_was_made_before_gives_its_link_unless_the_amount_differs(stack: Stack) -> None:
+    there: dict[str, Any] = {}
+    exec(blocks("python")[1], there)
+    customer, key = f"customer-of-{ORDER}-again", stack.demo["api_key"]
+    wanted = (stack.url, key, "order-of-the-guide", 1, "49.90", "EUR", customer)
+    link = there["payment_link"](*wanted)
+    assert there["payment_link"](*wanted) == link
+    with pytest.raises(urllib.error.HTTPError, match="409"):
+        there["payment_link"](*wanted[:4], "50.00", *wanted[5:])
 
 
 def test_every_recipe_is_linked() -> None:

@@ -60,6 +60,8 @@ class CreationFacts:
     system_enabled: bool
     duplicate_id: UUID | None
     duplicate_status: str | None
+    duplicate_amount: Decimal | None
+    duplicate_currency: str | None
     waiting_id: UUID | None
     waiting_overdue: bool
     unpaid: int

@@ -43,7 +43,8 @@ def view(*columns: Any) -> InvoiceView:
 
 _CREATE_SQL = """
 WITH duplicate AS (
-  SELECT id, status FROM invoices WHERE merchant_id = :merchant_id AND external_id = :external_id
+  SELECT id, status, amount, currency_code FROM invoices
+  WHERE merchant_id = :merchant_id AND external_id = :external_id
 ), waiting AS (
   SELECT i.id,
          CASE WHEN i.deal_id IS NULL THEN i.expires_at <= :created_at
@@ -80,6 +81,8 @@ SELECT EXISTS (SELECT FROM created) AS created,
        system.enabled AS system_enabled,
        (SELECT id FROM duplicate) AS duplicate_id,
        (SELECT status FROM duplicate) AS duplicate_status,
+       (SELECT amount FROM duplicate) AS duplicate_amount,
+       (SELECT currency_code FROM duplicate) AS duplicate_currency,
        (SELECT id FROM waiting) AS waiting_id,
        coalesce((SELECT overdue FROM waiting), false) AS waiting_overdue,
        unpaid.n AS unpaid,

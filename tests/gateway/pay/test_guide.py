@@ -32,8 +32,9 @@ def test_the_guide_has_the_document_with_links_that_lead_somewhere(stack: Stack)
     assert not re.search(r"<script(?![^>]* src=)|<style| style=| on[a-z]+=", answer.text)
     text = unescape(re.sub("<[^>]+>", "", answer.text))
     source = (ROOT / SOURCE).read_text()
+    source = re.sub(r"<!-- installation -->.*?<!-- end -->", "", source, flags=re.DOTALL)
     for block in re.findall(r"^```\w+\n(.*?)^```", source, re.MULTILINE | re.DOTALL):
-        assert block.replace(guide.EXAMPLE, stack.url) in text
+        assert block.replace(guide.EXAMPLE, stack.url).replace(guide.LOCAL, stack.url) in text
     anchors = set(re.findall(r'id="([^"]+)"', answer.text))
     for heading in re.findall("^## (.*)$", source, re.MULTILINE):
         assert text.count(heading) >= 2, "in the contents and in the text"
@@ -54,9 +55,16 @@ def test_the_guide_has_the_document_with_links_that_lead_somewhere(stack: Stack)
 
 
 def test_the_guide_behind_a_prefix_links_there() -> None:
-    html = guide.render("https://shop.example/pay&by", prefix="/pay&by")
+    html = guide.render("https://shop.example/pay&by", prefix="/pay&by", is_local=False)
     assert 'href="/pay&amp;by/docs-static/' in html
     assert "https://shop.example/pay&amp;by/pay-modal.js" in html
+
+
+def test_an_installation_names_its_own_address_and_nothing_of_make_run() -> None:
+    html = guide.render("https://pay.shop.example", prefix="", is_local=False)
+    assert "https://pay.shop.example" in html
+    for words in ("127.0.0.1:8080", "make run", "fiatgate deals", ".fiatgate", "@@"):
+        assert words not in html, words
 
 
 @pytest.mark.parametrize(
