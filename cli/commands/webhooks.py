@@ -1,5 +1,7 @@
 """`fiatgate webhooks …`"""
 
+import time
+from collections.abc import Iterator
 from typing import Annotated, Final
 
 import typer
@@ -8,7 +10,9 @@ from cli import connection, ids, listing, output, several
 from cli.command import argument, command, group, option, period
 from cli.listing import Table
 from fiatgate.webhooks.v1 import webhooks_pb2 as pb
+from kit.base.clock import monotonic_seconds
 from kit.rpc.limits import OUTWARD_CALL_SECONDS
+from kit.rpc.values import LIST_MOST_ROWS
 
 RETRYING: Final = "retrying"
 CALLS_MOST: Final = 50
@@ -97,6 +101,49 @@ def resend(invoice_ids: ids.InvoiceIds) -> None:
         ),
         _result,
     )
+
+
+@command(
+    *(app, "resend-dead", "--since 2026-11-22T10:00", pb.ListEventsRequest),
+    ids.of_merchant(),
+    *period(),
+    modes="all",
+)
+def resend_dead(
+    request: pb.ListEventsRequest,
+    *,
+    per_second: Annotated[
+        int, typer.Option(metavar="N", min=1, max=20, help="The most requests in a second.")
+    ] = 2,
+) -> None:
+    """Send all events again that were given up, of the time when they were made, the newest first. Each is sent as by
+    `resend`, with an act of its own; exit code 1 when an attempt was not made.
+    """
+    if not request.HasField("created_from"):
+        raise typer.BadParameter("name the time when they were made", param_hint="--since")
+    request.status = pb.EVENT_STATUS_DEAD
+    pages = listing.pages(request, _found, "events", "event_id", size=LIST_MOST_ROWS)
+    found = [row["invoice_id"] for page in pages for row in page]
+    turns = _turns(per_second)
+
+    def resend_one(id: str) -> pb.ResendLatestResponse:
+        next(turns)
+        call = pb.ResendLatestRequest(invoice_id=id)
+        return connection.webhooks().ResendLatest(call, timeout=OUTWARD_CALL_SECONDS)
+
+    if found or output.mode.json:
+        several.each(found, resend_one, _result)
+    else:
+        output.lead("No event of this time was given up.")
+
+
+def _turns(per_second: int) -> Iterator[None]:
+    """Yields so often a second, at once for the first time."""
+    at = monotonic_seconds()
+    while True:
+        time.sleep(max(0.0, at - monotonic_seconds()))
+        at = monotonic_seconds() + 1 / per_second
+        yield
 
 
 def _result(resent: pb.ResendLatestResponse) -> str:

@@ -139,7 +139,7 @@ class EventsPage(ListPage):
         own, ids = req.exchange.signed_in.merchant_id, [each.invoice_id for each in found.rows]
         orders = await orders_of(self.deps.deals, ids, merchant_id=own) or {}
         searched = found.values.get("searched", False)
-        return {"resent": (), "left": 0, "searched": searched, "orders": orders}
+        return {"resent": (), "left": 0, "next_after": "", "searched": searched, "orders": orders}
 
     def cells(self, row: pb.WebhookEvent, found: Found) -> Sequence[str]:
         return (
@@ -157,8 +157,17 @@ class EventsPage(ListPage):
         )
 
     async def on_post_resend(self, req: Request, resp: falcon.asgi.Response) -> None:
-        """Sends the ticked ones now, and shows what their receivers answered."""
-        ticked = (await self.form(req)).all("invoice_id")
+        """Sends the ticked ones now, or the next ones of the list (`every`, from `after` on), and shows what their
+        receivers answered.
+        """
+        form, next_after = await self.form(req), ""
+        ticked = form.all("invoice_id")
+        if form.text("every"):
+            wanted = Asked(
+                await self._checked(req, self._given(req)), form.text("after"), RESENT_MOST + 1, {}
+            )
+            found = await self.rows(req, wanted)
+            ticked, next_after = [row.invoice_id for row in found.rows], found.after
         if not ticked:
             leave_for(resp, own_path(f"/webhooks?{req.query_string}"), problem="nothing_ticked")
             return
@@ -170,7 +179,8 @@ class EventsPage(ListPage):
             at_once=SENT_AT_ONCE,
             seconds=OUTWARD_CALL_SECONDS,
         )
-        values = {"resent": [_resent(each) for each in outcomes], "left": len(ids) - len(outcomes)}
+        resent = [_resent(each) for each in outcomes]
+        values = {"resent": resent, "left": len(ids) - len(outcomes), "next_after": next_after}
         await self.answer(req, resp, values=values)
 
     async def _resend(self, req: Request, invoice_id: str) -> pb.ResendLatestResponse:

@@ -72,6 +72,31 @@ def test_a_refused_webhook_is_found_explained_and_resent(
     looks_right(looking, "desk-webhooks")
 
 
+def test_all_that_were_given_up_are_resent(house: House, staff: Staff, failed: Invoice, shop: Shop) -> None:
+    path = f"?state=dead&merchant={shop.merchant_id}"
+    given_up = (
+        "UPDATE events SET status = 'dead', next_retry_at = NULL, last_manual_at = NULL WHERE invoice_id = %s"
+    )
+
+    def give_up() -> None:
+        with (
+            psycopg2.connect(house.stack.superuser_url("webhooks")) as connection,
+            connection.cursor() as cursor,
+        ):
+            cursor.execute(given_up, (failed.id,))
+        connection.close()
+
+    give_up()
+    assert "Resend all of this list" in staff("desk").get(f"/webhooks{path}").text
+    answer = staff("desk").post(f"/webhooks/resend{path}", {"every": "yes"})
+    assert "Delivered: event" in answer.text
+    assert "Nothing was ticked" in staff("desk").post(f"/webhooks/resend{path}", {"every": "yes"}).text
+    give_up()
+    of_shop = ("webhooks", "resend-dead", "--merchant", shop.merchant_id, "--since")
+    assert house.stack.cli(*of_shop, "2020-01-01")["ok"]
+    assert house.stack.cli(*of_shop, "2020-01-01") == []
+
+
 def test_the_file_has_what_the_list_has(staff: Staff, failed: Invoice, shop: Shop) -> None:
     (row,) = staff("auditor").rows("/webhooks.csv", state="all", merchant=shop.merchant_id)
     assert (row["invoice_id"], row["event_type"]) == (failed.id, "invoice.canceled")
