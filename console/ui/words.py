@@ -230,6 +230,7 @@ FIELDS: Final[Mapping[str, str]] = {
     "logo_url": "Address of the logo",
     "network": "Network",
     # prices and requisites
+    "currency_code": "Currency",
     "rate": "Rate",
     "account": "Account",
     "holder": "Holder",

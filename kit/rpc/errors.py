@@ -104,9 +104,9 @@ def invalid_together(refusals: Sequence[Refused]) -> Refused:
 
 
 def faults_of(refused: Refused) -> dict[str, str]:
-    """Returns the message about each field that the refusal names, the first one first."""
+    """Returns the message about each field that the refusal names, the refused one before the others."""
     field, also = refused.metadata.get("field", ""), refused.metadata.items()
-    others = {name.removeprefix(_ALSO): text for name, text in also if name.startswith(_ALSO)}
+    others = {name.removeprefix(_ALSO): text for name, text in sorted(also) if name.startswith(_ALSO)}
     return ({field: refused.message} if field else {}) | others
 
 

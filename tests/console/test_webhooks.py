@@ -72,7 +72,10 @@ def test_a_refused_webhook_is_found_explained_and_resent(
     looks_right(looking, "desk-webhooks")
 
 
-def test_all_that_were_given_up_are_resent(house: House, staff: Staff, failed: Invoice, shop: Shop) -> None:
+def test_all_that_were_given_up_are_resent(
+    house: House, staff: Staff, failed: Invoice, shop: Shop, receiver_of_module: Receiver
+) -> None:
+    receiver_of_module.answer(Answer(status=200))
     path = f"?state=dead&merchant={shop.merchant_id}"
     given_up = (
         "UPDATE events SET status = 'dead', next_retry_at = NULL, last_manual_at = NULL WHERE invoice_id = %s"
