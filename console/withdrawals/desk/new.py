@@ -18,7 +18,7 @@ from console.words.withdrawals import errors_of, form_problem, notice_of
 from fiatgate.merchants.v1 import merchants_pb2
 from fiatgate.withdrawals.v1 import withdrawals_pb2 as pb
 from kit.base.ids import new_id, parse_id
-from kit.base.money import typed_decimal, usdt_text
+from kit.base.money import amount_text, typed_decimal, usdt_text
 from kit.rpc.errors import Refused, invalid, is_away
 
 PAYS: Final = frozenset({"treasury", "admin"})
@@ -201,8 +201,10 @@ def _amount(text: str, method: pb.WithdrawalMethod, balance: pb.GetBalanceRespon
     except ValueError:
         raise invalid("VALIDATION_ERROR", "an amount is a number, as 49.90", field="amount") from None
     if amount < Decimal(method.min_amount):
-        message = f"the least amount of {method.code} is {method.min_amount} USDT"
+        message = f"the least amount of {method.code} is {amount_text(method.min_amount)} USDT"
         raise invalid("VALIDATION_ERROR", message, field="amount")
     if amount > Decimal(balance.available):
-        raise invalid("VALIDATION_ERROR", f"{balance.available} USDT are available", field="amount")
+        raise invalid(
+            "VALIDATION_ERROR", f"{amount_text(balance.available)} USDT are available", field="amount"
+        )
     return amount
