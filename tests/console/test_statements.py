@@ -185,15 +185,15 @@ def closing_of(page: str, account: str) -> Decimal:
 
 
 def _sum(page: str, row: str, account: str) -> Decimal:
-    (amount,) = re.findall(rf'<th scope="row">{row}<.*?data-label="{account}".*?money">([0-9.]+)', page)
-    return Decimal(amount)
+    (amount,) = re.findall(rf'<th scope="row">{row}<.*?data-label="{account}".*?money">([0-9.,]+)', page)
+    return Decimal(amount.replace(",", ""))
 
 
 def changes(page: str, account: str) -> list[Decimal]:
     """Returns the signed amounts of those listed transfers that moved the account."""
     transfers = page.partition("<h2>Transfers</h2>")[2]
-    found = re.findall(rf'data-label="{account}" class="num">([+−])<span class="money">([0-9.]+)', transfers)
-    return [Decimal(amount) * (1 if sign == "+" else -1) for sign, amount in found]
+    found = re.findall(rf'data-label="{account}" class="num">([+−])<span class="money">([0-9.,]+)', transfers)
+    return [Decimal(amount.replace(",", "")) * (1 if sign == "+" else -1) for sign, amount in found]
 
 
 @contextmanager
