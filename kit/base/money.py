@@ -152,13 +152,14 @@ def own_text(amount: str, currency: str) -> str:
     return _text(value, places) if has_decimals(value, at_most=places) else amount
 
 
-def amount_text(amount: str, currency: str = "") -> str:
+def amount_text(amount: str | Decimal, currency: str = "") -> str:
     """Returns the amount for people: `12,240` yen, `1,234.50`. A text that is no amount stays as it is."""
+    text = amount if isinstance(amount, str) else f"{amount:f}"
     try:
-        value = parse_decimal(amount)
+        value = parse_decimal(text)
     except ValueError:
-        return amount
-    return f"{Decimal(own_text(amount, currency)) if currency else value:,f}"
+        return text
+    return f"{Decimal(own_text(text, currency)) if currency else value:,f}"
 
 
 def money_text(amount: str, currency: str) -> str:

@@ -25,6 +25,7 @@ from deploy.local.waiting import wait_until
 from fiatgate.invoices.v1 import invoices_pb2
 from fiatgate.merchants.v1 import merchants_pb2
 from kit.base.ids import new_id
+from kit.base.money import amount_text, money_text
 from kit.rpc.errors import Refused
 from tests.console.conftest import Open, with_cookies
 from tests.console.house import House, Person, new_merchant, text_of, title_of, titles
@@ -149,7 +150,7 @@ def test_the_list_and_its_file_have_the_merchants_own_invoices_and_no_sender(mar
 def test_lists_and_the_statement_lead_with_the_order_and_the_amount(market: Market) -> None:
     owner, paid = market.members["owner"], market.paid
     settled_timeline(owner, paid["invoice_id"], "Credited to the merchant", "Webhook attempt 1 delivered")
-    order, amount = paid["external_id"], f"{paid['amount']} {market.shop.currency}"
+    order, amount = paid["external_id"], money_text(paid["amount"], market.shop.currency)
     number = event_of(owner, paid["invoice_id"])
     for address, link in (
         (f"/invoices?order={order}", f"/invoices/{paid['invoice_id']}"),
@@ -387,8 +388,8 @@ def test_the_start_page_has_the_numbers_of_the_merchant(
     settled_timeline(finance, market.paid["invoice_id"], "Credited to the merchant")
     page, words = unescape(finance.get("/").text), text_of(finance.get("/")).replace("\xa0", " ")
     assert "The last 30 days beside the 30 days before." in words
-    amount, currency = market.paid["amount"], market.shop.currency
-    assert re.search(rf"Sales [\d.]+ {currency} none before What customers paid.", words)
+    amount, currency = amount_text(market.paid["amount"]), market.shop.currency
+    assert re.search(rf"Sales [\d.,]+ {currency} none before What customers paid.", words)
     assert "Paid invoices 1 none before" in words
     assert re.search(rf"Newest payments .*{market.paid['external_id']} {amount} {currency}", words)
     assert "Today beside the day before." in text_of(finance.get("/?days=1"))
@@ -397,7 +398,7 @@ def test_the_start_page_has_the_numbers_of_the_merchant(
     assert (
         finance.email in session and market.shop.merchant_id in session and "began by invitation" in session
     )
-    balance = re.search(r'<dt>Balance</dt><dd><a href="/balance"><span class="money">([0-9.]+)', page)
+    balance = re.search(r'<dt>Balance</dt><dd><a href="/balance"><span class="money">([0-9.,]+)', page)
     assert balance is not None
     assert "<dt>Balance</dt>" not in market.members["developer"].get("/").text
     browser = with_cookies(open_page(), finance)

@@ -12,6 +12,7 @@ from playwright.sync_api import expect
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 from kit.base.clock import SystemClock
 from kit.base.codes import in_groups
+from kit.base.money import money_text
 from tests.console.conftest import Open, Staff
 from tests.console.house import House, hidden, text_of, title_of
 from tests.console.till import Till
@@ -88,7 +89,7 @@ def test_a_decision_leads_to_the_next_deal_and_the_second_one_is_refused_with_it
     after = first.post(action, fields)
     credit = till.desk.deals.GetDeal(pb.GetDealRequest(deal_id=deals[0].deal_id))
     assert re.search(
-        rf"Confirmed: {re.escape(deals[0].amount_fiat)} {deals[0].currency_code}, "
+        rf"Confirmed: {re.escape(money_text(deals[0].amount_fiat, deals[0].currency_code))}, "
         rf"order <bdi>{re.escape(credit.context.external_id)}</bdi>, <bdi>[^<]+</bdi>. "
         rf"The merchant is credited {credit.deal.merchant_usdt} USDT.",
         after.text,

@@ -136,6 +136,7 @@ def test_an_amount_is_shown_with_the_decimals_of_its_currency_and_thousands_apar
         "1,234.50",
         "1,234.500",
     ]
+    assert amount_text(Decimal("1234.50")) == "1,234.50"
     assert [amount_text(each) for each in ("-1234.000001", "order-17", "")] == [
         "-1,234.000001",
         "order-17",
