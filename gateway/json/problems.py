@@ -50,7 +50,7 @@ _EXISTING: Final[Mapping[str, Convert]] = {
     "status": str,
     "payment_link": str,
     "amount": str,
-    "currency_code": str,
+    "currency": str,
 }
 _STATE: Final[Mapping[str, Convert]] = {"status": str, "sub_status": str, "substatus": str}
 

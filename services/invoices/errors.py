@@ -51,7 +51,7 @@ def duplicate_external_id(facts: CreationFacts) -> Refused:
         invoice_id=str(facts.duplicate_id),
         status=str(facts.duplicate_status),
         amount=fiat_text(facts.duplicate_amount or Decimal(0)),
-        currency_code=str(facts.duplicate_currency),
+        currency=str(facts.duplicate_currency),
     )
 
 

@@ -162,10 +162,10 @@ def test_lists_and_the_statement_lead_with_the_order_and_the_amount(market: Mark
         assert f'<a href="{link}"><bdi>{order}</bdi></a>' in page.text, address
         assert amount in text_of(page).replace("\xa0", " "), address
     assert title_of(owner.get(f"/invoices/{paid['invoice_id']}")).startswith(
-        f"Order {order}, {paid['amount']}"
+        f"Order {order}, {amount_text(paid['amount'])}"
     )
     assert title_of(owner.get(f"/webhooks/{number}")).startswith(
-        f"Webhook of order {order}, {paid['amount']}"
+        f"Webhook of order {order}, {amount_text(paid['amount'])}"
     )
     (line,) = owner.rows("/balance.csv")
     assert (line["external_id"], f"{line['order_amount']} {line['currency_code']}") == (order, amount)

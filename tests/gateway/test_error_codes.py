@@ -64,7 +64,7 @@ def test_duplicate_external_id_names_the_first_invoice(shop: Shop) -> None:
         "status": "pending",
         "payment_link": first["payment_link"],
         "amount": first["amount"],
-        "currency_code": first["currency_code"],
+        "currency": first["currency"],
     }
 
 

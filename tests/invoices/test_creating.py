@@ -144,7 +144,7 @@ def test_a_duplicate_tells_which_invoice_has_the_external_id(world: World) -> No
     first = world.create(external_id="order-x")
     refused = refusal(world.create, external_id="order-x")
     assert refused.reason == "DUPLICATE_EXTERNAL_ID"
-    amount = {"amount": f"{first.amount:.2f}", "currency_code": first.currency_code}
+    amount = {"amount": f"{first.amount:.2f}", "currency": first.currency_code}
     assert refused.metadata == {"invoice_id": str(first.id), "status": "pending"} | amount
 
 

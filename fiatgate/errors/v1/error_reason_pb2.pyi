@@ -38,7 +38,7 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     """The merchant is not yet activated."""
     DUPLICATE_EXTERNAL_ID: _ErrorReason.ValueType  # 10
     """-- create-invoice (docs/api.md#create-invoice)
-    Metadata: invoice_id, status, amount, currency_code of the invoice that has this external_id; the gateway adds its
+    Metadata: invoice_id, status, amount, currency of the invoice that has this external_id; the gateway adds its
     payment_link.
     """
     PENDING_INVOICE_EXISTS: _ErrorReason.ValueType  # 11
@@ -218,7 +218,7 @@ MERCHANT_NOT_ACTIVE: ErrorReason.ValueType  # 5
 """The merchant is not yet activated."""
 DUPLICATE_EXTERNAL_ID: ErrorReason.ValueType  # 10
 """-- create-invoice (docs/api.md#create-invoice)
-Metadata: invoice_id, status, amount, currency_code of the invoice that has this external_id; the gateway adds its
+Metadata: invoice_id, status, amount, currency of the invoice that has this external_id; the gateway adds its
 payment_link.
 """
 PENDING_INVOICE_EXISTS: ErrorReason.ValueType  # 11
