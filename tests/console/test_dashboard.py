@@ -168,7 +168,8 @@ def test_lists_and_the_statement_lead_with_the_order_and_the_amount(market: Mark
         f"Webhook of order {order}, {amount_text(paid['amount'])}"
     )
     (line,) = owner.rows("/balance.csv")
-    assert (line["external_id"], f"{line['order_amount']} {line['currency_code']}") == (order, amount)
+    found = line["external_id"], line["order_amount"], line["currency_code"]
+    assert found == (order, paid["amount"], market.shop.currency)
 
 
 def test_times_are_in_the_persons_zone_with_utc_on_hover_and_on_paper(
