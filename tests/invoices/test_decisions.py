@@ -1,14 +1,20 @@
 """What SQL under the role of invoices writes is paid to nobody and credits nobody."""
 
 from contextlib import closing
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from typing import Any
+from uuid import UUID
 
 import psycopg2
 import pytest
 
 from kit.base.ids import new_id
+from kit.base.seals import Seals
 from kit.rpc.errors import Refused
+from services.invoices.domain.creating import NewInvoice
 from services.invoices.operations import checkout, desk, requisites
+from services.invoices.store.decisions import seal_of_invoice
 from tests.invoices.conftest import ACCOUNTS, World, make_merchant
 from tests.support.acting import refusal
 from tests.support.databases import past_all_rules
@@ -137,3 +143,24 @@ def test_an_account_that_sql_changed_is_not_enabled(world: World) -> None:
         requisites.enable_requisite(world.deps, requisite_id=str(id))
     execute(world, "UPDATE requisites SET max_deals = max_deals - 1 WHERE id = %(id)s", id=id)
     assert requisites.enable_requisite(world.deps, requisite_id=str(id)).enabled
+
+
+def test_the_seal_of_an_invoice_of_before_stays_right() -> None:
+    at = datetime(2026, 11, 28, tzinfo=UTC)
+    new = NewInvoice(
+        id=UUID(int=1),
+        merchant_id=UUID(int=2),
+        key_id=UUID(int=3),
+        external_id="order-1",
+        amount=Decimal("49.90"),
+        currency_code="EUR",
+        customer_id="customer-1",
+        purpose=None,
+        callback_url=None,
+        success_url=None,
+        fail_url=None,
+        created_at=at,
+        expires_at=at + timedelta(hours=1),
+    )
+    sealed = seal_of_invoice(Seals(["QUFB" * 8]), new)
+    assert sealed.hex() == "49950e9ab0c648d615780af06a6cd1889d8173c9a96d52ab97da6c5a555831f2"
