@@ -179,7 +179,7 @@ def is_away(error: BaseException | None) -> bool:
 
 
 def why_silent(refused: Refused) -> NoAddress | None:
-    """Returns the reason for people when no service answered at its address; None when one refused the call."""
+    """Returns the error to show when the service did not answer at its address; None when it refused the call."""
     return (
         stack.why_silent(refused.silent_peer, _address(refused.silent_peer)) if refused.silent_peer else None
     )

@@ -158,7 +158,7 @@ def _rows(answer: Any, things: str | Callable[[Any], list[Row]]) -> list[Row]:
 
 
 def _named(page: Sequence[Row], table: Table) -> Iterator[Row]:
-    """Yields the rows with the names of their merchants, if the file has them."""
+    """Yields the rows, with the merchant's name if the CSV file has a column for it."""
     named = names.of_merchants(row["merchant_id"] for row in page) if "merchant |" in table.csv else {}
     for row in page:
         yield row | {"merchant": named[row["merchant_id"]]} if named else row

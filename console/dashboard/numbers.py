@@ -1,6 +1,6 @@
 """The numbers of the start page: a period beside the one before, the newest payments, what needs attention.
 
-The sums are kept by the services: only invoices that are still open are counted for the page.
+The services keep the sums. The page itself counts only the invoices that are still open and the failed webhooks.
 """
 
 from __future__ import annotations

@@ -42,15 +42,15 @@ class Day:
 class Found:
     """The answers of the services.
 
-    queues   of those that answered
-    silent   services whose queues are not known
-    full     active payment methods without a free place; none while catalog or invoices is away
-    ill      processes that are not well; gateway and dashboard also when they do not answer
+    queues   the queues of the services that answered
+    silent   services that did not give their queues
+    full     active payment methods without a free place; empty while catalog or invoices is away
+    ill      processes that are not well; also the gateway or the dashboard when it does not answer
     away     services that do not answer
     is_open  whether new deals are accepted; None: not known
-    lapsed   enabled currencies without a valid rate; none while catalog is away
-    ending   those whose rate was set by hand and ends soon
-    days     today and the day before; None while invoices is away
+    lapsed   enabled currencies without a valid rate; empty while catalog is away
+    ending   rates that an operator set by hand and that end soon; empty while catalog is away
+    days     today and yesterday; None while invoices is away
     """
 
     queues: list[queues_pb2.Queue]

@@ -64,10 +64,10 @@ class Hits:
 
 
 class FindPage(FilePage):
-    """/find: everything that has the text. A single thing is opened at once.
+    """/find: everything that matches the text. If it is one thing only, its page is opened instead.
 
-    services  that are searched
-    entries   services that only some roles may search: those that may open this entry of the navigation
+    services  the services that are searched
+    entries   for a service that only some roles may search: the entry of the navigation that they may open
     paths     the page of each kind of thing
     """
 

@@ -26,7 +26,9 @@ class _EntryPage(Page):
         self._cookie = SessionCookie(deps.surface, is_https=deps.pages.is_https)
 
     async def _start(self, req: Request, resp: falcon.asgi.Response, session_token: str) -> None:
-        """Stores the new session. The one that this browser had before ends: a cookie that was planted is of no use."""
+        """Puts the new session into the browser's cookie. First ends the session of the cookie that the browser sent:
+        a cookie which an attacker planted opens nothing.
+        """
         if req.exchange.session_token:
             await self.deps.signin.SignOut(pb.SignOutRequest(session_token=req.exchange.session_token))
         self._cookie.set(resp, session_token)

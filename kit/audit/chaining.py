@@ -66,8 +66,8 @@ def earliest_id(at: datetime) -> UUID:
 
 
 class Chaining:
-    """The worker's state: where it reads on. A new process reads all acts once; then only those of the last minutes,
-    among which an act may appear that is older than another one.
+    """The worker that adds acts to the chain. A new process reads all acts once, then only those of the last minutes
+    (`LATE`): a slow transaction can commit an act after younger acts were read. `_after` is the id to read on after.
     """
 
     def __init__(self, db: Database, clock: Clock) -> None:
@@ -79,7 +79,7 @@ class Chaining:
         return Loop("acts", self.step, every_seconds=EVERY_SECONDS, clock=self._clock)
 
     def step(self) -> bool:
-        """Chains the next acts; returns whether more may wait."""
+        """Adds the next acts to the chain. Returns whether to try again at once."""
         read_at = self._clock.now()
         with self._db.autocommit() as connection:
             found = connection.execute(_NEXT, {"after": self._after, "page": PAGE, "batch": BATCH}).one()

@@ -15,12 +15,12 @@ _IN_LINES: Final = re.compile(f"[{_CHANGES_A_LINE}]")
 
 
 def lines(text: str) -> str:
-    """Returns the text with such characters shown; its lines stay apart."""
+    """Returns the text with such characters escaped; tabs and line breaks stay."""
     return _IN_LINES.sub(_escaped, text)
 
 
 def one_line(text: str) -> str:
-    """Returns the text as one line, with its line breaks shown too."""
+    """Returns the text as one line: escapes what `lines` escapes, and tabs and line breaks."""
     return _IN_A_LINE.sub(_escaped, text)
 
 

@@ -25,9 +25,9 @@ _WORDS: Final[ColumnElement[Any]] = literal_column("'simple'::regconfig")
 
 @dataclass(frozen=True, kw_only=True)
 class Found:
-    """One thing that has the text of a search in `field`, with its whole `value` there.
+    """One result of a search: a thing whose `field` matches the text; `value` is the whole value of that field.
 
-    `facts` are further texts by the names of other messages' fields.
+    `facts` are more of its values, by the names of other messages' fields: merchant_id, external_id, amount.
     """
 
     kind: str

@@ -164,11 +164,12 @@ class Relay:
             ]
 
     def _notice_lost_facts(self) -> None:
-        """Announces all facts again to a stream that lacks some: it was made anew, or its oldest messages were removed
-        early.
+        """Announces all published facts again when the stream has lost some: it was created anew, or its oldest
+        messages were removed too early.
 
-        One batch a step, the newest first, because consumers can have missed those. Consumers' inboxes drop the facts
-        that they had. The stream is noted only after the last batch, so a crash only repeats some facts.
+        Each step takes one batch, the newest facts first: consumers may not have read them yet. Consumers' inboxes drop
+        facts that they handled before. The time of the stream's creation is stored after the last batch, so a crash
+        only repeats some facts.
         """
         seen = self.bus.stream_seen
         if seen is None:

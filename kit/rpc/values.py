@@ -100,7 +100,7 @@ def is_code(text: str) -> bool:
 
 
 def code(field: str, value: str) -> str:
-    """Accepts a code that operators choose and that stands in addresses and settings."""
+    """Accepts a code that operators choose: it is used in URLs and settings."""
     if not is_code(value):
         raise invalid(field, "Expected 1 to 64 characters of A-Z, a-z, 0-9, - and _")
     return value

@@ -29,7 +29,7 @@ class Payout:
 
     @property
     def of_others(self) -> int:
-        """How many of the earlier ones another merchant requested."""
+        """The number of withdrawals in `earlier` that another merchant requested."""
         return sum(each.merchant_id != self.withdrawal.merchant_id for each in self.earlier)
 
 

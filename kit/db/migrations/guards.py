@@ -52,7 +52,7 @@ END $$
 
 
 def make_refusal() -> None:
-    """Makes the function that `append_only`, `stay`, `keep` and `set_once` use."""
+    """Creates the SQL function that the triggers of `append_only`, `stay`, `keep` and `set_once` call: run it first."""
     op.execute(_REFUSE)
 
 
@@ -65,12 +65,12 @@ def bound_values() -> None:
 
 
 def append_only(table: str) -> None:
-    """Lets rows be added, never changed or deleted."""
+    """Adds a trigger that refuses UPDATE, DELETE and TRUNCATE."""
     _refuse_statement(table, "are_append_only", "UPDATE OR DELETE OR TRUNCATE", "rows are only added")
 
 
 def stay(table: str) -> None:
-    """Refuses to delete rows."""
+    """Adds a trigger that refuses DELETE and TRUNCATE; rows may be changed."""
     _refuse_statement(table, "stay", "DELETE OR TRUNCATE", "rows are never deleted")
 
 

@@ -299,7 +299,9 @@ def poll_when_due(deps: Deps) -> None:
 
 
 def _poll(deps: Deps, *, deadline_seconds: int, act: str = "") -> None:
-    """Polls and stores; each rate that it puts in force or holds is an `act` of the author, unless that is empty."""
+    """Polls all sources and stores the results. Unless `act` is empty, records this act for each rate that takes effect
+    or is held for acceptance.
+    """
     taken_at = deps.clock.now()  # before they answer: a rate may be marked too old, never too new
     quotes = deps.sources.fetch(deadline_seconds)
     outcomes = {code: _record(deps, code, quotes[code], taken_at, act=act) for code in sorted(quotes)}

@@ -1,4 +1,4 @@
-"""The rules, without a database: roles, limits of sessions, delays of guesses."""
+"""The rules of people, without a database: roles, sessions, factors, invitations, pauses after wrong guesses."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -140,7 +140,7 @@ WHERE act = ANY(:acts) AND merchant_id IS NULL AND refused = '' AND object LIKE 
 
 
 def decided_admins(tx: Tx) -> set[UUID]:
-    """Returns the people who are admins and not disabled by their last acts, whatever their rows say."""
+    """Returns the ids of those who are admins and not disabled by the newest acts about them, whatever rows say."""
     objects = tx.scalars(_OF_STAFF, {"acts": list(ROLES)})
     ids = [id for each in objects if (id := parse_id(each.partition(":")[2]))]
     disabled = {

@@ -147,7 +147,7 @@ def end_session(tx: Tx, session_id: UUID, *, at: datetime) -> bool:
 
 
 def end_sessions_of(tx: Tx, person_id: UUID, *, at: datetime, but: UUID | None = None) -> list[UUID]:
-    """Ends all sessions of a person, but one where given; returns the ids of those that it ended."""
+    """Ends all sessions of a person except `but`; returns the ids of those that it ended."""
     of = Session.person_id == person_id
     return _end(tx, of if but is None else and_(of, Session.id != but), at=at)
 

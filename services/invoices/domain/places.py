@@ -18,9 +18,10 @@ REFERENCE_CANDIDATES = 4
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """A place that an invoice needs: of this method, for this amount. `amount_fiat` is null while it is unknown.
+    """A place that an invoice needs: on an account of this method, for this amount. `amount_fiat` is None when unknown.
 
-    takes_reference  the transfer will carry the payment reference: other such deals of the amount are no obstacle
+    takes_reference  the customer writes a payment reference into the transfer: other deals with a reference may then
+                     have the same amount on the same account
     """
 
     method_code: str

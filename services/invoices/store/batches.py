@@ -1,6 +1,6 @@
-"""Steps of many invoices at once: each function is one statement. None of them waits for a lock of another transaction.
+"""Changes many invoices or their deals at once, each function with one statement that waits for no lock of others.
 
-The rules are those of `deals` and `invoices`: an invoice's row lock comes first, and its deal is read after it.
+As in `deals` and `invoices`, the invoices' rows are locked first, and their deals are read after that.
 """
 
 from collections.abc import Mapping, Sequence

@@ -99,7 +99,7 @@ def check_ledger(deps: Deps) -> Report:
 
 
 def _some(problems: Sequence[str]) -> Sequence[str]:
-    """Returns those of a kind that are listed, so that many of one kind hide no other."""
+    """Returns the first problems of one kind and the number of the others, so that they do not hide other kinds."""
     left = len(problems) - MOST_OF_A_KIND
     return (
         problems if left <= 0 else [*problems[:MOST_OF_A_KIND], f"{left} or more like the last are left out."]

@@ -39,10 +39,10 @@ def set_withdrawal_method(
     enabled: bool,
     was: Mapping[str, object] | None = None,
 ) -> MethodView:
-    """Creates the method of this code or replaces its options, except its network.
+    """Creates the method of this code or replaces its options. Existing withdrawals keep their network and fee.
 
-    Existing withdrawals keep their network and fee. `was` has the values of `SEEN` that the caller saw, amounts as
-    text. Raises VALIDATION_ERROR, EDIT_CONFLICT.
+    `was` has the fields of `SEEN` as the caller saw them, amounts as text; None: nothing is compared. Raises
+    EDIT_CONFLICT if one of them has changed, and VALIDATION_ERROR, also for a network that differs from the method's.
     """
     checked = values.together(
         code=lambda: values.code("method.code", code),
