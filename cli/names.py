@@ -9,7 +9,7 @@ from kit.rpc.errors import Refused
 
 
 def of_merchants(merchant_ids: Iterable[str]) -> dict[str, str]:
-    """Returns a name for each of these merchants; the short id where merchants has none or does not answer."""
+    """Returns a name for each of these merchants; the short id where identity has none or does not answer."""
     ids = sorted(set(merchant_ids))
     try:
         known = (

@@ -128,7 +128,7 @@ class Page:
         return req.exchange.signed_in.merchant_id if is_bound else ""
 
     async def names(self, *merchant_ids: str) -> Mapping[str, str]:
-        """Returns the names of the merchants; `NO_NAMES` while merchants is away."""
+        """Returns the names of the merchants; `NO_NAMES` while identity is away."""
         wanted = sorted({*merchant_ids} - {""})
         if not wanted:
             return {}
@@ -150,7 +150,7 @@ class Page:
         self.show(req, resp, "invited", link=link, invitation=invitation, names=names, back=back)
 
     async def merchant_of(self, merchant_id: str) -> merchants_pb2.Merchant | None:
-        """Returns the merchant, an empty one if merchants does not know it; None while merchants does not answer."""
+        """Returns the merchant, an empty one if identity does not know it; None while identity does not answer."""
         request = merchants_pb2.GetMerchantRequest(merchant_id=merchant_id)
         try:
             found = await or_none(self.deps.merchants.GetMerchant(request))
@@ -231,7 +231,7 @@ class Page:
 
 
 def ban_in(merchant: merchants_pb2.Merchant | None) -> str:
-    """Returns "owner_blocked" or "banned", "unknown" while merchants does not answer; empty for a merchant that may
+    """Returns "owner_blocked" or "banned", "unknown" while identity does not answer; empty for a merchant that may
     start something.
     """
     if merchant is None:

@@ -1,9 +1,8 @@
-"""The only HTTP server of Fiatgate: `/api/v1` for merchants (docs/api.md), `/pay` for customers, `/healthz`, `/readyz`.
+"""The HTTP server for programs and customers: `/api/v1` (docs/api.md), `/pay`, `/healthz`, `/readyz`.
 
 Owns: HTTP itself. Routes, the key header, JSON in and out, the two validation shapes, the table from reasons to
 statuses (`json.problems`), the customer's page. It keeps no state and has no database.
-Calls: merchants at every request with a key, then the service that owns the requested object; so create-invoice costs
-exactly two calls.
+Calls: the service that owns the requested object, and before it identity, when the lease of the key has ended.
 Does not own: any rule about invoices, money or webhooks. It checks the form of requests, never their meaning.
 
 The path of a request: `kit.web.server` (uvicorn) -> `kit.web.edge` (client, raw path, request id, deadline, log line)

@@ -1,1 +1,1 @@
-"""The six services. Each has the same files (docs/ARCHITECTURE.md#one-service); none imports another."""
+"""The five services. Each has the same files (docs/ARCHITECTURE.md#one-service); none imports another."""

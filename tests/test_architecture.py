@@ -45,8 +45,8 @@ ROOT: Final = Path(__file__).resolve().parents[1]
 ROOMS: Final[Mapping[str, tuple[str, frozenset[str]]]] = {
     "fiatgate": ("generated from protos/", frozenset({"fiatgate"})),
     "kit": ("tools of two or more processes", frozenset({"kit", "fiatgate"})),
-    "services": ("the six services", frozenset({"services", "kit", "fiatgate"})),
-    "gateway": ("the only HTTP", frozenset({"gateway", "kit", "fiatgate"})),
+    "services": ("the five services", frozenset({"services", "kit", "fiatgate"})),
+    "gateway": ("the HTTP of programs and customers", frozenset({"gateway", "kit", "fiatgate"})),
     "console": (
         "pages for people who sign in, one of which shows the payment page",
         frozenset({"console", "gateway", "kit", "fiatgate"}),

@@ -49,8 +49,8 @@ async def first_steps(
 ) -> Sequence[Step]:
     """Returns the steps for the person's roles; none when all are done, or a service does not answer.
 
-    merchant  None while merchants is away; empty: it does not know the merchant that stood in an invitation
-    keys      None while merchants is away, and for a person who does not read them
+    merchant  None while identity is away; empty: it does not know the merchant that stood in an invitation
+    keys      None while identity is away, and for a person who does not read them
     """
     if report is None or report.all.confirmed >= ENOUGH_PAID or not page.may(req, "developer", "finance"):
         return ()

@@ -107,7 +107,7 @@ class Access:
             carry_token(session.actor_token)
 
     async def _merchant_of(self, req: Request) -> str:
-        """Returns the name of the session's merchant for a member of several, else nothing; its id while merchants is
+        """Returns the name of the session's merchant for a member of several, else nothing; its id while identity is
         away.
         """
         session = req.exchange.session

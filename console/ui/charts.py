@@ -67,10 +67,6 @@ class Chart:
     left: int = LEFT
     base: int = HEIGHT - BOTTOM
 
-    @property
-    def is_empty(self) -> bool:
-        return not self.bars and not self.series
-
 
 def bars(title: str, labels: Sequence[str], values: Sequence[Decimal | int], *, unit: str = "") -> Chart:
     """Returns a bar for each label; values are not below zero. At most `BARS_MAX`, the last ones."""

@@ -147,7 +147,6 @@ PROBLEMS: Final[Mapping[str, str]] = {
     "ADJUSTMENT_INVALID": "The amount must be above zero and below the amount of the order.",
     "CASE_STATE_CONFLICT": "Nothing was changed: the case was answered already, as you see below.",
     "NO_DEALS_TICKED": "Tick the deals first.",
-    "PASSKEY_FAILED": "The browser did not use a passkey. Try again, or sign in with your password.",
     # webhooks
     "WEBHOOK_REFUSED": "Sent, and the merchant's server did not accept it. Its answer is below.",
     "WEBHOOK_NOT_SENT": "It was not sent. The reason is below.",

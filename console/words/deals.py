@@ -13,6 +13,7 @@ _STATES: Final[Mapping[str, str]] = {
     "opened_by_customer": "appeal, customer",
     "opened_by_operator": "appeal, operator",
     OVERDUE: "appeal, overdue",
+    "canceled_by_operator": "canceled by operator or merchant",
 }
 _STEPS: Final[Mapping[str, tuple[str, str]]] = {
     AWAITING_PAYMENT: ("Payment method chosen", ""),

@@ -24,7 +24,7 @@ OPEN_PATHS: Final = frozenset({"/api/v1/openapi.json"})  # the API's description
 class Authentication:
     """Every route under /api needs a key, by its template: no route can forget the check.
 
-    A key is checked with merchants unless its lease lasts (`leases`). An unknown route answers NOT_FOUND without
+    A key is checked with identity unless its lease lasts (`leases`). An unknown route answers NOT_FOUND without
     checking the key: it has nothing to protect.
     """
 

@@ -1,6 +1,6 @@
 """Verified keys that a worker may use again for a moment, without a call (docs/decisions/0003).
 
-merchants gives the time with its answer, and each of its acts that changes an answer waits at its end until that time
+identity gives the time with its answer, and each of its acts that changes an answer waits at its end until that time
 is over. Only keys that were accepted have a lease. Keys are stored by a keyed hash, not as they are: they are secrets.
 """
 

@@ -97,7 +97,7 @@ class InvoiceResource:
 
 
 def create_request_from(wanted: CreateInvoice, exchange: Exchange) -> pb.CreateInvoiceRequest:
-    """Returns the request for invoices. It has the merchant from Authenticate, so invoices need not call merchants
+    """Returns the request for invoices. It has the merchant from Authenticate, so invoices need not call identity
     again.
     """
     return pb.CreateInvoiceRequest(

@@ -1,11 +1,9 @@
 """Values of JSON answers (`kit.web.replies`)."""
 
 from datetime import datetime
-from typing import Any, Final
+from typing import Any
 
 from kit.base.proto import datetime_from, optional_datetime
-
-SUCCESSFUL: Final = {"successful": True}
 
 
 def time_text(stamp: Any) -> str:

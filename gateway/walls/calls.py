@@ -1,6 +1,6 @@
 """Bounds on a worker's calls of each kind at a time: no kind can use up the capacity of another.
 
-The services divide their threads among kinds as well (`SLOTS` in their rpc.py). Here a call of a burst waits for a
+The services divide their threads among kinds as well (`SLOTS` in their `rpc`). Here a call of a burst waits for a
 place before it is sent, so the service does not refuse it. A call that gets no place within the kind's time, or finds
 too many waiting, is refused with DB_UNAVAILABLE. A place is held for one call only, so no kind waits for another.
 
@@ -54,7 +54,7 @@ class Kind:
 
 KINDS: Final = (
     Kind("keys", frozenset({"MerchantsService/Authenticate"}), running=40, waiting=400),
-    Kind("orders", frozenset({"InvoicesService/CreateInvoice"}), running=64, waiting=400),
+    Kind("creates", frozenset({"InvoicesService/CreateInvoice"}), running=64, waiting=400),
     Kind(
         "reads",
         frozenset(

@@ -1,6 +1,6 @@
 """The threads of a server, divided among kinds of calls: no kind can take the threads of another.
 
-Each service has its kinds beside its servicers (`SLOTS` in its rpc.py); the proto of a method names its kind. A kind
+Each service has its kinds beside its servicers (`SLOTS` in its `rpc`); the proto of a method names its kind. A kind
 has threads of its own and a bound of waiting calls; a call beyond the bound is refused at once. A kind may also bound
 the calls of one owner, for example of one merchant, and let owners take turns (`kit.rpc.turns`).
 """

@@ -32,7 +32,7 @@ def test_a_held_rate_stands_beside_the_one_in_force_with_the_difference_in_perce
     assert (state.in_force.source_rate, state.held.source_rate) == ("90", "60")
     assert state.held_change_percent == "-33.33"
     assert (state.markup, state.enabled, len(state.source_names)) == ("0.05", True, 1)
-    assert (answer.max_jump, answer.max_age_seconds, answer.poll_seconds) == ("0.2", 600, 60)
+    assert (answer.max_jump, answer.max_age_seconds) == ("0.2", 600)
 
 
 def test_the_history_has_lowest_highest_and_last_rate_of_each_step_and_the_acts(catalog: Catalog) -> None:

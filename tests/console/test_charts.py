@@ -57,5 +57,6 @@ def test_a_long_chart_keeps_its_last_values_and_few_labels_inside_the_picture() 
 
 def test_without_values_there_is_a_grid_and_nothing_else() -> None:
     chart = bars("Invoices", [], [])
-    assert chart.is_empty
+    assert not chart.bars
+    assert not chart.series
     assert chart.ticks

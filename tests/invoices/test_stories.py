@@ -1,6 +1,8 @@
 """The story of one invoice: everything that the service stored about it, in the order of time."""
 
+import uuid
 from datetime import timedelta
+from uuid import UUID
 
 import pytest
 from sqlalchemy import text
@@ -9,10 +11,13 @@ from fiatgate.catalog.v1 import catalog_pb2
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 from fiatgate.invoices.v1 import invoices_pb2_grpc as pb_grpc
 from kit.audit import approval_lists
+from kit.base.actors import Actor
 from kit.base.proto import datetime_from
 from kit.rpc.errors import Refused
 from services.invoices import rpc
 from services.invoices.operations import cases, checkout, desk, reading
+from services.invoices.rpc.as_seen import story_as_seen
+from services.invoices.rpc.converters import story_to_message
 from tests.invoices.conftest import World
 from tests.support.acting import ANN, BEN, acting
 from tests.support.pictures import PNG
@@ -60,6 +65,31 @@ def test_a_story_has_each_step_with_its_author_and_where_the_rate_came_from(worl
     assert [(act.act, act.actor.name) for act in story.acts] == [("deal.resolve", ANN.name)]
     with pytest.raises(Refused, match="INVOICE_NOT_FOUND"):
         reading.get_invoice_story(world.deps, invoice_id=str(deal.id))
+
+
+@pytest.mark.parametrize("by_member", [True, False])
+def test_members_read_which_member_canceled_an_unpaid_deal_and_of_operators_no_name(
+    world: World, by_member: bool
+) -> None:
+    member = Actor(
+        kind="person",
+        name="ida@example.com",
+        surface="dashboard",
+        person_id=uuid.uuid4(),
+        roles=frozenset({"owner"}),
+        merchant_id=UUID(world.merchant.merchant_id),
+    )
+    author = member if by_member else ANN
+    deal = world.with_deal()
+    acting(author, lambda: desk.cancel_invoice(world.deps, invoice_id=str(deal.invoice_id)))
+    whole = reading.get_invoice_story(world.deps, invoice_id=str(deal.invoice_id))
+
+    def last_step(reader: Actor) -> tuple[str, str]:
+        seen = acting(reader, lambda: story_as_seen(story_to_message(whole, "invoices")))
+        return seen.deals[0].history[-1].sub_status, seen.deals[0].history[-1].actor
+
+    assert last_step(BEN) == ("canceled_by_operator", author.name)
+    assert last_step(member) == ("canceled_by_operator", member.name if by_member else "the operator")
 
 
 def test_late_money_is_part_of_the_story(world: World) -> None:

@@ -1053,13 +1053,10 @@ class ListRatesResponse(_message.Message):
     RATES_FIELD_NUMBER: _builtins.int
     MAX_JUMP_FIELD_NUMBER: _builtins.int
     MAX_AGE_SECONDS_FIELD_NUMBER: _builtins.int
-    POLL_SECONDS_FIELD_NUMBER: _builtins.int
     max_jump: _builtins.str
     """The largest change that the jump guard lets pass, a fraction."""
     max_age_seconds: _builtins.int
     """The age at which a rate lapses."""
-    poll_seconds: _builtins.int
-    """The time between two polls of the sources."""
     @_builtins.property
     def rates(self) -> _containers.RepeatedCompositeFieldContainer[Global___RateState]: ...
     def __init__(
@@ -1068,11 +1065,10 @@ class ListRatesResponse(_message.Message):
         rates: _abc.Iterable[Global___RateState] | None = ...,
         max_jump: _builtins.str = ...,
         max_age_seconds: _builtins.int = ...,
-        poll_seconds: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["max_age_seconds", b"max_age_seconds", "max_jump", b"max_jump", "poll_seconds", b"poll_seconds", "rates", b"rates"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["max_age_seconds", b"max_age_seconds", "max_jump", b"max_jump", "rates", b"rates"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -141,7 +141,7 @@ class DatabaseSettings(Settings):
 class ServiceSettings(DatabaseSettings):
     """The settings of every gRPC service; a subclass gives its name: `service = "invoices"`."""
 
-    # Connections of the calls that do not run on THREADS; tests compare it with SLOTS in the rpc.py of the service.
+    # Connections of the calls that do not run on THREADS; tests compare it with SLOTS in the service's rpc.
     slot_connections: ClassVar[int] = 0
     # Threads of THREADS that can share one connection: more than one where they mostly wait for other things.
     threads_per_connection: ClassVar[int] = 1

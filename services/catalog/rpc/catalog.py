@@ -73,7 +73,6 @@ def list_rates(deps: Deps, request: pb.ListRatesRequest) -> pb.ListRatesResponse
         rates=[rate_state_to_message(state) for state in states],
         max_jump=plain_text(settings.rates_max_jump),
         max_age_seconds=settings.rates_max_age_seconds,
-        poll_seconds=settings.rates_poll_seconds,
     )
 
 

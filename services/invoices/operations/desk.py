@@ -1,4 +1,4 @@
-"""The operator's desk: deals, requisites, cancellation, and the switch behind DEALS_SYSTEM_DISABLED."""
+"""The operator's desk: deals, cancellation (members cancel too), and the switch behind DEALS_SYSTEM_DISABLED."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -370,7 +370,7 @@ def _adjustment(deal: Deal, given: Lower) -> Adjustment:
 
 @retry_conflicts
 def cancel_invoice(deps: Deps, *, invoice_id: str) -> InvoiceView:
-    """Cancels on behalf of the customer. A deal that is marked paid cannot be canceled, only rejected or appealed."""
+    """Cancels for an operator or a member. A deal that is marked paid can only be rejected or appealed."""
     return checkout.cancel_invoice(
         deps, fields.invoice_id(invoice_id), Trigger.CANCEL_BY_OPERATOR, actor=str(actors.current())
     )

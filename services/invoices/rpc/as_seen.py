@@ -1,8 +1,8 @@
 """Answers as members of the merchant see them: without what only operators may see.
 
 Left out are the account that a customer pays to, where a rate came from, the name on the customer's account, pictures,
-the operators' names and notes, and their acts but for two: the author of a cancellation and the amount that came. The
-person who created an invoice by hand is a member, and is named.
+the operators' names and notes, and their acts but for two: a cancellation and the amount that came. Members are named:
+the one who created an invoice by hand, the one who canceled it.
 """
 
 from typing import Final
@@ -30,12 +30,15 @@ def story_as_seen(story: pb.GetInvoiceStoryResponse) -> pb.GetInvoiceStoryRespon
     if not _by_member():
         return story
     invoice_as_seen(story.invoice)
+    canceled = (each for each in story.acts if each.act == "invoice.cancel" and not each.refused)
+    members = {each.actor.name for each in canceled if each.actor.surface == "dashboard"}
     for each in story.deals:
         _strip_deal(each.deal)
         for name in ("requisite", "proofs", "rate_basis"):
             each.ClearField(name)
         for step in each.history:
-            if step.actor not in _AUTHORS:
+            by_member = step.sub_status == "canceled_by_operator" and step.actor in members
+            if step.actor not in _AUTHORS and not by_member:
                 step.actor, step.note = THE_OPERATOR, ""
     if story.case.actor:
         story.case.actor = THE_OPERATOR

@@ -1,6 +1,6 @@
 """The worker that delivers due events: claims, passes them to lanes, sends, records; sleeps in between.
 
-It runs on the courier's loop; statements and calls to merchants run in two threads beside it. It sleeps until the next
+It runs on the courier's loop; statements and calls to identity run in three threads beside it. It sleeps until the next
 due time or a wake-up, and checks every few seconds for events that other processes added.
 """
 

@@ -75,8 +75,6 @@ class Sender:
         )
 
     def _may_be_sent(self, claimed: Claimed) -> bool:
-        if claimed.seal is None:
-            return True
         flaw = self.seals.flaw(claimed.terms, claimed.seal)
         if flaw is not None:
             UNSEALED.labels(flaw).inc()

@@ -15,7 +15,7 @@ from services.webhooks.store.stages import Claimed, LaneKey, Shipment, lane_of
 class Taking:
     """A `fresh.Taker`. Make it on the engine's loop; other threads call it.
 
-    `added` is called when events were added to the lanes, `failed` when merchants gave no secrets; `give_back` returns
+    `added` is called when events were added to the lanes, `failed` when identity gave no secrets; `give_back` returns
     events without waiting, `release` waits for the database. While `paused` is set no event is taken.
     """
 

@@ -45,7 +45,7 @@ def resend_latest(deps: Deps, *, merchant_id: str, invoice_id: str) -> Resent:
 
     A success ends the automatic retries; a failure leaves status and schedule as they are. Raises WEBHOOK_NOT_FOUND,
     WEBHOOK_RESEND_CONFLICT, WEBHOOK_RESEND_COOLDOWN, in this order; RATE_LIMITED while too many resends of the merchant
-    wait for their receivers; and DB_UNAVAILABLE while merchants is away. DB_UNAVAILABLE also when the request went out
+    wait for their receivers; and DB_UNAVAILABLE while identity is away. DB_UNAVAILABLE also when the request went out
     and the database then stayed away: the history lacks the attempt, and a pending event is sent again once its lease
     has run out.
     """

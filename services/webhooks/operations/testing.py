@@ -62,7 +62,7 @@ def send_test(deps: Deps, *, merchant_id: str, event_id: int, wrong_signature: b
     answer to a wrong signature is recorded as an act, which `get_signature_check` reads.
 
     So a member reaches no address that is not the merchant's. Raises WEBHOOK_EVENT_NOT_FOUND, WEBHOOK_NOT_FOUND (no
-    default address), API_KEY_NOT_FOUND, WEBHOOK_RESEND_COOLDOWN, RATE_LIMITED, and DB_UNAVAILABLE while merchants is
+    default address), API_KEY_NOT_FOUND, WEBHOOK_RESEND_COOLDOWN, RATE_LIMITED, and DB_UNAVAILABLE while identity is
     away.
     """
     merchant = values.uuid("merchant_id", merchant_id)
