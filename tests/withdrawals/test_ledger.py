@@ -86,18 +86,6 @@ WHERE debit.merchant_id = %s AND debit.kind = %s AND credit.merchant_id = %s AND
 @pytest.mark.parametrize(
     ("reference", "amount", "kinds", "constraint"),
     [
-        (
-            "withdrawal:{id}:reserve",
-            "5.000001",
-            ("available", "reserved"),
-            "ck_accounts_balance_not_negative",
-        ),
-        (
-            "withdrawal:{id}:release",
-            "0.000001",
-            ("reserved", "available"),
-            "ck_accounts_balance_not_negative",
-        ),
         ("withdrawal:{id}:reserve", "0", ("available", "reserved"), "ck_transfers_amount"),
         ("withdrawal:{id}:reserve", "-1", ("available", "reserved"), "ck_transfers_amount"),
         ("withdrawal:{id}:reserve", "1", ("available", "available"), "ck_transfers_accounts"),
@@ -113,6 +101,25 @@ def test_a_transfer_that_cannot_be_is_refused_by_the_database(
         house.execute(_TRANSFER, reference.format(id=uuid.uuid4()), amount, *values)
     assert violation.value.diag.constraint_name == constraint
     assert house.balance(merchant)[0] == "5.000000"
+
+
+@pytest.mark.parametrize(
+    ("reference", "amount", "kinds"),
+    [
+        ("withdrawal:{id}:release", "30", ("reserved", "available")),  # it still waits
+        ("withdrawal:{id}:release", "20", ("reserved", "available")),
+        ("withdrawal:{nobody}:reserve", "1", ("available", "reserved")),
+        ("invoice:{nobody}", "1", ("reserved", "available")),
+    ],
+)
+def test_a_transfer_that_is_no_step_is_refused_by_the_database(
+    house: House, reference: str, amount: str, kinds: tuple[str, str]
+) -> None:
+    made = house.withdraw(merchant := house.credit("50"), "30")
+    values = (merchant, f"merchant_{kinds[0]}", merchant, f"merchant_{kinds[1]}")
+    named = reference.format(id=made.withdraw_uuid, nobody=uuid.uuid4())
+    with pytest.raises(psycopg2.errors.InsufficientPrivilege, match="no step of a withdrawal"):
+        house.execute(_TRANSFER, named, amount, *values)
 
 
 @pytest.mark.parametrize(

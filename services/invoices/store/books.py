@@ -5,12 +5,13 @@ them.
 from collections.abc import Iterator
 from typing import Final
 
-from sqlalchemy import select
+from sqlalchemy import select, text
 from sqlalchemy.orm import Session
 
 from kit.audit import approval_books
 from kit.audit.decisions import Decided, acts_on, follow_acts
-from kit.db.books import Difference, Part
+from kit.base.actors import Actor
+from kit.db.books import Difference, Follows, Part
 from kit.db.database import seals_of
 from kit.db.described import schema_part
 from services.invoices.models import Deal, Invoice
@@ -130,21 +131,27 @@ def _deals_follow_their_acts(tx: Session, first: str, last: str) -> Iterator[Dif
 _NUMBER: Final = "CAST(number AS text)"
 
 
-def _has_the_author_of_its_act(table: str, *, key: str, decided: Decided) -> str:
-    """Returns the query of rows whose `actor` is not the author of their newest act, as Actor writes it.
+def _has_the_author_of_its_act(table: str, *, key: str, decided: Decided) -> Follows:
+    """Returns the rule that the `actor` of each row is the author of its newest act.
 
     The act does not name its author among its values: members read those.
     """
-    return f"""
-SELECT {key} AS id, 'actor' AS field, coalesce(actor, 'nothing') AS found, author AS due
-FROM {table} CROSS JOIN LATERAL (
-  SELECT CASE actor_kind WHEN 'person' THEN actor_name
-    ELSE concat_ws(' for ', concat_ws(':', actor_kind, nullif(actor_name, '')), nullif(on_behalf_of, '')) END AS author
-  FROM acts WHERE object = '{decided.kind}:' || {key} AND act = '{decided.acts[0]}' AND refused = ''
-  ORDER BY id DESC LIMIT 1
-) AS newest
-WHERE {key} COLLATE "C" > :first AND {key} COLLATE "C" <= :last AND actor IS DISTINCT FROM author
-"""  # noqa: S608  made of constants
+    within = f'{key} COLLATE "C" > :first AND {key} COLLATE "C" <= :last'
+    rows = text(f"SELECT {key} AS id, actor FROM {table} WHERE {within}")  # noqa: S608  made of constants
+
+    def follows(tx: Session, first: str, last: str) -> Iterator[Difference]:
+        found = {f"{decided.kind}:{row.id}": row for row in tx.execute(rows, {"first": first, "last": last})}
+        authors = {
+            act["object"]: str(
+                Actor(kind=act["actor_kind"], name=act["actor_name"], on_behalf_of=act["on_behalf_of"])
+            )
+            for act in acts_on(tx, found, decided.acts)
+        }
+        for object, author in authors.items():
+            if found[object].actor != author:
+                yield found[object].id, "actor", found[object].actor or "nothing", author
+
+    return follows
 
 
 PARTS: Final = (

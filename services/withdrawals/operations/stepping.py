@@ -191,12 +191,12 @@ def _step(
         tx, WITHDRAWAL, withdrawal.id, values_now, locked=True
     ):
         raise not_decided("withdrawal")
+    advanced = withdrawals.advance(tx, withdrawal, target, external_tx_id=transaction, at=now)
     if target.status is not withdrawal.status:
         movements = withdrawal_movements(
             withdrawal.id, target.status, amount=withdrawal.amount, network_fee=withdrawal.network_fee
         )
         ledger.transfer(tx, ledger.accounts(tx, withdrawal.merchant_id), movements, at=now)
-    advanced = withdrawals.advance(tx, withdrawal, target, external_tx_id=transaction, at=now)
     acts.record(
         tx,
         PROCESS if target == PROCESSING else _ACTS[target.status],

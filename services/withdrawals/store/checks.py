@@ -74,14 +74,16 @@ WITH moved AS (
 ), due AS (
   SELECT account, day, sum(amount) OVER (PARTITION BY account ORDER BY day) AS balance FROM moved
 )
-SELECT accounts.id, kind, merchant_id, day, ends.balance, coalesce(due.balance, 0)
+SELECT DISTINCT ON (merchant_id IS NULL, accounts.id)
+       accounts.id, kind, merchant_id, day, ends.balance, coalesce(due.balance, 0)
 FROM daily_balances AS ends LEFT JOIN due USING (account, day) JOIN accounts ON accounts.id = account
 WHERE ends.balance IS DISTINCT FROM due.balance
-ORDER BY accounts.id, day LIMIT :limit
+ORDER BY merchant_id IS NULL, accounts.id, day LIMIT :limit
 """)
 
 
 def wrong_days(tx: Session, *, limit: int) -> Sequence[WrongDay]:
+    """Returns the first wrong day of each account, merchants' first."""
     return [WrongDay(*row) for row in tx.execute(_WRONG_DAYS, {"limit": limit})]
 
 

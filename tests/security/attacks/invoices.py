@@ -98,8 +98,9 @@ ATTACKS: Final = (
     ),
     found(
         "invoices",
-        "the author of that switch",
-        "UPDATE switches SET actor = 'eve'",
+        "the author of that switch, beside 120 kept heads of nobody",
+        "UPDATE switches SET actor = 'eve'; INSERT INTO act_heads (service, count, hash, at, seal)"
+        " SELECT 'a' || n, 1, sha256('a'), now(), sha256('a') FROM generate_series(1, 120) AS n",
         "switch deals",
         "actor is eve",
     ),

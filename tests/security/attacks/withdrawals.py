@@ -40,26 +40,39 @@ ATTACKS: Final = (
         "%(canceled)s",
         "7000.000000 USDT credited",
     ),
-    found(
+    refused(
         "withdrawals",
         "a released amount of a paid withdrawal",
         "INSERT INTO transfers SELECT gen_random_uuid(), 'withdrawal:' || %(paid)s || ':release', settlement.id,"
         " available.id, 30, now() FROM accounts AS settlement, accounts AS available"
         " WHERE settlement.kind = 'settlement' AND available.merchant_id = %(merchant)s"
         " AND available.kind = 'merchant_available'",
-        "%(paid)s",
+        "no step of a withdrawal",
     ),
-    found(
+    refused(
         "withdrawals",
-        "a reserved amount free again, beside 150 transfers of nobody",
+        "a reserved amount free again",
         "INSERT INTO transfers SELECT gen_random_uuid(), 'withdrawal:' || %(large)s || ':release', reserved.id,"
         " available.id, 500, now() FROM accounts AS reserved, accounts AS available"
         " WHERE reserved.merchant_id = %(merchant)s AND reserved.kind = 'merchant_reserved'"
-        " AND available.merchant_id = %(merchant)s AND available.kind = 'merchant_available';"
-        " INSERT INTO transfers SELECT gen_random_uuid(), 'withdrawal:' || gen_random_uuid() || ':fee', settlement.id,"
-        " fees.id, 1000, now() FROM accounts AS settlement, accounts AS fees, generate_series(1, 150)"
-        " WHERE settlement.kind = 'settlement' AND fees.kind = 'fees'",
-        "Transfer withdrawal:%(large)s:release of 500",
+        " AND available.merchant_id = %(merchant)s AND available.kind = 'merchant_available'",
+        "no step of a withdrawal",
+    ),
+    refused(
+        "withdrawals",
+        "a merchant's balance as fees",
+        "INSERT INTO transfers SELECT gen_random_uuid(), 'invoice:' || gen_random_uuid(), available.id, fees.id, 50,"
+        " now() FROM accounts AS fees, accounts AS available WHERE fees.kind = 'fees'"
+        " AND available.merchant_id = %(merchant)s AND available.kind = 'merchant_available'",
+        "no credit of an invoice",
+    ),
+    found(
+        "withdrawals",
+        "a balance at a day's end, beside 150 of fees",
+        "INSERT INTO daily_balances SELECT id, date '1980-01-01' + n, 1 FROM accounts, generate_series(1, 150) AS n"
+        " WHERE kind = 'fees'; INSERT INTO daily_balances SELECT id, '2026-11-01', 9999 FROM accounts"
+        " WHERE merchant_id = %(merchant)s AND kind = 'merchant_available'",
+        "of merchant %(merchant)s) held 9999",
     ),
     found(
         "withdrawals",

@@ -161,6 +161,29 @@ _MOVE_BALANCES = """
 CREATE FUNCTION move_balances() RETURNS trigger LANGUAGE plpgsql
 SECURITY DEFINER SET search_path = pg_catalog, public AS $$
 BEGIN
+  IF NOT EXISTS (
+    SELECT FROM accounts AS debit
+    JOIN accounts AS credit ON credit.id = NEW.credit_account
+    LEFT JOIN withdrawals AS sent ON sent.id =
+      CASE WHEN NEW.reference LIKE 'withdrawal:%' THEN CAST(substr(NEW.reference, 12, 36) AS uuid) END
+    WHERE debit.id = NEW.debit_account
+      AND (sent.id IS NULL OR sent.merchant_id = ALL (
+        array_remove(ARRAY[debit.merchant_id, credit.merchant_id], NULL)))
+      AND CASE split_part(NEW.reference, ':', 3)
+        WHEN '' THEN (debit.kind, credit.kind) = ('settlement', 'merchant_available')
+        WHEN 'reserve' THEN (debit.kind, credit.kind, NEW.amount) =
+          ('merchant_available', 'merchant_reserved', sent.amount)
+        WHEN 'pay' THEN (debit.kind, credit.kind, NEW.amount, sent.status) =
+          ('merchant_reserved', 'paid_out', sent.amount - sent.network_fee, 'success')
+        WHEN 'fee' THEN (debit.kind, credit.kind, NEW.amount, sent.status) =
+          ('merchant_reserved', 'fees', sent.network_fee, 'success')
+        WHEN 'release' THEN (debit.kind, credit.kind, NEW.amount) =
+          ('merchant_reserved', 'merchant_available', sent.amount) AND sent.status IN ('failed', 'cancelled')
+      END
+  ) THEN
+    RAISE EXCEPTION 'INSERT of transfers is refused: % is no credit of an invoice and no step of a withdrawal',
+      NEW.reference USING ERRCODE = 'insufficient_privilege';
+  END IF;
   -- The smaller id first, always: two transfers in opposite directions would otherwise wait for each other.
   PERFORM FROM accounts
     WHERE id IN (NEW.debit_account, NEW.credit_account) AND balance IS NOT NULL
