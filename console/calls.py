@@ -37,7 +37,7 @@ async def or_none(call: Awaitable[T], *, seconds: float = OPTIONAL_SECONDS) -> T
         return None
 
 
-async def orders_of(
+async def invoices_of(
     deals: DealDeskServiceAsyncStub, ids: Iterable[str], *, merchant_id: str
 ) -> Mapping[str, invoices_pb2.Invoice] | None:
     """Returns the invoices by their ids, for rows of services that have the ids only; None while invoices is away.

@@ -35,7 +35,7 @@ class Listed:
 
     @property
     def reference(self) -> str:
-        return in_groups(self.deal.reference) if self.deal.reference else ""
+        return in_groups(self.deal.reference)
 
     @property
     def state(self) -> str:
@@ -144,7 +144,7 @@ class CaseEvidence:
 
     @property
     def reference(self) -> str:
-        return in_groups(self.invoice.deal.reference) if self.invoice.deal.reference else ""
+        return in_groups(self.invoice.deal.reference)
 
 
 async def case_of(page: Page, number: str) -> CaseEvidence:

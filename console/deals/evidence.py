@@ -92,7 +92,7 @@ class Evidence:
 
     @property
     def reference(self) -> str:
-        return in_groups(self.deal.reference) if self.deal.reference else ""
+        return in_groups(self.deal.reference)
 
     @property
     def last(self) -> Step:

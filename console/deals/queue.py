@@ -61,7 +61,7 @@ class Listed:
 
     @property
     def reference(self) -> str:
-        return in_groups(self.deal.reference) if self.deal.reference else ""
+        return in_groups(self.deal.reference)
 
 
 class DealsPage(ListPage):

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any, Final
 
-from console.calls import orders_of
+from console.calls import invoices_of
 from console.exchange import Request
 from console.list_page import ROWS_PER_CALL, Asked, Found, ListPage
 from console.ui.filters import Filter
@@ -100,7 +100,7 @@ class StatementPage(ListPage):
                 raise invalid("VALIDATION_ERROR", "this page does not exist", field="after")
             request.after_transfer_id = asked.after
         found = (await self.deps.withdrawals.ListTransfers(request)).transfers
-        orders = await orders_of(
+        orders = await invoices_of(
             self.deps.deals, (each.invoice_id for each in found), merchant_id=merchant_id
         )
         return asked.found(

@@ -9,7 +9,7 @@ from typing import Final
 
 import falcon.asgi
 
-from console.calls import orders_of
+from console.calls import invoices_of
 from console.exchange import Request
 from console.page import Page
 from console.statements.pages import MONTH
@@ -45,7 +45,7 @@ class PrintedStatementPage(Page):
         names, (sums, transfers) = await asyncio.gather(
             self.names(merchant_id), self._statement(merchant_id, start, until)
         )
-        orders = await orders_of(
+        orders = await invoices_of(
             self.deps.deals, (each.invoice_id for each in transfers), merchant_id=merchant_id
         )
         self.show(

@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 from google.protobuf.message import Message
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from gateway.pay.accounts import in_groups
+from gateway.pay.accounts import account_in_groups
 from kit.base.clock import SystemClock
 from kit.base.ids import parse_id
 from kit.base.money import percent_of
@@ -87,7 +87,7 @@ def percent(fraction: str) -> str:
 
 def account_text(account: str) -> str:
     """Returns an account as people read it: numbers and IBANs in groups of four."""
-    return " ".join(in_groups(account))
+    return " ".join(account_in_groups(account))
 
 
 def queried(path: str, given: Mapping[str, str]) -> str:

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Final
 
 import falcon.asgi
 
-from console.calls import Outcome, each_of, or_none, orders_of
+from console.calls import Outcome, each_of, invoices_of, or_none
 from console.exchange import Request
 from console.list_page import Asked, Found, ListPage
 from console.page import Page, leave_for, own_path
@@ -137,7 +137,7 @@ class EventsPage(ListPage):
 
     async def more(self, req: Request, found: Found) -> Mapping[str, Any]:
         own, ids = req.exchange.signed_in.merchant_id, [each.invoice_id for each in found.rows]
-        orders = await orders_of(self.deps.deals, ids, merchant_id=own) or {}
+        orders = await invoices_of(self.deps.deals, ids, merchant_id=own) or {}
         searched = found.values.get("searched", False)
         return {"resent": (), "left": 0, "next_after": "", "searched": searched, "orders": orders}
 

@@ -35,7 +35,7 @@ class Code:
     fills_in: bool
 
 
-def in_groups(account: str) -> Sequence[str]:
+def account_in_groups(account: str) -> Sequence[str]:
     """Returns the parts of an account: long numbers and IBANs in groups of four, telephone numbers as their country
     writes them, without the typed spaces; anything else in one piece.
 
@@ -77,7 +77,7 @@ def is_iban(text: str) -> bool:
 def code_of(*, account: str, holder: str, amount: str, currency: str, reference: str = "") -> Code:
     """Returns the content of the QR code for a transfer.
 
-    account    without spaces if it's a number, see `in_groups`
+    account    without spaces if it's a number, see `account_in_groups`
     amount     with 2 decimals
     reference  for the transfer's text; empty: none
     """

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from gateway.pay import languages
-from gateway.pay.accounts import code_of, in_groups, reference_in_groups
+from gateway.pay.accounts import account_in_groups, code_of, reference_in_groups
 from gateway.pay.rendering import render
 from gateway.pay.view import Brand, Requisite, Screen, Until, View
 
@@ -52,7 +52,7 @@ def _view(merchant_name: str, logo: str) -> View:
         deal_id="",
         method_name="SEPA",
         to_pay=AMOUNT,
-        requisite=Requisite(holder=HOLDER, account=in_groups(ACCOUNT), bank=None, code=code),
+        requisite=Requisite(holder=HOLDER, account=account_in_groups(ACCOUNT), bank=None, code=code),
         reference=reference_in_groups(REFERENCE),
         takes_reference=True,
         order_number="",

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 from fiatgate.merchants.v1 import merchants_pb2
 from gateway.links import Links
-from gateway.pay.accounts import Code, code_of, in_groups, reference_in_groups
+from gateway.pay.accounts import Code, account_in_groups, code_of, reference_in_groups
 from gateway.pay.brand import stylesheet_name
 from gateway.pay.notices import NOTHING_TO_CHOOSE, NOTICES
 from kit.base.money import fiat_text
@@ -333,7 +333,7 @@ def _fee(to_pay: str, amount: str) -> str | None:
 
 
 def _requisite(requisite: pb.Requisite, deal: pb.Deal) -> Requisite:
-    account = in_groups(requisite.account)
+    account = account_in_groups(requisite.account)
     code = code_of(
         account="".join(account),
         holder=requisite.holder,

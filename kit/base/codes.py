@@ -47,7 +47,7 @@ def parse_code(text: str) -> str | None:
 
 
 def in_groups(code: str) -> str:
-    """Returns the code as it is shown: "7K3M 9QTX"."""
+    """Returns the code as it is shown: "7K3M 9QTX"; empty for an empty one."""
     return " ".join(code[start : start + GROUP] for start in range(0, len(code), GROUP))
 
 

@@ -194,7 +194,7 @@ class Database:
                 driver.single = False
 
     def one_or_none(self, statement: Prepared[R], values: Mapping[str, Any]) -> R | None:
-        """Returns the row of a hot statement, run in its own transaction on a connection of the calling thread."""
+        """Runs a hot statement, which may write, on the calling thread's connection; commits, returns its row."""
         actors.require_proof()
         with self._span(statement.name), _translated():
             return self._prepared.one_or_none(statement, values)

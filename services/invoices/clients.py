@@ -348,8 +348,8 @@ class Storefronts:
     to `STOREFRONT_MAX_AGE_SECONDS`. For display only: no decision depends on them.
     """
 
-    def __init__(self, merchants: IdentityClient, catalog: CatalogClient) -> None:
-        self._merchants = merchants
+    def __init__(self, identity: IdentityClient, catalog: CatalogClient) -> None:
+        self._identity = identity
         self._catalog = catalog
         self._open: dict[UUID, Storefront] = {}
         self._fresh_from_seconds = 0.0
@@ -378,7 +378,7 @@ class Storefronts:
 
     def _opened(self, merchant_id: UUID, before: Storefront | None) -> Storefront:
         now_seconds = monotonic_seconds()
-        merchant = self._merchants.merchant_to_show(merchant_id)
+        merchant = self._identity.merchant_to_show(merchant_id)
         opened = Storefront(merchant, self._catalog, opened_seconds=now_seconds, before=before)
         with self._lock:
             self._open.pop(merchant_id, None)

@@ -44,7 +44,7 @@ class Deps:
     db: Database
     bus: Bus
     catalog: CatalogClient
-    merchants: IdentityClient
+    identity: IdentityClient
     storefronts: Storefronts
     announced: Announced
     set_aside: SetAside[UUID]
@@ -60,8 +60,8 @@ def wire(settings: InvoicesSettings, *, clock: Clock | None = None) -> Deps:
     stream = OwnStream(replicas=settings.nats_replicas, consumers=CONSUMERS)
     bus = Bus(settings.nats_url, name=settings.service, ca=settings.nats_ca, stream=stream)
     catalog = CatalogClient(settings.catalog_address, identity=settings.identity)
-    merchants = IdentityClient(settings.identity_address, identity=settings.identity)
-    storefronts = Storefronts(merchants, catalog)
+    identity = IdentityClient(settings.identity_address, identity=settings.identity)
+    storefronts = Storefronts(identity, catalog)
 
     def catalog_changed(_subject: str, _data: bytes) -> None:
         catalog.changed.set()
@@ -81,7 +81,7 @@ def wire(settings: InvoicesSettings, *, clock: Clock | None = None) -> Deps:
         db=db,
         bus=bus,
         catalog=catalog,
-        merchants=merchants,
+        identity=identity,
         storefronts=storefronts,
         announced=Announced(),
         set_aside=SetAside(),

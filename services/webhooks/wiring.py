@@ -38,7 +38,7 @@ class Deps:
     bus: Bus
     verifier: Verifier
     clock: Clock
-    merchants: IdentityClient
+    identity: IdentityClient
     seals: EventSeals
     courier: Courier
     recorder: Recorder
@@ -62,7 +62,7 @@ def wire(settings: WebhooksSettings, *, clock: Clock | None = None) -> Deps:
         bus=Bus(settings.nats_url, name=settings.service, ca=settings.nats_ca),
         verifier=Verifier(settings.fact_public_keys),
         clock=clock,
-        merchants=IdentityClient(settings.identity_address, identity=settings.identity),
+        identity=IdentityClient(settings.identity_address, identity=settings.identity),
         seals=seals,
         courier=Courier(
             clock=clock,

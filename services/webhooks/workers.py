@@ -63,7 +63,7 @@ def engine(deps: Deps) -> Engine:
             db=deps.db,
             clock=deps.clock,
             courier=deps.courier,
-            merchants=deps.merchants,
+            identity=deps.identity,
             recorder=deps.recorder,
             wake=deps.wake,
             fresh=deps.fresh,

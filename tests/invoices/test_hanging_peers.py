@@ -99,10 +99,10 @@ def calling(world: World, *, catalog: Peer | None = None, merchants: Peer | None
     """The same world, where invoices asks these processes."""
     settings = world.deps.settings
     catalog_client = CatalogClient(catalog.address if catalog else settings.catalog_address)
-    merchants_client = IdentityClient(merchants.address if merchants else settings.identity_address)
+    identity_client = IdentityClient(merchants.address if merchants else settings.identity_address)
     catalog_client.catalog()
-    storefronts = Storefronts(merchants_client, catalog_client)
-    deps = replace(world.deps, catalog=catalog_client, merchants=merchants_client, storefronts=storefronts)
+    storefronts = Storefronts(identity_client, catalog_client)
+    deps = replace(world.deps, catalog=catalog_client, identity=identity_client, storefronts=storefronts)
     return replace(world, deps=deps)
 
 

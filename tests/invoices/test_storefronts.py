@@ -50,7 +50,7 @@ def test_a_change_is_shown_soon_and_holds_at_once(world: World) -> None:
 
 def test_no_more_storefronts_are_kept_than_allowed(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(clients, "STOREFRONTS_MAX", 2)
-    storefronts = clients.Storefronts(world.deps.merchants, world.deps.catalog)
+    storefronts = clients.Storefronts(world.deps.identity, world.deps.catalog)
     first, *others = (storefronts.of(UUID(merchant(world).merchant_id)) for _ in range(3))
     assert storefronts.of(UUID(others[1].merchant.merchant_id)) is others[1]
     assert storefronts.of(UUID(first.merchant.merchant_id)) is not first

@@ -116,7 +116,7 @@ def select_payment_method(
     if "\0" in method_code or len(method_code) > 64:
         raise errors.method_not_for_invoice(method_code[:64].replace("\0", ""))
     # Before the transaction: no call to another service is made while rows are locked.
-    merchant = deps.merchants.merchant(view.merchant_id)
+    merchant = deps.identity.merchant(view.merchant_id)
     check_may_be_paid(merchant)
     quote = deps.catalog.quote(merchant, method_code)
     if quote.currency_code != view.currency_code or not quote.minimum <= view.amount <= quote.maximum:

@@ -94,7 +94,7 @@ def create_invoice_by_hand(
     Raises the reasons of InvoicesService.CreateInvoiceByHand.
     """
     id = values.uuid("merchant_id", merchant_id)
-    merchant = deps.merchants.merchant(id)
+    merchant = deps.identity.merchant(id)
     checkout.check_may_be_paid(merchant)
     if merchant.status != merchants_pb2.MERCHANT_STATUS_ACTIVE:
         raise errors.merchant_not_active()

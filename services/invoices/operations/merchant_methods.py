@@ -37,7 +37,7 @@ _REFUSED: Final[Mapping[int, str]] = MappingProxyType(
 def list_merchant_methods(deps: Deps, *, merchant_id: str) -> MerchantMethods:
     """Returns every method with what keeps it from this merchant's customers. Raises MERCHANT_NOT_FOUND."""
     id = values.uuid("merchant_id", merchant_id)
-    merchant = deps.merchants.merchant_to_show(id)
+    merchant = deps.identity.merchant_to_show(id)
     methods = deps.catalog.methods_of(merchant)
     wanted = [
         Wanted(each.method.method_code, None, each.method.takes_reference)

@@ -135,7 +135,9 @@ def create_if_allowed(
     window_start: datetime,
     customer_limit: int,
 ) -> CreationFacts:
-    """Inserts the invoice unless a fact stands against it, and returns the facts. One statement."""
+    """Inserts the invoice unless a fact stands against it, and returns the facts. One statement: of a Database it is
+    committed here, of a Session with its transaction.
+    """
     values = {
         "id": new.id,
         "merchant_id": new.merchant_id,

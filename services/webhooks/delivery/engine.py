@@ -67,7 +67,7 @@ class EngineParts:
     db: Database
     clock: Clock
     courier: Courier
-    merchants: IdentityClient
+    identity: IdentityClient
     recorder: Recorder
     wake: Wake
     fresh: Fresh
@@ -117,7 +117,7 @@ class _Run:
         # One records, one claims, one requests secrets of new events.
         self._threads = ThreadPoolExecutor(3, thread_name_prefix="delivery")
         self._taking = Taking(
-            parts.merchants,
+            parts.identity,
             self._threads,
             self._lanes,
             added=self._send_what_may_be_sent,
@@ -219,7 +219,7 @@ class _Run:
         """Adds the secrets that sign now. When identity does not answer, gives all events back: no receiver failed."""
         keys = {(each.terms.merchant_id, each.terms.key_id) for each in claimed}
         try:
-            secrets = await self._in_thread(lambda: self._parts.merchants.signing_secrets(keys))
+            secrets = await self._in_thread(lambda: self._parts.identity.signing_secrets(keys))
         except BaseException:
             await self._in_thread(lambda: self._release(claimed))
             self._lanes.note_due(lane_of(each) for each in claimed)

@@ -20,8 +20,8 @@ class SecretsAhead:
     secret was read before it was requested.
     """
 
-    def __init__(self, merchants: IdentityClient, threads: Executor) -> None:
-        self._merchants = merchants
+    def __init__(self, identity: IdentityClient, threads: Executor) -> None:
+        self._identity = identity
         self._threads = threads
         self._lock = threading.Lock()
         self._waiting: dict[SigningKey, Secret] = {}
@@ -46,7 +46,7 @@ class SecretsAhead:
         while waiting := self._taken():
             started_seconds = self._leases.now_seconds()
             try:
-                secrets = self._merchants.leased_secrets(waiting)
+                secrets = self._identity.leased_secrets(waiting)
             except Exception as error:  # noqa: BLE001  each event that waits gets it
                 for secret in waiting.values():
                     secret.set_exception(error)

@@ -21,7 +21,7 @@ class Taking:
 
     def __init__(
         self,
-        merchants: IdentityClient,
+        identity: IdentityClient,
         threads: Executor,
         lanes: Lanes,
         *,
@@ -31,7 +31,7 @@ class Taking:
         release: Callable[[Sequence[Claimed]], None],
     ) -> None:
         self.paused = False
-        self._secrets = SecretsAhead(merchants, threads)
+        self._secrets = SecretsAhead(identity, threads)
         self._lanes = lanes
         self._added, self._failed = added, failed
         self._give_back, self._release = give_back, release

@@ -93,7 +93,7 @@ def _attempt(deps: Deps, claimed: Claimed) -> Outcome:
     try:
         with deps.resend_turns.turn(str(claimed.terms.merchant_id)):
             key = (claimed.terms.merchant_id, claimed.terms.key_id)
-            secret = deps.merchants.signing_secrets([key]).get(key)
+            secret = deps.identity.signing_secrets([key]).get(key)
             if acts.by_hand():  # a merchant's program resends its own events as often as it may
                 _record_act(deps, claimed)
             return deps.courier.send(Shipment(claimed, secret))

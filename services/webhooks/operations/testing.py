@@ -66,10 +66,10 @@ def send_test(deps: Deps, *, merchant_id: str, event_id: int, wrong_signature: b
     away.
     """
     merchant = values.uuid("merchant_id", merchant_id)
-    url = _url_of_event(deps, merchant, event_id) if event_id else deps.merchants.callback_url(merchant)
+    url = _url_of_event(deps, merchant, event_id) if event_id else deps.identity.callback_url(merchant)
     if not url:
         raise errors.no_address()
-    secret = deps.merchants.signing_secrets([(merchant, _NO_KEY)]).get((merchant, _NO_KEY))
+    secret = deps.identity.signing_secrets([(merchant, _NO_KEY)]).get((merchant, _NO_KEY))
     if secret is None:
         raise errors.no_key()
     with deps.resend_turns.turn(str(merchant)):

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from gateway.pay.accounts import code_of, in_groups, is_iban
+from gateway.pay.accounts import account_in_groups, code_of, is_iban
 
 IBAN = "DE89370400440532013000"
 
@@ -27,7 +27,7 @@ IBAN = "DE89370400440532013000"
     ],
 )
 def test_long_numbers_are_read_in_fours(account: str, groups: Sequence[str]) -> None:
-    assert in_groups(account) == groups
+    assert account_in_groups(account) == groups
 
 
 @pytest.mark.parametrize(
