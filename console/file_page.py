@@ -47,6 +47,10 @@ class FilePage(Page):
         if self.csv_name:
             app.add_route(f"{path}.csv", self, suffix="csv")
 
+    def file_name(self, req: Request) -> str:
+        """Returns the name under which the file is saved; its filters were checked."""
+        return self.csv_name
+
     def file(self, req: Request, **query: str) -> str:
         """Returns the address of the page's file; empty for people who get none."""
         return queried(f"{req.path}.csv", query) if exports(req) else ""
@@ -59,7 +63,7 @@ class FilePage(Page):
         resp.content_type = "text/csv; charset=utf-8"
         resp.set_headers(
             {
-                "Content-Disposition": f'attachment; filename="{self.csv_name}.csv"',
+                "Content-Disposition": f'attachment; filename="{self.file_name(req)}.csv"',
                 "Cache-Control": "no-store",
                 "X-Content-Type-Options": "nosniff",
             }

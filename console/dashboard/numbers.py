@@ -139,7 +139,7 @@ async def numbers_of(page: Page, req: Request) -> Mapping[str, Any]:
         "new_addresses": [each for each in book.addresses if each.waits] if book else [],
         "report": report,
         "figures": figures_of(report, before, waiting) if report and before and waiting else None,
-        "payments": payments.invoices if payments else None,
+        "payments": sorted(payments.invoices, key=_paid_at, reverse=True) if payments else None,
         "days": days[::-1],
         "charts": charts_of(days, first, today) if days and length.days > 1 else [],
         "dead": _number(dead.events if dead else ()),
@@ -174,6 +174,10 @@ def figures_of(
         ended=ended,
         open=_number(waiting.invoices, most=OPEN_MOST),
     )
+
+
+def _paid_at(invoice: invoices_pb2.Invoice) -> int:
+    return invoice.finished_at.ToNanoseconds()
 
 
 def away_of(asked: Mapping[str, Sequence[object]]) -> list[str]:

@@ -243,7 +243,7 @@ class LinkPage(Page):
     async def on_get(self, req: Request, resp: falcon.asgi.Response, invoice_id: str) -> None:
         invoice = await self._invoice(req, invoice_id)
         url = self._url_of(invoice)
-        self.show(req, resp, "links-link", invoice=invoice, url=url)
+        self.show(req, resp, "links-link", invoice=invoice, states=STATES, url=url)
 
     on_head = on_get
 

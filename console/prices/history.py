@@ -14,7 +14,6 @@ from console.list_page import Asked, Found, ListPage
 from console.page import leave_for
 from console.prices.rates import (
     MENDABLE,
-    VALID,
     answers_of,
     card,
     guard_of,
@@ -26,6 +25,7 @@ from console.ui import charts
 from console.ui.acts import moments_of
 from console.ui.filters import Choice, Tabs
 from console.ui.values import iso, word
+from console.ui.words import VALID
 from fiatgate.catalog.v1 import catalog_pb2 as pb
 from kit.base.clock import SystemClock
 from kit.base.money import plainly

@@ -25,8 +25,6 @@ from kit.rpc.errors import Refused
 MENDABLE: Final = frozenset(
     {"VALIDATION_ERROR", "RATE_JUMPS", "RATE_NOT_HELD", "APPROVAL_REQUIRED", "APPROVAL_STATE_CONFLICT"}
 )
-VALID: Final = {"hour": "1 h", "day": "24 h", "until_replaced": "until replaced"}
-"""How long a rate that is set by hand counts: the words of the form."""
 _CLOCK: Final = SystemClock()
 
 

@@ -9,12 +9,14 @@ from typing import Final
 import falcon
 import falcon.asgi
 
+from console.calls import or_none
 from console.exchange import Request
 from console.page import Page, leave_for, own_path, posted
 from console.signin.cookie import SessionCookie
-from console.ui.words import FIELDS
+from console.ui.words import FIELDS, VALID
 from console.wiring import Deps
 from fiatgate.accounts.v1 import accounts_pb2 as pb
+from fiatgate.withdrawals.v1 import withdrawals_pb2
 from kit.base.ids import parse_id
 from kit.rpc.errors import Refused
 from kit.web.forms import Form
@@ -31,6 +33,7 @@ LABELS: Final = {
     "method": "Method",
     "memo": "Memo",
     "transaction": "Transaction",
+    "valid": "Valid for",
     "note": "Note",
     "reason": "Reason",
     "role": "Roles",
@@ -126,8 +129,18 @@ class StepUpPage(Page):
             fields=fields,
             factors=factors,
             does=dict(fields).get(ABOUT, ""),
-            typed=_typed(fields),
+            typed=_typed(await self._in_words(fields)),
         )
+
+    async def _in_words(self, fields: Sequence[tuple[str, str]]) -> Sequence[tuple[str, str]]:
+        """Returns the fields with the words of choices in place of their values."""
+        words = {("valid", value): text for value, text in VALID.items()}
+        if dict(fields).get("method", "").isdecimal():
+            call = self.deps.withdrawals.ListWithdrawalMethods(withdrawals_pb2.ListWithdrawalMethodsRequest())
+            listed = await or_none(call)
+            methods = listed.methods if listed else ()
+            words |= {("method", str(each.method_id)): f"{each.name} ({each.code})" for each in methods}
+        return [(name, words.get((name, value), value)) for name, value in fields]
 
 
 def _typed(fields: Sequence[tuple[str, str]]) -> Mapping[str, str]:

@@ -83,6 +83,9 @@ class StatementPage(ListPage):
     filters = (MONTH,)
     per_page = 100
 
+    def file_name(self, req: Request) -> str:
+        return f"{self.csv_name}-{(req.get_param('month') or MONTH.default).strip()}"
+
     async def rows(self, req: Request, asked: Asked) -> Found:
         merchant_id = asked.params.get("merchant_id") or req.exchange.signed_in.merchant_id
         if parse_id(merchant_id) is None:

@@ -287,6 +287,10 @@ def _named(reason: str, metadata: Mapping[str, str]) -> str | None:
         return None
 
 
+VALID: Final = {"hour": "1 h", "day": "24 h", "until_replaced": "until replaced"}
+"""How long a rate that is set by hand counts: the words of the form."""
+
+
 def errors_of(refused: Refused | None) -> dict[str, str]:
     """Returns the sentence about each field that was refused, by the last part of its name."""
     if refused is None:

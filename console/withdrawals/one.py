@@ -63,7 +63,7 @@ class WithdrawalPage(Page):
         request = pb.GetWithdrawalStoryRequest(withdraw_uuid=withdraw_uuid)
         return await self.deps.withdrawals.GetWithdrawalStory(request)
 
-    async def beside(self, withdrawal: pb.Withdrawal) -> Mapping[str, Any]:
+    async def beside(self, story: pb.GetWithdrawalStoryResponse) -> Mapping[str, Any]:
         """Returns what stands beside the withdrawal, of its merchant and address: at the dashboard nothing."""
         return {}
 
@@ -80,7 +80,7 @@ class WithdrawalPage(Page):
         story = await self.story(withdraw_uuid)
         withdrawal = story.withdrawal
         moments = history(story)
-        values = dict(await self.beside(withdrawal))
+        values = dict(await self.beside(story))
         if refused is not None and refused.reason == "WITHDRAWAL_STATE_CONFLICT" and moments:
             values["problem"] = _decided_before(refused, moments[-1])
         self.show(

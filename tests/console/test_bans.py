@@ -137,7 +137,8 @@ def test_the_desk_shows_whose_address_it_is_and_since_when(place: Place, house: 
         re.findall(r"/approvals/withdrawals/[0-9a-f-]+", operator.get(f"/withdrawals/{made}").text)
     )
     for path in (approval, f"/withdrawals/{made}"):
-        assert "Address book The address is not in it." in text_of(operator.get(path)), path
+        words = text_of(operator.get(path))
+        assert "Address book The address is not in it. The withdrawal was requested by" in words, path
     added(house, owner, "cold <1>", usable=False)
     for path in (approval, f"/withdrawals/{made}"):
         words = text_of(operator.get(path))

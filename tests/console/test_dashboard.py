@@ -357,6 +357,8 @@ def test_a_test_event_is_signed_and_marked_and_in_no_history(
     # The result stays until a further one can be sent.
     expect(browser.get_by_role("button", name="Send another one")).to_be_disabled()
     expect(browser.get_by_text("The next one can be sent in")).to_be_visible()
+    waiting = browser.get_by_role("button", name="Send another one")
+    expect(waiting).to_have_css("background-color", "rgba(0, 0, 0, 0)")  # readable: it is not grey on blue
     looks_right(browser, "dashboard-test")
     page = unescape(browser.content())
     assert "status 201" in page
@@ -390,7 +392,10 @@ def test_the_start_page_has_the_numbers_of_the_merchant(
     page, words = unescape(finance.get("/").text), text_of(finance.get("/")).replace("\xa0", " ")
     assert "The last 30 days beside the 30 days before." in words
     amount, currency = amount_text(market.paid["amount"]), market.shop.currency
-    assert re.search(rf"Sales [\d.,]+ {currency} none before What customers paid.", words)
+    assert re.search(
+        rf"Sales [\d.,]+ {currency} none before What customers paid, with their part of the commission.",
+        words,
+    )
     assert "Paid invoices 1 none before" in words
     assert re.search(rf"Newest payments .*{market.paid['external_id']} {amount} {currency}", words)
     assert "Today beside the day before." in text_of(finance.get("/?days=1"))
@@ -548,7 +553,7 @@ def test_opening_plus_transfers_is_closing(market: Market, house: House, open_pa
 
     opening, closing = available("Before"), available("After")
     assert opening + sum(Decimal(line["amount"]) for line in lines) == closing
-    assert available("credit") == closing - opening
+    assert available("Paid invoice") == closing - opening
     assert "fiatgate verify" not in page, "the comparison is for operators"
     assert finance.get("/balance?month=2026-13").status_code == 422
     browser = with_cookies(open_page(), finance)

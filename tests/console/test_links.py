@@ -64,6 +64,8 @@ def test_a_link_is_made_once_paid_as_any_invoice_and_has_its_author(
     url = f"{stall.shop.url}/pay/{id}"
     page = finance.get(f"/links/{id}").text
     assert f'value="{url}"' in page
+    assert '<span class="badge wait">open</span>' in page, "the word of the list"
+    assert 'data-key="x"' not in page, "no key cancels"
     assert "Two &lt;b&gt;lamps&lt;/b&gt;" in page
     assert finance.get(f"/links/{id}/qr.svg").content == svg_of(url)
     assert requests.get(url, timeout=HTTP_SECONDS).status_code == 200

@@ -191,6 +191,9 @@ def test_a_withdrawal_is_requested_with_a_fresh_proof_seen_before_and_made_once(
     before = payouts.balance()
     fields = hidden(page, "/withdrawals/new")
     house.end_step_up(finance.email)
+    form = {"method": "1", "address": OTHER_ADDRESS, "name": "second"}
+    (method,) = re.findall(r'<option value="1"[^>]*>([^<]+)', finance.get("/addresses").text)
+    assert f" Method {method} " in text_of(finance.post("/addresses", form)), "by its name, not its id"
     asked = finance.post("/withdrawals/new", fields)
     assert "Confirm that it is you" in asked.text
     assert f'value="{fields["request_key"]}"' in asked.text, "the form goes on after the proof"

@@ -186,6 +186,7 @@ def test_an_owner_invites_by_mail_only_and_removes_a_member(
     house: House, owner: Person, merchant: str
 ) -> None:
     """An owner never gets the link, which goes by e-mail: without a mail server the operator invites."""
+    assert "The link goes by e-mail." in owner.get("/people/invite").text.partition('<form class="card"')[0]
     email = new_email()
     made = owner.post("/people/invite", {"email": email, "name": "Emmy Noether", "role:developer": "on"})
     assert made.status_code == 422

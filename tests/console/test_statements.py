@@ -253,6 +253,8 @@ def test_a_statement_on_paper_adds_up_and_leads_to_each_invoice(
     assert f"by <bdi>Ada Lovelace</bdi>, <bdi>{reader.email}</bdi>" in page
     lines = reader.rows("/balance.csv", month=f"{since:%Y-%m}")
     assert len(lines) == 2
+    file = reader.get("/balance.csv", params={"month": f"{since:%Y-%m}"})
+    assert file.headers["Content-Disposition"] == f'attachment; filename="statement-{since:%Y-%m}.csv"'
     assert re.findall(r'href="/invoices/([0-9a-f-]{36})"', page) == [each["invoice_id"] for each in lines]
     for each in lines:
         assert reader.get(f"/invoices/{each['invoice_id']}").status_code == 200
@@ -266,7 +268,8 @@ def test_a_statement_on_paper_adds_up_and_leads_to_each_invoice(
     assert opening_of(page, "Available") + credited == closing_of(page, "Available")
     present = reader.get("/balance/print").text
     assert "the month goes on" in present
-    assert all(each in present for each in ("reserve", "release", "pay", "fee"))
+    named = ("Held for a withdrawal", "Withdrawal failed or canceled", "Withdrawal sent", "Network fee")
+    assert all(each in present for each in named)
     assert reader.get("/balance/print?month=2026-13").status_code == 400
     for account in ("Available", "Reserved"):
         for address in ("/balance", "/balance/print"):

@@ -6,23 +6,29 @@ from dataclasses import dataclass
 
 from console.calls import or_none
 from console.page import Page
+from console.words.acts import author_of
 from fiatgate.withdrawals.v1 import withdrawals_pb2 as pb
 
 
 @dataclass(frozen=True)
 class Entry:
-    """found       the entry with the withdrawal's address, if the book has one now
+    """by          the author of the request; empty: not recorded
+    by_member   whether a member requested it at the dashboard, to an address that was in the book
+    found       the entry with the withdrawal's address, if the book has one now
     same_memo   whether it has the withdrawal's memo too
     is_known    whether the book could be read
     """
 
+    by: str = ""
+    by_member: bool = False
     found: pb.WithdrawalAddress | None = None
     same_memo: bool = True
     is_known: bool = True
 
 
-async def entry_of(page: Page, withdrawal: pb.Withdrawal) -> Entry:
+async def entry_of(page: Page, story: pb.GetWithdrawalStoryResponse) -> Entry:
     """Returns the entry: of those with the address, the one with the withdrawal's memo before the others."""
+    withdrawal = story.withdrawal
     request = pb.ListAddressesRequest(merchant_id=withdrawal.merchant_id)
     listed = await or_none(page.deps.withdrawals.ListAddresses(request))
     if listed is None:
@@ -32,4 +38,10 @@ async def entry_of(page: Page, withdrawal: pb.Withdrawal) -> Entry:
         each for each in listed.addresses if (each.withdrawal_method_id, each.address) == (method, address)
     ]
     exact = [each for each in fitting if each.address_memo == withdrawal.address_memo]
-    return Entry(next(iter(exact or fitting), None), same_memo=bool(exact) or not fitting)
+    requested = next((each for each in story.acts if each.act == "withdrawal.create"), None)
+    return Entry(
+        by=author_of(requested) if requested else "",
+        by_member=requested is not None and requested.actor.surface == "dashboard",
+        found=next(iter(exact or fitting), None),
+        same_memo=bool(exact) or not fitting,
+    )

@@ -21,13 +21,13 @@ class DeskWithdrawalPage(WithdrawalPage):
 
     template = "withdrawal"
 
-    async def beside(self, withdrawal: pb.Withdrawal) -> Mapping[str, Any]:
-        id = withdrawal.merchant_id
+    async def beside(self, story: pb.GetWithdrawalStoryResponse) -> Mapping[str, Any]:
+        id = story.withdrawal.merchant_id
         names, balance, ban, entry = await asyncio.gather(
             self.names(id),
             self.deps.withdrawals.GetBalance(pb.GetBalanceRequest(merchant_id=id)),
             self.ban_of(id),
-            entry_of(self, withdrawal),
+            entry_of(self, story),
         )
         return {"merchant": names.get(id, ""), "balance": balance, "ban": ban, "entry": entry}
 

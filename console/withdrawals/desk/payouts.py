@@ -44,7 +44,7 @@ async def payout_of(page: Page, withdraw_uuid: str) -> Payout:
         calls.GetBalance(pb.GetBalanceRequest(merchant_id=story.withdrawal.merchant_id)),
         calls.ListAllWithdrawals(of_address),
         page.ban_of(story.withdrawal.merchant_id),
-        entry_of(page, story.withdrawal),
+        entry_of(page, story),
     )
     earlier = [each for each in sent.withdrawals if each.withdraw_uuid != withdraw_uuid]
     return Payout(story.withdrawal, story.method, balance, earlier, ban, entry)
