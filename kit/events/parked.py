@@ -20,6 +20,8 @@ from kit.events.bus.messages import Incoming
 from kit.events.inbox import ParkedColumns
 from kit.events.proof import UNKNOWN_KEY_REASON, Unproven, Verifier
 
+PAYLOAD_MOST: Final = 65_536
+"""Bytes of a parked event that are kept. A fact has no more; what is cut has no right signature."""
 QUEUE: Final = Queue(name="parked", table="parked", waits="parked_at IS NOT NULL", at="parked_at")
 ERROR_CHARACTERS = 2000
 MOST_PARKED = 10_000
@@ -168,7 +170,7 @@ class Parking:
         row = {
             "event_id": row_id,
             "subject": event.subject,
-            "payload": event.payload,
+            "payload": event.payload[:PAYLOAD_MOST],
             "request_id": event.request_id,
             "signature": event.signature or None,
             "claimed_id": claimed_id,

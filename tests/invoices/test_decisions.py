@@ -1,8 +1,10 @@
 """What SQL under the role of invoices writes is paid to nobody and credits nobody."""
 
+from collections.abc import Callable
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -143,6 +145,18 @@ def test_an_account_that_sql_changed_is_not_enabled(world: World) -> None:
         requisites.enable_requisite(world.deps, requisite_id=str(id))
     execute(world, "UPDATE requisites SET max_deals = max_deals - 1 WHERE id = %(id)s", id=id)
     assert requisites.enable_requisite(world.deps, requisite_id=str(id)).enabled
+
+
+@pytest.mark.parametrize("end", [desk.confirm_deal, partial(desk.reject_deal, note="no money")])
+def test_a_deal_that_sql_took_back_from_an_appeal_is_not_ended(
+    world: World, end: Callable[..., object]
+) -> None:
+    deal = world.with_deal()
+    checkout.mark_paid(world.deps, invoice_id=str(deal.invoice_id), deal_id=str(deal.id))
+    desk.open_appeal(world.deps, deal_id=str(deal.id), note="less came")
+    back = "UPDATE deals SET status = 'pending', sub_status = 'awaiting_confirmation' WHERE id = %(id)s"
+    execute(world, back, id=deal.id)
+    assert refusal(lambda: end(world.deps, deal_id=str(deal.id))).reason == "NOT_DECIDED"
 
 
 def test_the_seal_of_an_invoice_of_before_stays_right() -> None:

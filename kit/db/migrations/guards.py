@@ -29,7 +29,7 @@ BEGIN
           || ' AND array_position(%1$I, '''') IS NULL AND array_to_string(%1$I, '''') NOT LIKE ''%%,%%'''
           || ' AND octet_length(array_to_string(%1$I, '','')) <= 65536'
         WHEN 'bytea' THEN 'octet_length(%1$I) <= '
-          || CASE WHEN attname = 'content' OR relname = 'parked' THEN '8388608' ELSE '65536' END
+          || CASE WHEN attname = 'content' THEN '8388608' ELSE '65536' END
         WHEN 'text' THEN 'octet_length(%1$I) <= 16384'
         WHEN 'jsonb' THEN 'NOT jsonb_path_exists(%1$I, ''$.**{9}'')'
           || ' AND NOT jsonb_path_exists(%1$I, ''$.** ? (@ > 1e15 || @ < -1e15)'')'
@@ -58,7 +58,7 @@ def make_refusal() -> None:
 
 def bound_values() -> None:
     """Refuses NaN, the infinities, times that Python can't read, texts above 16 KiB, lists and bytes above 64 KiB,
-    pictures and parked events above 8 MiB, JSON nested more than 8 deep or with numbers beyond 1e15, and lists with
+    pictures above 8 MiB, JSON nested more than 8 deep or with numbers beyond 1e15, and lists with
     lists, nothing or a comma in them, in each table that has no such constraint yet.
     """
     op.execute(_BOUND_VALUES)

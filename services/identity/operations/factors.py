@@ -27,6 +27,7 @@ from services.identity.domain.people import (
 )
 from services.identity.operations.sessions import author, end_all, live
 from services.identity.store import factors, people, sessions
+from services.identity.store.decisions import has_factors_by_acts
 from services.identity.wiring import Deps
 
 PASSKEYS_AT_MOST = 20
@@ -109,7 +110,7 @@ def remove_passkey(deps: Deps, *, passkey_id: str) -> None:
         people.lock_person(tx, person_id)
         if not factors.remove_passkey(tx, person_id, wanted):
             raise errors.factor_not_found()
-        _require_a_way_in(deps, tx, person_id)
+        _require_a_way_in(deps, tx, person_id, without=f"passkey:{wanted}")
         _record(tx, "factor.remove", f"passkey:{wanted}", "")
 
 
@@ -184,7 +185,7 @@ def remove_totp(deps: Deps) -> None:
         people.lock_person(tx, person_id)
         if not factors.remove_totp(tx, person_id):
             raise errors.factor_not_found()
-        _require_a_way_in(deps, tx, person_id)
+        _require_a_way_in(deps, tx, person_id, without="TOTP")
         _record(tx, "factor.remove", f"person:{person_id}", "TOTP")
 
 
@@ -221,8 +222,9 @@ def _may_add_factors(deps: Deps, tx: Tx) -> None:
         raise errors.step_up_required()
 
 
-def _require_a_way_in(deps: Deps, tx: Tx, person_id: UUID) -> None:
-    if not factors.factors(tx, person_id, rp_id=_rp_id(deps)).are_complete:
+def _require_a_way_in(deps: Deps, tx: Tx, person_id: UUID, *, without: str) -> None:
+    are_complete = factors.factors(tx, person_id, rp_id=_rp_id(deps)).are_complete
+    if not (are_complete and has_factors_by_acts(tx, person_id, without=without)):
         raise errors.last_factor()
 
 

@@ -273,7 +273,11 @@ def _was_ended(tx: Tx, invitation: Invitation, made: RowMapping) -> bool:
     ):
         return True
     named = people.person_by_email(tx, made["on_behalf_of"].strip().lower())
-    if _lost_the_right(tx, named.id if named else made["person_id"], invitation, made_at):
+    asked = people.person_by_email(
+        tx, invitation.invited_by.rpartition(" for ")[2]
+    )  # the approval is the other's act
+    inviters = {named.id if named else made["person_id"], *([asked.id] if asked else [])}
+    if any(decisions.lost_the_right(tx, each, invitation, made_at) for each in inviters):
         return True
     person = people.person_by_email(tx, invitation.email)
     if person is None:
@@ -287,18 +291,6 @@ def _was_ended(tx: Tx, invitation: Invitation, made: RowMapping) -> bool:
 def _decides(act: RowMapping) -> bool:
     """Returns whether the act ends the links to the person: it made an admin of it, or was about its roles or right."""
     return act["act"] != ACCEPT or any(ADMIN in after.split(", ") for _, _, after in act["changes"])
-
-
-def _lost_the_right(tx: Tx, inviter_id: UUID | None, invitation: Invitation, since: datetime) -> bool:
-    """Returns whether the inviter was disabled since, or lost the role by which the link was made."""
-    right, place = (ADMIN, None) if invitation.by_operator else (OWNER, invitation.merchant_id)
-    of_inviter = acts_on(tx, [f"person:{inviter_id}"], (ROLES_SET, decisions.DISABLE))
-    return any(
-        each["act"] == decisions.DISABLE or (each["merchant_id"] == place and right not in roles.split(", "))
-        for each in of_inviter
-        if each["at"] > since
-        for _, _, roles in each["changes"]
-    )
 
 
 def _made(

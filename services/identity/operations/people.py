@@ -194,7 +194,8 @@ def roles_set(deps: Deps, tx: Tx, person_id: UUID, roles: Sequence[str], merchan
         people.set_member_roles(tx, person_id, merchant_id, roles, at=now)
         owners = people.active_owners(tx, merchant_id)
         if OWNER in person.roles_at(merchant_id) and not any(
-            OWNER in roles_by_acts(tx, each, merchant_id) for each in owners
+            OWNER in roles_by_acts(tx, each, merchant_id) and not is_disabled_by_acts(tx, each)
+            for each in owners
         ):
             raise errors.last_owner()
     acts.record(

@@ -25,6 +25,7 @@ from kit.audit.decisions import (
 from kit.base.ids import parse_id
 from kit.db.database import Database, seals_of
 from kit.observe.log import get_logger
+from services.identity.domain import people as domain
 from services.identity.domain.people import ADMIN, Invitation, Person
 
 _log = get_logger()
@@ -97,13 +98,17 @@ def _acts_on_factors(tx: Tx, person_id: UUID) -> list[RowMapping]:
     return [act for act in found if is_sealed(seals_of(tx), act)]
 
 
-def has_factors_by_acts(tx: Tx, person_id: UUID) -> bool:
-    """Returns whether the person has added all that a sign-in needs, and it still counts."""
+def has_factors_by_acts(tx: Tx, person_id: UUID, *, without: str = "") -> bool:
+    """Returns whether the person has added all that a sign-in needs, and it still counts; `without` one of them, "TOTP"
+    or "passkey:ID".
+    """
     last: dict[str, str] = {}
     for act in _acts_on_factors(tx, person_id):
         is_passkey = act["object"].startswith("passkey:")
-        last["passkey " + act["object"] if is_passkey else act["note"]] = act["act"]
-    kept = {factor.partition(" ")[0] for factor, act in last.items() if act == "factor.add"}
+        last[act["object"] if is_passkey else act["note"]] = act["act"]
+    kept = {
+        factor.partition(":")[0] for factor, act in last.items() if act == "factor.add" and factor != without
+    }
     return "passkey" in kept or {"password", "TOTP"} <= kept
 
 
@@ -185,3 +190,15 @@ class KnownRoles:
 def _are_due(tx: Tx, person_id: UUID, found: Mapping[UUID | None, str], until: datetime | None) -> bool:
     decided = roles_decided(tx, [person_id], until=until)[person_id]
     return all(found.get(place, "") in decided.get(place, NOTHING) for place in found.keys() | decided.keys())
+
+
+def lost_the_right(tx: Tx, inviter_id: UUID | None, invitation: Invitation, since: datetime) -> bool:
+    """Returns whether the inviter was disabled since, or lost the role by which the link was made."""
+    right, place = (ADMIN, None) if invitation.by_operator else (domain.OWNER, invitation.merchant_id)
+    of_inviter = acts_on(tx, [f"person:{inviter_id}"], ("person.roles", DISABLE))
+    return any(
+        each["act"] == DISABLE or (each["merchant_id"] == place and right not in roles.split(", "))
+        for each in of_inviter
+        if each["at"] > since
+        for _, _, roles in each["changes"]
+    )

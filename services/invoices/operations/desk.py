@@ -327,6 +327,7 @@ def _take(
     adjustment: Adjustment | None,
 ) -> None:
     """Takes the step, with its act, which also has the amount that came."""
+    lifecycle.require_as_decided(tx, deal)
     before, now, actor = acts.values_of(deal, _OF_DEALS), deps.clock.now(), str(actors.current())
     part, received = (adjustment.part, adjustment.received) if adjustment else (None, None)
     advance = partial(lifecycle.advance, tx, deps, invoice, deal, trigger, now=now, actor=actor, note=note)

@@ -10,7 +10,8 @@ from uuid import UUID
 
 from sqlalchemy.orm import Session
 
-from kit.audit.decisions import UNDECIDED
+from kit.audit.acts import text_of
+from kit.audit.decisions import UNDECIDED, before_by_acts
 from kit.base.ids import new_id
 from kit.db.database import after_commit
 from kit.events.outbox import announce
@@ -21,7 +22,7 @@ from services.invoices.domain import money, states
 from services.invoices.domain.states import DealState, DealStatus, InvoiceStatus, Transition, Trigger
 from services.invoices.models import Deal, Invoice, Outbox
 from services.invoices.store import deals, invoices
-from services.invoices.store.decisions import has_its_terms, is_as_created
+from services.invoices.store.decisions import DEAL, has_its_terms, is_as_created
 from services.invoices.wiring import Deps
 
 _log = get_logger()
@@ -202,3 +203,10 @@ def finish(
         signer=deps.signer,
         event_id=invoice.event_id,
     )
+
+
+def require_as_decided(tx: Session, deal: Deal) -> None:
+    """Refuses a deal that SQL took back from the state that the last act gave it."""
+    state = {"status": text_of(deal.status), "sub_status": text_of(deal.sub_status)}
+    if before_by_acts(tx, DEAL, deal.id, *state) not in ({}, state):
+        raise not_decided("deal")

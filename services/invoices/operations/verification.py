@@ -5,6 +5,7 @@ the database can finish an invoice there, but cannot sign.
 """
 
 import hashlib
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -177,26 +178,25 @@ def _announce(deps: Deps, tx: Session, finished: Finished) -> None:
 
 
 def _judged(deps: Deps, tx: Session, finished: Sequence[tuple[Invoice, Deal | None]]) -> list[Finished]:
-    kept = kept_facts(tx, [invoice.event_id for invoice, _ in finished if invoice.event_id])
+    signed: dict[UUID, list[invoices_pb2.InvoiceFinished]] = defaultdict(list)
+    for event_id, fact in kept_facts(tx, [invoice.event_id for invoice, _ in finished if invoice.event_id]):
+        if _is_signed(deps, event_id, fact):
+            signed[event_id].append(invoices_pb2.InvoiceFinished.FromString(fact.payload))
     unproven = {}
     for invoice, deal in finished:
-        facts = _signed(deps, invoice, kept.get(invoice.event_id, ()) if invoice.event_id else ())
+        facts = signed.get(invoice.event_id, ()) if invoice.event_id else ()
         if events.invoice_finished(invoice, deal) not in facts:
             unproven[invoice.id] = OTHER_FACT if facts else NO_FACT
     return [Finished(invoice, deal, unproven.get(invoice.id, "")) for invoice, deal in finished]
 
 
-def _signed(deps: Deps, invoice: Invoice, kept: Sequence[KeptFact]) -> list[invoices_pb2.InvoiceFinished]:
-    """Returns those of the `kept` facts that the service signed."""
-    signed = []
-    for fact in kept:
-        assert invoice.event_id is not None
-        try:
-            deps.verifier.check(events.FINISHED, invoice.event_id, fact.payload, fact.signature)
-        except Unproven:
-            continue
-        signed.append(invoices_pb2.InvoiceFinished.FromString(fact.payload))
-    return signed
+def _is_signed(deps: Deps, event_id: UUID, fact: KeptFact) -> bool:
+    """Returns whether the service signed the fact as that of this event."""
+    try:
+        deps.verifier.check(events.FINISHED, event_id, fact.payload, fact.signature)
+    except Unproven:
+        return False
+    return True
 
 
 def _accept(deps: Deps, tx: Session, finished: Finished) -> None:

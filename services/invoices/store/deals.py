@@ -121,9 +121,13 @@ def add_transition(tx: Session, deal: Deal, *, now: datetime, actor: str, note: 
 _TRANSITIONS = Rows(TransitionView, table_of(DealTransition))
 
 
+HISTORY_MOST = 100
+"""Steps of one deal that are read; the table of transitions allows fewer than ten."""
+
+
 def deal_history(connection: Connection, deal_id: UUID) -> Sequence[TransitionView]:
     query = select(*_TRANSITIONS.columns).where(DealTransition.deal_id == deal_id)
-    return _TRANSITIONS.all(connection.execute(query.order_by(DealTransition.id)))
+    return _TRANSITIONS.all(connection.execute(query.order_by(DealTransition.id).limit(HISTORY_MOST)))
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,6 @@
 """The signed facts of finished invoices, which outlast the outbox."""
 
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 from uuid import UUID
@@ -18,22 +17,19 @@ class KeptFact:
     payload: bytes
 
 
-MOST_OF_ONE: Final = 8
-"""Facts of one event that are read. An event has one, and one more for each time that two operators accepted it."""
-_OF_EVENTS: Final = text(f"""
-SELECT event_id, signature, payload FROM unnest(CAST(:ids AS uuid[])) AS event (id)
-CROSS JOIN LATERAL (SELECT * FROM facts WHERE event_id = event.id LIMIT {MOST_OF_ONE}) AS kept
-""")  # noqa: S608  made of constants
+_OF_EVENTS: Final = text("SELECT event_id, signature, payload FROM facts WHERE event_id = ANY(:ids)")
+_AT_ONCE: Final = 100
+"""Rows in memory at the same time: SQL may have added any number."""
 _KEEP: Final = text(
     "INSERT INTO facts (event_id, signature, payload) VALUES (:event_id, :signature, :payload) ON CONFLICT DO NOTHING"
 )
 
 
-def kept_facts(tx: Session, event_ids: Sequence[UUID]) -> Mapping[UUID, Sequence[KeptFact]]:
-    found: dict[UUID, list[KeptFact]] = defaultdict(list)
-    for row in tx.execute(_OF_EVENTS, {"ids": list(event_ids)}):
-        found[row.event_id].append(KeptFact(row.signature, bytes(row.payload)))
-    return found
+def kept_facts(tx: Session, event_ids: Sequence[UUID]) -> Iterator[tuple[UUID, KeptFact]]:
+    """Yields the facts of these events, each with the id of its event."""
+    with tx.execute(_OF_EVENTS, {"ids": list(event_ids)}, execution_options={"yield_per": _AT_ONCE}) as found:
+        for row in found:
+            yield row.event_id, KeptFact(row.signature, bytes(row.payload))
 
 
 def keep_fact(tx: Session, event_id: UUID, fact: KeptFact) -> None:

@@ -433,6 +433,50 @@ def test_an_owner_whom_sql_wrote_lets_the_last_owner_not_go(deps: Deps, eve: Som
         assert reason(leave) == "LAST_OWNER"
 
 
+def test_an_owner_whom_an_act_disabled_lets_the_last_owner_not_go(
+    deps: Deps, new_email: Callable[[], str]
+) -> None:
+    merchant = new_id()
+    owner, other = (member(deps, new_email(), merchant, "owner") for _ in range(2))
+    people.disable_person(deps, person_id=str(other.person_id))
+    execute(deps, "UPDATE people SET disabled_at = NULL WHERE id = :id", id=other.person_id)
+    with owner.acting():
+        leave = partial(
+            people.set_roles,
+            deps,
+            person_id=str(owner.person_id),
+            merchant_id=str(merchant),
+            roles=["viewer"],
+        )
+        assert reason(leave) == "LAST_OWNER"
+
+
+def test_a_passkey_that_sql_wrote_lets_the_last_factor_not_go(deps: Deps, ada: Someone) -> None:
+    columns = "(id, person_id, rp_id, credential_id, credential, sign_count, name, created_at, seal)"
+    execute(
+        deps,
+        f"INSERT INTO passkeys {columns} VALUES (:new, :id, :rp, 'y', 'y', 0, 'x', now(), sha256('a'))",
+        new=new_id(),
+        id=ada.person_id,
+        rp=DESK_URL.partition("://")[2].partition(":")[0],
+    )
+    with ada.acting():
+        assert reason(lambda: factors.remove_totp(deps)) == "LAST_FACTOR"
+
+
+def test_a_link_that_two_made_stays_shut_after_its_requester_was_disabled(
+    deps: Deps, new_email: Callable[[], str]
+) -> None:
+    ann, ben = (operator(deps, new_email(), "admin") for _ in range(2))
+    for each in (ann, ben):
+        each.add_password_and_totp()
+    with ann.acting():
+        made = invite_staff(deps, new_email(), "admin")
+    people.disable_person(deps, person_id=str(ann.person_id))
+    execute(deps, "UPDATE invitations SET withdrawn_at = NULL WHERE id = :id", id=made.invitation.id)
+    assert reason(lambda: accept(deps, made)) == "INVITATION_INVALID"
+
+
 def test_an_act_that_sql_wrote_ends_no_link(deps: Deps, ada: Someone, new_email: Callable[[], str]) -> None:
     made = invite_staff(deps, new_email(), "viewer")
     columns = "actor_kind, actor_name, surface, on_behalf_of, note, request_id, refused, seal"
