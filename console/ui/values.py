@@ -10,8 +10,8 @@ from urllib.parse import urlencode
 from google.protobuf.message import Message
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from gateway.pay.accounts import account_in_groups
 from kit.base.clock import SystemClock
+from kit.base.groups import account_in_groups
 from kit.base.ids import parse_id
 from kit.base.money import percent_of
 

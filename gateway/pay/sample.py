@@ -4,9 +4,10 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from gateway.pay import languages
-from gateway.pay.accounts import account_in_groups, code_of, reference_in_groups
+from gateway.pay.accounts import code_of, reference_in_groups
 from gateway.pay.rendering import render
 from gateway.pay.view import Brand, Requisite, Screen, Until, View
+from kit.base.groups import account_in_groups
 
 ACCOUNT: Final = "DE89370400440532013000"  # the example of the register of IBANs
 AMOUNT: Final = "49.90"

@@ -11,9 +11,10 @@ from urllib.parse import urlsplit
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 from fiatgate.merchants.v1 import merchants_pb2
 from gateway.links import Links
-from gateway.pay.accounts import Code, account_in_groups, code_of, reference_in_groups
+from gateway.pay.accounts import Code, code_of, reference_in_groups
 from gateway.pay.brand import stylesheet_name
 from gateway.pay.notices import NOTHING_TO_CHOOSE, NOTICES
+from kit.base.groups import account_in_groups
 from kit.base.money import fiat_text
 from kit.base.proto import datetime_from, optional, optional_datetime
 

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from gateway.pay.accounts import account_in_groups, code_of, is_iban
+from gateway.pay.accounts import code_of
+from kit.base.groups import account_in_groups, is_iban
 
 IBAN = "DE89370400440532013000"
 
