@@ -100,7 +100,7 @@ PLAIN: Final = {
     *("made_order", "memo", "method", "month", "most", "note", "notice", "password", "preview", "problem"),
     *("purpose", "repeated", "request_key", "secret", "signature", "since", "stage", "state", "status"),
     *("step_up_challenge", "step_up_code", "step_up_credential", "step_up_goes_on", "to", "type"),
-    *("until", "uri", "valid_days", "was"),
+    *("every", "until", "uri", "valid_days", "was"),
 }
 """Fields that name no merchant's thing. Only the page that asks a challenge or makes a request_key has it."""
 DEEDS: Final = {
