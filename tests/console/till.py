@@ -26,8 +26,8 @@ class Till:
         self.desk.deals.ConfirmDeal(pb.ConfirmDealRequest(deal_id=deal.deal_id))
         return deal
 
-    def appealed(self, *, picture: bytes | None = None) -> pb.Deal:
-        deal = self.marked()
+    def appealed(self, *, picture: bytes | None = None, **changes: Any) -> pb.Deal:
+        deal = self.marked(**changes)
         request = pb.OpenCustomerAppealRequest(
             invoice_id=deal.invoice_id, note="Paid <b>at</b> noon", picture=picture
         )
