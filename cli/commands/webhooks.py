@@ -1,6 +1,6 @@
 """`fiatgate webhooks …`"""
 
-import time
+import threading
 from collections.abc import Iterator
 from typing import Annotated, Final
 
@@ -139,9 +139,9 @@ def resend_dead(
 
 def _turns(per_second: int) -> Iterator[None]:
     """Yields so often a second, at once for the first time."""
-    at = monotonic_seconds()
+    at, pause = monotonic_seconds(), threading.Event()
     while True:
-        time.sleep(max(0.0, at - monotonic_seconds()))
+        pause.wait(max(0.0, at - monotonic_seconds()))
         at = monotonic_seconds() + 1 / per_second
         yield
 

@@ -15,7 +15,7 @@ KINDS: Final = ("create", "mark", "confirm")
 """The calls of a purchase that succeeds."""
 LATE_SECONDS: Final = 15
 LATE_SHARE_MOST: Final = 0.25
-"""Of the calls later than that. A machine that does the load has none; one that can't fails whatever the event was."""
+"""The share of later calls that may fail. A machine with enough processor time fails none of them."""
 
 
 @dataclass(frozen=True, kw_only=True)

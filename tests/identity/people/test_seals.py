@@ -44,6 +44,7 @@ INVITATION = (
     "INSERT INTO invitations (id, token_hash, email, name, roles, invited_by, by_operator, created_at, expires_at)"
     " VALUES (:id, :hash, :email, 'Eve', '{admin}', 'ann@example.com', true, now(), '2999-01-01')"
 )
+MEMBER = "INSERT INTO memberships VALUES (:id, :merchant, ARRAY[CAST(:role AS text)], now())"
 
 
 @pytest.fixture
@@ -400,12 +401,7 @@ def test_a_second_person_reads_the_roles_that_acts_gave_whatever_the_row_says(
 def test_a_membership_that_sql_wrote_is_no_member_whose_roles_change(deps: Deps, eve: Someone) -> None:
     merchant = new_id()
     owner = member(deps, f"{new_id().hex}@shop.example", merchant, "owner")
-    execute(
-        deps,
-        "INSERT INTO memberships VALUES (:id, :merchant, '{viewer}', now())",
-        id=eve.person_id,
-        merchant=merchant,
-    )
+    execute(deps, MEMBER, id=eve.person_id, merchant=merchant, role="viewer")
     with owner.acting():
         change = partial(
             people.set_roles, deps, person_id=str(eve.person_id), merchant_id=str(merchant), roles=["finance"]
@@ -416,12 +412,7 @@ def test_a_membership_that_sql_wrote_is_no_member_whose_roles_change(deps: Deps,
 def test_an_owner_whom_sql_wrote_lets_the_last_owner_not_go(deps: Deps, eve: Someone) -> None:
     merchant = new_id()
     owner = member(deps, f"{new_id().hex}@shop.example", merchant, "owner")
-    execute(
-        deps,
-        "INSERT INTO memberships VALUES (:id, :merchant, '{owner}', now())",
-        id=eve.person_id,
-        merchant=merchant,
-    )
+    execute(deps, MEMBER, id=eve.person_id, merchant=merchant, role="owner")
     with owner.acting():
         leave = partial(
             people.set_roles,
