@@ -47,9 +47,14 @@ def begin(
     ] = False,
 ) -> None:
     try:
-        author.carry(on_behalf_of)
+        named = author.carry(on_behalf_of)
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint=author.OPTION) from None
+    if named:
+        from cli import staff  # noqa: PLC0415  a command without a name needs none of it
+
+        if staff.is_disabled(named):
+            raise typer.BadParameter(f"{named} is disabled", param_hint=author.OPTION)
 
 
 def main() -> None:

@@ -17,10 +17,13 @@ from kit.rpc import actors
 OPTION = "--as"
 
 
-def carry(on_behalf_of: str) -> None:
-    """Makes every call of this process carry the author. Raises ValueError when `on_behalf_of` is no e-mail address."""
+def carry(on_behalf_of: str) -> str:
+    """Makes every call of this process carry the author. Returns the e-mail address, "" without one; raises ValueError
+    when `on_behalf_of` is none.
+    """
     named = parse_email(on_behalf_of) if on_behalf_of else ""
     actors.carry_cli(f"{_user()}@{socket.gethostname()}", on_behalf_of=named)
+    return named
 
 
 def named(context: typer.Context) -> str:

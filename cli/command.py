@@ -1,8 +1,8 @@
 """Commands by declaration: a command is the request of its RPC, the options that fill the request, and a function that
 makes the call and prints the outcome.
 
-    @command(app, "set", "shops --commission 0.05", pb.SetCategoryRequest,
-             argument("code", "CODE"), option("commission", "0..1", "0.05 is five percent.", required=True))
+    @command(app, "set", "shops --commission 5", pb.SetCategoryRequest,
+             argument("code", "CODE"), percent("commission", required=True))
     def set_one(request: pb.SetCategoryRequest) -> None:
         "Create a category or change its commission."
 
@@ -23,6 +23,7 @@ from google.protobuf.message import Message
 
 from cli import output
 from cli.moments import moment
+from kit.base.money import PER_CENT, fraction_of, parse_fraction
 from kit.base.proto import timestamp_from
 
 # The largest numbers that fields of these types hold: a message raises ValueError for a larger one.
@@ -70,6 +71,11 @@ def option(
     given = {"metavar": metavar, "help": help} | settings
     flag = names or (f"--{field.replace('_', '-')}",)
     return Filled(field, typer.Option, flag, given, _REQUIRED if required else default)
+
+
+def percent(field: str, help: str | None = None, **settings: Any) -> Filled:
+    """Returns the option that takes per cent, as pages do, and fills a field that holds the fraction."""
+    return option(field, "PERCENT", help, parser=_fraction, **settings)
 
 
 def argument(
@@ -139,6 +145,15 @@ def command(
 
 def _keyword(name: str, annotation: Any, default: Any) -> inspect.Parameter:
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=annotation, default=default)
+
+
+def _fraction(typed: str) -> str:
+    fraction = fraction_of(typed)
+    try:
+        parse_fraction(fraction)
+    except ValueError:
+        raise typer.BadParameter(PER_CENT) from None
+    return fraction
 
 
 def _value(given: Any) -> Any:

@@ -19,6 +19,11 @@ def doubt(email: str) -> str:
     return "" if person.roles else f"{email} has no role of the staff"
 
 
+def is_disabled(email: str) -> bool:
+    """Returns whether the person may do nothing any more; False when identity does not answer."""
+    return doubt(email).endswith(" is disabled")
+
+
 def named_in(author: str) -> str:
     """Returns the address of a person, signed in or named with --as; "" for a command line without a name."""
     address = author.rpartition(" for ")[2]

@@ -3,7 +3,7 @@
 from typing import Final
 
 from cli import connection, output
-from cli.command import argument, command, group, option
+from cli.command import argument, command, group, percent
 from cli.listing import Table
 from fiatgate.merchants.v1 import merchants_pb2 as pb
 from kit.base.money import percent_of
@@ -13,9 +13,9 @@ TABLE: Final = Table(columns="code | commission", empty="No categories yet")
 
 
 @command(
-    *(app, "set", "shops --commission 0.05", pb.SetCategoryRequest),
+    *(app, "set", "shops --commission 5", pb.SetCategoryRequest),
     argument("code", "CODE"),
-    option("commission", "0..1", "0.05 is five percent.", required=True),
+    percent("commission", "Of the amount: 1.5 is 1.5 %.", required=True),
     modes="all",
 )
 def set_one(request: pb.SetCategoryRequest) -> None:

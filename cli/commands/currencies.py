@@ -3,7 +3,7 @@
 from typing import Final
 
 from cli import connection, output
-from cli.command import argument, command, group, option
+from cli.command import argument, command, group, option, percent
 from cli.listing import Table
 from console.words.rates import markup_in_effect
 from fiatgate.catalog.v1 import catalog_pb2 as pb
@@ -25,7 +25,7 @@ TABLE: Final = Table(
     option("decimals", None, "Decimal places.", required=True, max=2),
     option("min_amount", "A", "Least invoice amount.", "--min", required=True),
     option("max_amount", "A", "Largest invoice amount.", "--max", required=True),
-    option("markup", "0..1", "Fraction that is taken off the source's rate.", default="0"),
+    percent("markup", "What is taken off the source's rate: 1.5 is 1.5 %.", default="0"),
     option("enabled", None, "Whether merchants may use it.", "--enabled/--disabled", default=True),
     modes="all",
 )

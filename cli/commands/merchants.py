@@ -8,7 +8,7 @@ import typer
 from rich.markup import escape
 
 from cli import connection, ids, listing, logos, output, several, stack
-from cli.command import Filled, argument, command, group, option, period
+from cli.command import Filled, argument, command, group, option, percent, period
 from cli.listing import Row, Table
 from fiatgate.catalog.v1 import catalog_pb2
 from fiatgate.invoices.v1 import invoices_pb2
@@ -40,7 +40,7 @@ def _options(codes: Callable[[str], Any], origins: Callable[[str], Any]) -> tupl
     """Returns the options of a merchant. `codes` and `origins` make the values of their fields."""
     return (
         option("category_code", "CODE", "Category, which sets the commission.", "--category"),
-        option("client_share", "0..1", "Part of the commission that the client pays."),
+        percent("client_share", "Part of the commission that the client pays: 40 is 40 %."),
         option("callback_url", *_URL),
         option("success_url", *_URL),
         option("fail_url", *_URL),
@@ -226,7 +226,7 @@ def _note_missing_category(merchant: pb.Merchant) -> None:
     )
     output.note(
         f"[yellow]Its customers are offered no method, because {what}[/yellow] "
-        "[dim](fiatgate categories list; a new one: fiatgate categories set CODE --commission 0.05)[/dim]"
+        "[dim](fiatgate categories list; a new one: fiatgate categories set CODE --commission 5)[/dim]"
     )
 
 

@@ -3,7 +3,7 @@
 from typing import Final
 
 from cli import connection, logos, output
-from cli.command import argument, command, group, option
+from cli.command import argument, command, group, option, percent
 from cli.listing import Table
 from fiatgate.catalog.v1 import catalog_pb2 as pb
 from kit.base.money import amount_text, money_text
@@ -27,7 +27,7 @@ TABLE: Final = Table(
     option("min_sum", "A", "Least invoice amount.", "--min", required=True),
     option("max_sum", "A", "Largest invoice amount.", "--max", required=True),
     option("payment_minutes", "M", "Time a customer has to pay.", "--minutes", required=True, min=1),
-    option("commission", "0..1", "Fraction that is added to the category's commission.", default="0"),
+    percent("commission", "Added to the category's commission: 1.5 is 1.5 %.", default="0"),
     "logo",
     option("logo_url", "URL", "The address that merchants get, in place of the logo's own."),
     option("active", None, "Whether customers may choose it.", "--active/--inactive", default=True),

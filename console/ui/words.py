@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Final
 
 from console.ui.values import ago
-from kit.base.money import amount_text, percent_of
+from kit.base.money import PER_CENT, amount_text, percent_of
 from kit.rpc.errors import Refused, faults_of
 
 NOTICES: Final[Mapping[str, str]] = {
@@ -307,7 +307,7 @@ def _sentence_about(field: str, message: str) -> str:
     name = field.rpartition(".")[2]
     label = FIELDS.get(name, "")
     if name in _PERCENTS:
-        message = "expected 0 to 100 per cent, with at most 4 decimals"
+        message = PER_CENT
     if not label:
         return f"{message[:1].upper()}{message[1:]}."
     if message.startswith(f"{field} "):  # "password has at most 256 characters"

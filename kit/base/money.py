@@ -15,6 +15,8 @@ USDT_PLACES = 6
 RATE_PLACES = 2
 PERCENT_PLACES = 2
 FRACTION_PLACES = 6
+PER_CENT: Final = "expected 0 to 100 per cent, with at most 4 decimals"
+"""The sentence for people about a fraction that is none."""
 _DECIMALS: Final[Mapping[str, int]] = {
     code: places
     for places, codes in (

@@ -103,7 +103,7 @@ def test_a_change_of_merchants_and_prices_leaves_exactly_one_act_and_none_when_n
         ("owner.block", ("owners", "block", owner)),
         ("owner.unblock", ("owners", "unblock", owner)),
         ("key.deactivate", ("keys", "deactivate", key["key_id"])),
-        ("category.set", ("categories", "set", code, "--commission", "0.05")),
+        ("category.set", ("categories", "set", code, "--commission", "5")),
         (
             "currency.set",
             (
@@ -111,7 +111,7 @@ def test_a_change_of_merchants_and_prices_leaves_exactly_one_act_and_none_when_n
                 *("--min", "5", "--max", "500"),
             ),
         ),
-        ("method.set", (*method, "--minutes", "20", "--commission", "0.01")),
+        ("method.set", (*method, "--minutes", "20", "--commission", "1")),
         (
             "withdrawal-method.set",
             (

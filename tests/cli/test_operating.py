@@ -101,10 +101,12 @@ def test_a_merchant_is_made_configured_banned_and_let_in_again(fiatgate: Fiatgat
     for words in (("create", "Corner shop", "--owner", owner), ("set", id)):
         refused = run("merchants", *words, "--category", "nope")
         assert (refused.exit_code, "fiatgate categories list" in refused.err) == (1, True)
-    fiatgate("categories", "set", "corner", "--commission", "0.05")
+    wrong = run("categories", "set", "corner", "--commission", "101")
+    assert (wrong.exit_code, "0 to 100 per cent" in wrong.err) == (2, True)
+    fiatgate("categories", "set", "corner", "--commission", "5%")
     assert {"code": "corner", "commission": "0.05"} in fiatgate("categories", "list")
     changed = fiatgate(
-        *("merchants", "set", id, "--name", "Lamp shop", "--category", "corner", "--client-share", "0.25"),
+        *("merchants", "set", id, "--name", "Lamp shop", "--category", "corner", "--client-share", "25 %"),
         *("--callback-url", "https://shop.example/hook", "--currencies", "EUR, USD"),
     )
     assert (changed["name"], changed["client_share"]) == ("Lamp shop", "0.25")
@@ -161,7 +163,7 @@ def test_a_key_opens_the_api_until_it_is_deactivated(fiatgate: Fiatgate, shop: d
 
 def test_what_is_sold_is_set_and_listed(fiatgate: Fiatgate, tmp_path: Path) -> None:
     currency = ("currencies", "set", CURRENCY, "--name", "Quo", "--symbol", "Q", "--decimals", "2")
-    made = fiatgate(*currency, "--min", "5", "--max", "500", "--markup", "0.02")
+    made = fiatgate(*currency, "--min", "5", "--max", "500", "--markup", "2")
     assert like(made, catalog_pb2.Currency)
     assert (made["min_amount"], made["max_amount"], made["enabled"]) == ("5.00", "500.00", True)
     rate = fiatgate("rates", "set", CURRENCY, "50")
@@ -193,7 +195,7 @@ def test_what_is_sold_is_set_and_listed(fiatgate: Fiatgate, tmp_path: Path) -> N
             "--max",
             "50",
         ),
-        *("--minutes", "20", "--commission", "0.01"),
+        *("--minutes", "20", "--commission", "1"),
     )
     assert like(method, catalog_pb2.PaymentMethod)
     assert method in fiatgate("methods", "list")

@@ -167,6 +167,9 @@ def test_invitations_are_listed_and_withdrawn_and_people_disabled(
         console.authorized()
     shown = fiatgate("people", "show", email)
     assert shown["disabled"] is True
+    refused = run("categories", "list", "--as", email)
+    assert refused.exit_code == 2
+    assert "disabled" in refused.err
     assert fiatgate("people", "show", shown["person_id"][:-2]) == shown
     fiatgate("people", "enable", email)
     assert fiatgate("people", "roles", email, "--none")["roles"] == []

@@ -167,7 +167,7 @@ class Trial:
             "--max-deals",
             "5000",
         )
-        do("categories", "set", "shop", "--commission", "0.04")
+        do("categories", "set", "shop", "--commission", "4")
         urls = ("--success-url", "https://shop.example/ok", "--fail-url", "https://shop.example/no")
         shop = do(
             "merchants",

@@ -89,7 +89,7 @@ class Shop:
         """A merchant of its own in the demo world, made as an operator makes one; 40 % of commission for clients."""
         merchant = stack.cli(
             *("merchants", "create", "Lamp shop", "--owner", f"{new_id().hex}@shop.example", "--active"),
-            *("--category", "standard", "--client-share", "0.4"),
+            *("--category", "standard", "--client-share", "40"),
             *("--success-url", "https://shop.example/thanks", "--fail-url", "https://shop.example/sorry"),
         )
         key = stack.cli("keys", "create", merchant["merchant_id"], "--name", "backend")
