@@ -96,7 +96,7 @@ CALLS: Final[Mapping[str, frozenset[str]]] = {
     "console": frozenset(SERVICES),
     "invoices": frozenset({"catalog", "identity"}),
     "webhooks": frozenset({"identity"}),
-    "withdrawals": frozenset({"identity"}),
+    "withdrawals": frozenset({"identity", "invoices"}),
     **dict.fromkeys(("catalog", "identity"), frozenset()),
 }
 

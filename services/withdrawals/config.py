@@ -6,6 +6,7 @@ from typing import ClassVar
 from pydantic import Field
 
 from kit.base.config.processes import FactSettings, FourEyesSettings
+from kit.base.config.values import AddressOrNone
 
 
 class WithdrawalsSettings(FactSettings, FourEyesSettings):
@@ -24,6 +25,10 @@ class WithdrawalsSettings(FactSettings, FourEyesSettings):
         ge=0,
         le=10_080,
         description="time between checks of the ledger by a process; 0: never",
+    )
+    invoices_address: AddressOrNone = Field(
+        default="",
+        description="invoices, which knows what deals brought; empty: no corrections of deals and no refunds",
     )
     four_eyes_usdt: Decimal = Field(
         default=Decimal(1000),

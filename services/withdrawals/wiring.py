@@ -6,7 +6,7 @@ from kit.base.clock import Clock, SystemClock
 from kit.db.database import Database
 from kit.events.bus.connection import Bus
 from kit.events.proof import Verifier
-from services.withdrawals.clients import IdentityClient
+from services.withdrawals.clients import IdentityClient, InvoicesClient
 from services.withdrawals.config import WithdrawalsSettings
 
 
@@ -16,6 +16,7 @@ class Deps:
 
     verifier  knows the facts that invoices has signed
     identity  None where no people are served
+    invoices  None where there are no corrections and no refunds
     """
 
     settings: WithdrawalsSettings
@@ -24,6 +25,7 @@ class Deps:
     bus: Bus
     verifier: Verifier
     identity: IdentityClient | None
+    invoices: InvoicesClient | None
 
 
 def wire(settings: WithdrawalsSettings, *, clock: Clock | None = None) -> Deps:
@@ -42,5 +44,8 @@ def wire(settings: WithdrawalsSettings, *, clock: Clock | None = None) -> Deps:
         verifier=Verifier(settings.fact_public_keys),
         identity=IdentityClient(settings.identity_address, identity=settings.identity)
         if settings.identity_address
+        else None,
+        invoices=InvoicesClient(settings.invoices_address, identity=settings.identity)
+        if settings.invoices_address
         else None,
     )

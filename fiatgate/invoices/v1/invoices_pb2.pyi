@@ -975,6 +975,173 @@ class ListInvoicesResponse(_message.Message):
 Global___ListInvoicesResponse: _TypeAlias = ListInvoicesResponse  # noqa: Y015
 
 @_typing.final
+class GetDealMoneyRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    INVOICE_ID_FIELD_NUMBER: _builtins.int
+    DEAL_ID_FIELD_NUMBER: _builtins.int
+    RECEIVED_AMOUNT_FIELD_NUMBER: _builtins.int
+    CONVERSION_RATE_FIELD_NUMBER: _builtins.int
+    invoice_id: _builtins.str
+    """One of the two: VALIDATION_ERROR for none, deal_id counts for both."""
+    deal_id: _builtins.str
+    received_amount: _builtins.str
+    """Fiat, above zero, with the currency's decimals. Null: nothing is computed."""
+    conversion_rate: _builtins.str
+    """Fiat per USDT, above zero, at most 2 decimals: counts in place of the locked rate. Null: the locked one."""
+    def __init__(
+        self,
+        *,
+        invoice_id: _builtins.str | None = ...,
+        deal_id: _builtins.str | None = ...,
+        received_amount: _builtins.str | None = ...,
+        conversion_rate: _builtins.str | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_conversion_rate", b"_conversion_rate", "_deal_id", b"_deal_id", "_invoice_id", b"_invoice_id", "_received_amount", b"_received_amount", "conversion_rate", b"conversion_rate", "deal_id", b"deal_id", "invoice_id", b"invoice_id", "received_amount", b"received_amount"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_conversion_rate", b"_conversion_rate", "_deal_id", b"_deal_id", "_invoice_id", b"_invoice_id", "_received_amount", b"_received_amount", "conversion_rate", b"conversion_rate", "deal_id", b"deal_id", "invoice_id", b"invoice_id", "received_amount", b"received_amount"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__conversion_rate: _TypeAlias = _typing.Literal["conversion_rate"]  # noqa: Y015
+    _WhichOneofArgType__conversion_rate: _TypeAlias = _typing.Literal["_conversion_rate", b"_conversion_rate"]  # noqa: Y015
+    _WhichOneofReturnType__deal_id: _TypeAlias = _typing.Literal["deal_id"]  # noqa: Y015
+    _WhichOneofArgType__deal_id: _TypeAlias = _typing.Literal["_deal_id", b"_deal_id"]  # noqa: Y015
+    _WhichOneofReturnType__invoice_id: _TypeAlias = _typing.Literal["invoice_id"]  # noqa: Y015
+    _WhichOneofArgType__invoice_id: _TypeAlias = _typing.Literal["_invoice_id", b"_invoice_id"]  # noqa: Y015
+    _WhichOneofReturnType__received_amount: _TypeAlias = _typing.Literal["received_amount"]  # noqa: Y015
+    _WhichOneofArgType__received_amount: _TypeAlias = _typing.Literal["_received_amount", b"_received_amount"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__conversion_rate) -> _WhichOneofReturnType__conversion_rate | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__deal_id) -> _WhichOneofReturnType__deal_id | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__invoice_id) -> _WhichOneofReturnType__invoice_id | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__received_amount) -> _WhichOneofReturnType__received_amount | None: ...
+
+Global___GetDealMoneyRequest: _TypeAlias = GetDealMoneyRequest  # noqa: Y015
+
+@_typing.final
+class GetDealMoneyResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    INVOICE_ID_FIELD_NUMBER: _builtins.int
+    DEAL_ID_FIELD_NUMBER: _builtins.int
+    MERCHANT_ID_FIELD_NUMBER: _builtins.int
+    INVOICE_STATUS_FIELD_NUMBER: _builtins.int
+    STATUS_FIELD_NUMBER: _builtins.int
+    SUB_STATUS_FIELD_NUMBER: _builtins.int
+    CURRENCY_CODE_FIELD_NUMBER: _builtins.int
+    CURRENCY_DECIMALS_FIELD_NUMBER: _builtins.int
+    CONVERSION_RATE_FIELD_NUMBER: _builtins.int
+    CLIENT_PERCENT_FIELD_NUMBER: _builtins.int
+    MERCHANT_PERCENT_FIELD_NUMBER: _builtins.int
+    AMOUNT_TO_SEND_FIELD_NUMBER: _builtins.int
+    PAID_AMOUNT_FIELD_NUMBER: _builtins.int
+    MERCHANT_USDT_FIELD_NUMBER: _builtins.int
+    REFUNDS_RETURN_COMMISSION_FIELD_NUMBER: _builtins.int
+    RECEIVED_FIELD_NUMBER: _builtins.int
+    invoice_id: _builtins.str
+    deal_id: _builtins.str
+    merchant_id: _builtins.str
+    invoice_status: Global___InvoiceStatus.ValueType
+    status: Global___DealStatus.ValueType
+    """As in Deal, up to amount_to_send."""
+    sub_status: _builtins.str
+    currency_code: _builtins.str
+    currency_decimals: _builtins.int
+    """The decimals of the currency when the deal was opened."""
+    conversion_rate: _builtins.str
+    client_percent: _builtins.str
+    merchant_percent: _builtins.str
+    amount_to_send: _builtins.str
+    paid_amount: _builtins.str
+    """What counts as received from the customer, fiat. Null unless the deal is completed."""
+    merchant_usdt: _builtins.str
+    """The merchant's credit, USDT. Null unless the deal is completed."""
+    refunds_return_commission: _builtins.bool
+    """Whether a refund returns the merchant's commission: as the merchant's category says now."""
+    @_builtins.property
+    def received(self) -> Global___ReceivedMoney:
+        """Null without received_amount."""
+
+    def __init__(
+        self,
+        *,
+        invoice_id: _builtins.str = ...,
+        deal_id: _builtins.str = ...,
+        merchant_id: _builtins.str = ...,
+        invoice_status: Global___InvoiceStatus.ValueType = ...,
+        status: Global___DealStatus.ValueType = ...,
+        sub_status: _builtins.str = ...,
+        currency_code: _builtins.str = ...,
+        currency_decimals: _builtins.int = ...,
+        conversion_rate: _builtins.str = ...,
+        client_percent: _builtins.str = ...,
+        merchant_percent: _builtins.str = ...,
+        amount_to_send: _builtins.str = ...,
+        paid_amount: _builtins.str | None = ...,
+        merchant_usdt: _builtins.str | None = ...,
+        refunds_return_commission: _builtins.bool = ...,
+        received: Global___ReceivedMoney | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_merchant_usdt", b"_merchant_usdt", "_paid_amount", b"_paid_amount", "_received", b"_received", "merchant_usdt", b"merchant_usdt", "paid_amount", b"paid_amount", "received", b"received"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_merchant_usdt", b"_merchant_usdt", "_paid_amount", b"_paid_amount", "_received", b"_received", "amount_to_send", b"amount_to_send", "client_percent", b"client_percent", "conversion_rate", b"conversion_rate", "currency_code", b"currency_code", "currency_decimals", b"currency_decimals", "deal_id", b"deal_id", "invoice_id", b"invoice_id", "invoice_status", b"invoice_status", "merchant_id", b"merchant_id", "merchant_percent", b"merchant_percent", "merchant_usdt", b"merchant_usdt", "paid_amount", b"paid_amount", "received", b"received", "refunds_return_commission", b"refunds_return_commission", "status", b"status", "sub_status", b"sub_status"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__merchant_usdt: _TypeAlias = _typing.Literal["merchant_usdt"]  # noqa: Y015
+    _WhichOneofArgType__merchant_usdt: _TypeAlias = _typing.Literal["_merchant_usdt", b"_merchant_usdt"]  # noqa: Y015
+    _WhichOneofReturnType__paid_amount: _TypeAlias = _typing.Literal["paid_amount"]  # noqa: Y015
+    _WhichOneofArgType__paid_amount: _TypeAlias = _typing.Literal["_paid_amount", b"_paid_amount"]  # noqa: Y015
+    _WhichOneofReturnType__received: _TypeAlias = _typing.Literal["received"]  # noqa: Y015
+    _WhichOneofArgType__received: _TypeAlias = _typing.Literal["_received", b"_received"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__merchant_usdt) -> _WhichOneofReturnType__merchant_usdt | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__paid_amount) -> _WhichOneofReturnType__paid_amount | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__received) -> _WhichOneofReturnType__received | None: ...
+
+Global___GetDealMoneyResponse: _TypeAlias = GetDealMoneyResponse  # noqa: Y015
+
+@_typing.final
+class ReceivedMoney(_message.Message):
+    """What an amount of a deal's currency comes to, at the rate of the request or the deal's."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ORDER_AMOUNT_FIELD_NUMBER: _builtins.int
+    CREDIT_USDT_FIELD_NUMBER: _builtins.int
+    REFUND_USDT_FIELD_NUMBER: _builtins.int
+    REFUND_USDT_COMMISSION_RETURNED_FIELD_NUMBER: _builtins.int
+    order_amount: _builtins.str
+    """The part of an order that it pays for: without the customer's part of the commission, rounded down."""
+    credit_usdt: _builtins.str
+    """What the merchant is credited for it, USDT, rounded down."""
+    refund_usdt: _builtins.str
+    """What its refund takes when the commission stays with the operator, USDT, rounded up."""
+    refund_usdt_commission_returned: _builtins.str
+    """What its refund takes when the commission is returned: its part of merchant_usdt, rounded up. Null unless the deal is
+    completed.
+    """
+    def __init__(
+        self,
+        *,
+        order_amount: _builtins.str = ...,
+        credit_usdt: _builtins.str = ...,
+        refund_usdt: _builtins.str = ...,
+        refund_usdt_commission_returned: _builtins.str | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_refund_usdt_commission_returned", b"_refund_usdt_commission_returned", "refund_usdt_commission_returned", b"refund_usdt_commission_returned"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_refund_usdt_commission_returned", b"_refund_usdt_commission_returned", "credit_usdt", b"credit_usdt", "order_amount", b"order_amount", "refund_usdt", b"refund_usdt", "refund_usdt_commission_returned", b"refund_usdt_commission_returned"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__refund_usdt_commission_returned: _TypeAlias = _typing.Literal["refund_usdt_commission_returned"]  # noqa: Y015
+    _WhichOneofArgType__refund_usdt_commission_returned: _TypeAlias = _typing.Literal["_refund_usdt_commission_returned", b"_refund_usdt_commission_returned"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__refund_usdt_commission_returned) -> _WhichOneofReturnType__refund_usdt_commission_returned | None: ...
+
+Global___ReceivedMoney: _TypeAlias = ReceivedMoney  # noqa: Y015
+
+@_typing.final
 class CancelInvoiceRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 

@@ -57,6 +57,11 @@ class InvoicesServiceStub:
                 request_serializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.ListInvoicesRequest.SerializeToString,
                 response_deserializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.ListInvoicesResponse.FromString,
                 _registered_method=True)
+        self.GetDealMoney = channel.unary_unary(
+                '/fiatgate.invoices.v1.InvoicesService/GetDealMoney',
+                request_serializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.GetDealMoneyRequest.SerializeToString,
+                response_deserializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.GetDealMoneyResponse.FromString,
+                _registered_method=True)
         self.CancelInvoice = channel.unary_unary(
                 '/fiatgate.invoices.v1.InvoicesService/CancelInvoice',
                 request_serializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.CancelInvoiceRequest.SerializeToString,
@@ -118,6 +123,16 @@ class InvoicesServiceServicer:
 
     def ListInvoices(self, request, context):
         """Reasons: INVOICES_NOT_FOUND when nothing matches at all (a page past the last is empty), RATE_LIMITED.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GetDealMoney(self, request, context):
+        """The money of an invoice's newest deal, for refunds and for money that came late: terms, what counts as paid and
+        credited, and what a given amount comes to. Changes nothing. Reasons: INVOICE_NOT_FOUND, DEAL_NOT_FOUND (also when no
+        method was chosen, or another deal replaced this one), NOT_DECIDED (a value is not as the service made it),
+        MERCHANT_NOT_FOUND.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -186,6 +201,11 @@ def add_InvoicesServiceServicer_to_server(servicer, server):
                     servicer.ListInvoices,
                     request_deserializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.ListInvoicesRequest.FromString,
                     response_serializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.ListInvoicesResponse.SerializeToString,
+            ),
+            'GetDealMoney': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetDealMoney,
+                    request_deserializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.GetDealMoneyRequest.FromString,
+                    response_serializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.GetDealMoneyResponse.SerializeToString,
             ),
             'CancelInvoice': grpc.unary_unary_rpc_method_handler(
                     servicer.CancelInvoice,
@@ -324,6 +344,33 @@ class InvoicesService:
             '/fiatgate.invoices.v1.InvoicesService/ListInvoices',
             fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.ListInvoicesRequest.SerializeToString,
             fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.ListInvoicesResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetDealMoney(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/fiatgate.invoices.v1.InvoicesService/GetDealMoney',
+            fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.GetDealMoneyRequest.SerializeToString,
+            fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.GetDealMoneyResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -52,6 +52,12 @@ class InvoicesServiceStub:
     """
     ListInvoices: _grpc.UnaryUnaryMultiCallable[_invoices_pb2.ListInvoicesRequest, _invoices_pb2.ListInvoicesResponse]
     """Reasons: INVOICES_NOT_FOUND when nothing matches at all (a page past the last is empty), RATE_LIMITED."""
+    GetDealMoney: _grpc.UnaryUnaryMultiCallable[_invoices_pb2.GetDealMoneyRequest, _invoices_pb2.GetDealMoneyResponse]
+    """The money of an invoice's newest deal, for refunds and for money that came late: terms, what counts as paid and
+    credited, and what a given amount comes to. Changes nothing. Reasons: INVOICE_NOT_FOUND, DEAL_NOT_FOUND (also when no
+    method was chosen, or another deal replaced this one), NOT_DECIDED (a value is not as the service made it),
+    MERCHANT_NOT_FOUND.
+    """
     CancelInvoice: _grpc.UnaryUnaryMultiCallable[_invoices_pb2.CancelInvoiceRequest, _invoices_pb2.CancelInvoiceResponse]
     """The cancellation by an operator or a member of an invoice whose deal, if any, is not marked paid. Reasons:
     INVOICE_NOT_FOUND, INVOICE_FINISHED, DEAL_STATE_CONFLICT (marked paid: reject or appeal the deal instead).
@@ -97,6 +103,12 @@ class InvoicesServiceAsyncStub(InvoicesServiceStub):
     """
     ListInvoices: _aio.UnaryUnaryMultiCallable[_invoices_pb2.ListInvoicesRequest, _invoices_pb2.ListInvoicesResponse]  # type: ignore[assignment]
     """Reasons: INVOICES_NOT_FOUND when nothing matches at all (a page past the last is empty), RATE_LIMITED."""
+    GetDealMoney: _aio.UnaryUnaryMultiCallable[_invoices_pb2.GetDealMoneyRequest, _invoices_pb2.GetDealMoneyResponse]  # type: ignore[assignment]
+    """The money of an invoice's newest deal, for refunds and for money that came late: terms, what counts as paid and
+    credited, and what a given amount comes to. Changes nothing. Reasons: INVOICE_NOT_FOUND, DEAL_NOT_FOUND (also when no
+    method was chosen, or another deal replaced this one), NOT_DECIDED (a value is not as the service made it),
+    MERCHANT_NOT_FOUND.
+    """
     CancelInvoice: _aio.UnaryUnaryMultiCallable[_invoices_pb2.CancelInvoiceRequest, _invoices_pb2.CancelInvoiceResponse]  # type: ignore[assignment]
     """The cancellation by an operator or a member of an invoice whose deal, if any, is not marked paid. Reasons:
     INVOICE_NOT_FOUND, INVOICE_FINISHED, DEAL_STATE_CONFLICT (marked paid: reject or appeal the deal instead).
@@ -163,6 +175,18 @@ class InvoicesServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_invoices_pb2.ListInvoicesResponse, _abc.Awaitable[_invoices_pb2.ListInvoicesResponse]]:
         """Reasons: INVOICES_NOT_FOUND when nothing matches at all (a page past the last is empty), RATE_LIMITED."""
+
+    @_abc_1.abstractmethod
+    def GetDealMoney(
+        self,
+        request: _invoices_pb2.GetDealMoneyRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_invoices_pb2.GetDealMoneyResponse, _abc.Awaitable[_invoices_pb2.GetDealMoneyResponse]]:
+        """The money of an invoice's newest deal, for refunds and for money that came late: terms, what counts as paid and
+        credited, and what a given amount comes to. Changes nothing. Reasons: INVOICE_NOT_FOUND, DEAL_NOT_FOUND (also when no
+        method was chosen, or another deal replaced this one), NOT_DECIDED (a value is not as the service made it),
+        MERCHANT_NOT_FOUND.
+        """
 
     @_abc_1.abstractmethod
     def CancelInvoice(

@@ -62,6 +62,7 @@ class Merchant(_message.Message):
     ALLOWED_METHODS_FIELD_NUMBER: _builtins.int
     CREATED_AT_FIELD_NUMBER: _builtins.int
     BRANDING_FIELD_NUMBER: _builtins.int
+    REFUNDS_RETURN_COMMISSION_FIELD_NUMBER: _builtins.int
     merchant_id: _builtins.str
     """UUID."""
     name: _builtins.str
@@ -81,6 +82,8 @@ class Merchant(_message.Message):
     """Default URLs for invoices that give none."""
     success_url: _builtins.str
     fail_url: _builtins.str
+    refunds_return_commission: _builtins.bool
+    """As in the merchant's category."""
     @_builtins.property
     def allowed_currencies(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Upper-case codes; empty: all."""
@@ -113,10 +116,11 @@ class Merchant(_message.Message):
         allowed_methods: _abc.Iterable[_builtins.str] | None = ...,
         created_at: _timestamp_pb2.Timestamp | None = ...,
         branding: Global___Branding | None = ...,
+        refunds_return_commission: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_callback_url", b"_callback_url", "_category_code", b"_category_code", "_category_commission", b"_category_commission", "_fail_url", b"_fail_url", "_success_url", b"_success_url", "branding", b"branding", "callback_url", b"callback_url", "category_code", b"category_code", "category_commission", b"category_commission", "created_at", b"created_at", "fail_url", b"fail_url", "success_url", b"success_url"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_callback_url", b"_callback_url", "_category_code", b"_category_code", "_category_commission", b"_category_commission", "_fail_url", b"_fail_url", "_success_url", b"_success_url", "allowed_currencies", b"allowed_currencies", "allowed_methods", b"allowed_methods", "branding", b"branding", "callback_url", b"callback_url", "category_code", b"category_code", "category_commission", b"category_commission", "client_share", b"client_share", "created_at", b"created_at", "fail_url", b"fail_url", "merchant_id", b"merchant_id", "name", b"name", "owner_blocked", b"owner_blocked", "owner_email", b"owner_email", "status", b"status", "success_url", b"success_url"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_callback_url", b"_callback_url", "_category_code", b"_category_code", "_category_commission", b"_category_commission", "_fail_url", b"_fail_url", "_success_url", b"_success_url", "allowed_currencies", b"allowed_currencies", "allowed_methods", b"allowed_methods", "branding", b"branding", "callback_url", b"callback_url", "category_code", b"category_code", "category_commission", b"category_commission", "client_share", b"client_share", "created_at", b"created_at", "fail_url", b"fail_url", "merchant_id", b"merchant_id", "name", b"name", "owner_blocked", b"owner_blocked", "owner_email", b"owner_email", "refunds_return_commission", b"refunds_return_commission", "status", b"status", "success_url", b"success_url"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__callback_url: _TypeAlias = _typing.Literal["callback_url"]  # noqa: Y015
     _WhichOneofArgType__callback_url: _TypeAlias = _typing.Literal["_callback_url", b"_callback_url"]  # noqa: Y015

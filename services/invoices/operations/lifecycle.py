@@ -127,9 +127,7 @@ def advance(
     if step.target.status is DealStatus.COMPLETED:
         if not may_credit(deps, invoice):
             raise not_decided("invoice")
-        if not (has_its_terms(deps.seals, deal) and deal.amount_fiat == _amount_to_pay(deal)):
-            _note_undecided("deal", deal.id)
-            raise not_decided("deal")
+        require_terms(deps, deal)
     deal.status = step.target.status
     deal.sub_status = step.target.sub_status
     if trigger is Trigger.MARK_PAID:
@@ -156,6 +154,15 @@ def may_credit(deps: Deps, invoice: Invoice) -> bool:
         return True
     _note_undecided("invoice", invoice.id)
     return False
+
+
+def require_terms(deps: Deps, deal: Deal) -> None:
+    """Refuses a deal with terms that no process of this service locked, or an amount that does not follow from them."""
+    adjusted_to = money.order_part(deal.amount_fiat, deal.client_percent, deal.currency_decimals)
+    follows = deal.amount_fiat == _amount_to_pay(deal) or adjusted_to == deal.adjusted_amount
+    if not (follows and has_its_terms(deps.seals, deal)):
+        _note_undecided("deal", deal.id)
+        raise not_decided("deal")
 
 
 def _note_undecided(kind: str, id: UUID) -> None:

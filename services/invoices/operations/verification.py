@@ -76,7 +76,7 @@ def list_finished_invoices(deps: Deps, *, after_invoice_id: str, limit: int) -> 
 
         def read(first: str, last: str) -> list[Finished]:
             wanted = [id for text, id in ids.items() if first < text <= last]
-            return _judged(deps, tx, invoices.finished_invoices(tx, wanted))
+            return judged(deps, tx, invoices.finished_invoices(tx, wanted))
 
         keys = list(ids)
         last = keys[-1] if keys else ""
@@ -109,7 +109,7 @@ def reannounce_invoices(deps: Deps, *, invoice_ids: Sequence[str], accept: bool 
 def _reannounced(deps: Deps, invoice_ids: Sequence[UUID], *, accept: bool) -> Reannounced:
     announced, refused, requested = list[UUID](), list[UUID](), list[Approval]()
     with deps.db.transaction() as tx:
-        for each in _judged(deps, tx, invoices.finished_invoices(tx, invoice_ids)):
+        for each in judged(deps, tx, invoices.finished_invoices(tx, invoice_ids)):
             if each.unproven and accept and deps.settings.four_eyes:
                 requested.append(approvals.request(tx, _accepting(each), deps))
             elif each.unproven and not accept:
@@ -122,7 +122,7 @@ def _reannounced(deps: Deps, invoice_ids: Sequence[UUID], *, accept: bool) -> Re
 
 def accept_approved(deps: Deps, tx: Session, asked: Approval) -> None:
     """Signs and announces the requested invoice. Raises INVOICE_NOT_FOUND, APPROVAL_STATE_CONFLICT."""
-    found = _judged(deps, tx, invoices.finished_invoices(tx, [UUID(asked.request["invoice_id"])]))
+    found = judged(deps, tx, invoices.finished_invoices(tx, [UUID(asked.request["invoice_id"])]))
     if not found:
         raise errors.invoice_not_found()
     if not found[0].unproven or not asked.asks_for(_accepting(found[0])):
@@ -177,7 +177,8 @@ def _announce(deps: Deps, tx: Session, finished: Finished) -> None:
     acts.record(tx, act, f"invoice:{invoice.id}", merchant_id=invoice.merchant_id, note=finished.unproven)
 
 
-def _judged(deps: Deps, tx: Session, finished: Sequence[tuple[Invoice, Deal | None]]) -> list[Finished]:
+def judged(deps: Deps, tx: Session, finished: Sequence[tuple[Invoice, Deal | None]]) -> list[Finished]:
+    """Returns the invoices, each compared with its signed fact."""
     signed: dict[UUID, list[invoices_pb2.InvoiceFinished]] = defaultdict(list)
     for event_id, fact in kept_facts(tx, [invoice.event_id for invoice, _ in finished if invoice.event_id]):
         if _is_signed(deps, event_id, fact):

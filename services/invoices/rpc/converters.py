@@ -1,6 +1,6 @@
 """Values as messages, and back."""
 
-from typing import Final
+from typing import Any, Final
 
 from fiatgate.catalog.v1 import catalog_pb2
 from fiatgate.invoices.v1 import invoices_pb2 as pb
@@ -11,9 +11,11 @@ from kit.rpc.audit import act_to_message
 from kit.rpc.methods import Converters
 from services.invoices.domain.creating import NO_KEY, NewInvoice
 from services.invoices.domain.late import PictureKind
+from services.invoices.domain.money import customer_amount
 from services.invoices.domain.rates import RateBasis
 from services.invoices.domain.states import DealStatus, InvoiceStatus
 from services.invoices.events import invoice_finished
+from services.invoices.operations.deal_money import DealMoney, Received
 from services.invoices.operations.forgotten import Forgotten, NotRestored
 from services.invoices.operations.verification import Finished
 from services.invoices.store.deal_lists import ListedDeal, StateOfDeal
@@ -50,6 +52,41 @@ def invoice_to_message(view: InvoiceView | NewInvoice) -> pb.Invoice:
         key_id="" if view.key_id == NO_KEY else str(view.key_id),
         final_amount=None if view.finished_at is None else fiat_text(final),
         is_adjusted=adjusted is not None,
+    )
+
+
+def deal_money_fields(found: DealMoney) -> dict[str, Any]:
+    """Returns the fields of GetDealMoneyResponse."""
+    invoice, deal, received = found.invoice, found.deal, found.received
+    asked = customer_amount(deal.invoice_amount, deal.client_percent, deal.currency_decimals)
+    credited = deal.merchant_usdt
+    return {
+        "invoice_id": str(invoice.id),
+        "deal_id": str(deal.id),
+        "merchant_id": str(invoice.merchant_id),
+        "invoice_status": _INVOICE_STATUSES[invoice.status],
+        "status": _DEAL_STATUSES[deal.status],
+        "sub_status": deal.sub_status,
+        "currency_code": deal.currency_code,
+        "currency_decimals": deal.currency_decimals,
+        "conversion_rate": rate_text(deal.conversion_rate),
+        "client_percent": percent_text(deal.client_percent),
+        "merchant_percent": percent_text(deal.merchant_percent),
+        "amount_to_send": fiat_text(asked),
+        "paid_amount": None if credited is None else fiat_text(deal.amount_fiat),
+        "merchant_usdt": None if credited is None else usdt_text(credited),
+        "refunds_return_commission": found.refunds_return_commission,
+        "received": None if received is None else _received_to_message(received),
+    }
+
+
+def _received_to_message(received: Received) -> pb.ReceivedMoney:
+    returned = received.refund_usdt_commission_returned
+    return pb.ReceivedMoney(
+        order_amount=fiat_text(received.order_amount),
+        credit_usdt=usdt_text(received.credit_usdt),
+        refund_usdt=usdt_text(received.refund_usdt),
+        refund_usdt_commission_returned=None if returned is None else usdt_text(returned),
     )
 
 

@@ -6,9 +6,10 @@ from fiatgate.invoices.v1 import invoices_pb2 as pb
 from kit.base.proto import datetime_from, timestamp_from
 from kit.rpc.methods import Methods, by_name
 from services.invoices.domain.creating import NewInvoice
-from services.invoices.operations import creating, desk, forgotten, reading, verification
+from services.invoices.operations import creating, deal_money, desk, forgotten, reading, verification
 from services.invoices.rpc.as_seen import invoice_as_seen
 from services.invoices.rpc.converters import (
+    deal_money_fields,
     finished_to_message,
     forgotten_to_message,
     invoice_to_message,
@@ -65,6 +66,7 @@ METHODS: Final[Methods] = {
         },
         ascending="order",
     ),
+    "GetDealMoney": by_name(deal_money.get_deal_money, deal_money_fields),
     "CancelInvoice": by_name(desk.cancel_invoice, _invoice),
     "ListFinishedInvoices": by_name(
         verification.list_finished_invoices,
