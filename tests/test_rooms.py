@@ -61,6 +61,7 @@ CONSOLE_ROOMS: Final = (
     "ui",
     "wiring",
     "page",
+    "withdrawal_page",
     "file_page",
     "list_page",
     "logo_page",

@@ -21,8 +21,6 @@ COLUMNS: Final = ("account", "holder", "bank", "max_deals")
 TEXT_MAX_CHARACTERS: Final = 128
 LIST_MAX_CHARACTERS: Final = 24 * 1024
 """A form with a list has at most 256 KiB, in which a letter takes up to nine bytes."""
-ONE: Final = "requisites[0]."
-"""The list's only account in the names of wrong fields."""
 MENDABLE: Final = frozenset({"VALIDATION_ERROR"})
 NEW: Final = {"account": "", "holder": "", "bank": "", "max_deals": "100"}
 ADDED_BY: Final = frozenset({"desk", "admin"})
@@ -50,9 +48,7 @@ class NewRequisitePage(Page):
         except Refused as refused:
             if refused.reason not in MENDABLE:
                 raise
-            field = refused.metadata.get("field", "").removeprefix(ONE)
-            wrong = invalid(refused.reason, refused.message.removeprefix(ONE), field=field)
-            await self._show(req, resp, method, typed, refused=wrong)
+            await self._show(req, resp, method, typed, refused=refused)
         else:
             leave_for(resp, f"/requisites/{added.requisite_id}", notice="requisite-added")
 

@@ -310,7 +310,7 @@ def _sentence_about(field: str, message: str) -> str:
         message = PER_CENT
     if not label:
         return f"{message[:1].upper()}{message[1:]}."
-    if message.startswith(f"{field} "):  # "password has at most 256 characters"
-        return f"{label}{message.removeprefix(field)}."
+    if message.casefold().startswith(f"{name} "):  # "password has at most 256 characters"
+        return f"{label}{message[len(name) :]}."
     message = message.removeprefix(f"{field}: ")
     return f"{label}: {message[:1].lower()}{message[1:]}."

@@ -11,7 +11,7 @@ from fiatgate.merchants.v1 import merchants_pb2 as pb
 from fiatgate.merchants.v1.merchants_pb2_grpc import MerchantsServiceStub
 from kit.rpc.client import channel
 from tests.console.conftest import Open, Staff
-from tests.console.house import HTTP_SECONDS, House, Person, new_email, title_of
+from tests.console.house import HTTP_SECONDS, House, Person, new_email, text_of, title_of
 from tests.console.looks import looks_right
 from tests.support.pictures import PNG
 
@@ -365,6 +365,8 @@ def test_a_category_is_made_and_changed_once(admin: Person, merchants: Any) -> N
     assert "is set" in admin.post("/categories", edit | {"commission": "4 %"}).text
     conflict = admin.post("/categories", edit | {"commission": "5"})
     assert (conflict.status_code, "to “4 %”" in conflict.text) == (422, True)
+    both = text_of(admin.post("/categories", {"code": "Not a code", "commission": "500", "was": ""}))
+    assert "Code: " in both and "Commission: expected 0 to 100 per cent" in both
     wrong = admin.post("/categories", {"code": "desk-made-too", "commission": "500", "was": ""})
     assert (wrong.status_code, 'value="desk-made-too"' in wrong.text) == (422, True)
 

@@ -45,6 +45,10 @@ def test_a_withdrawal_goes_from_the_form_to_the_transaction(payouts: Payouts, tr
     fields = {"merchant": payouts.merchant, "method": "1", "amount": "25", "request_key": key}
     many = treasury.post("/withdrawals/new", fields | {"address": TRON_ADDRESS, "amount": "1000000"})
     assert (many.status_code, "USDT are available" in text_of(many)) == (422, True)
+    wrong = text_of(treasury.post("/withdrawals/new", fields | {"method": "", "amount": "much"}))
+    assert all(
+        each in wrong for each in ("Choose a method", "Choose an address", "An amount is a number, as 49.90")
+    )
     seen = text_of(treasury.post("/withdrawals/new", fields | {"address": TRON_ADDRESS}))
     assert "Arrives 24.000000 USDT" in seen and "Not in the address book." in seen and TRON_ADDRESS in seen
     fields["agreed"] = "on"
@@ -58,6 +62,8 @@ def test_a_withdrawal_goes_from_the_form_to_the_transaction(payouts: Payouts, tr
     path = made.url.removeprefix(treasury.url).partition("?")[0]
     id = path.rpartition("/")[2]
     assert path in treasury.get(f"/withdrawals?merchant={payouts.merchant}").text
+    by_address = treasury.get("/find", params={"q": TRON_ADDRESS.lower()})
+    assert path in by_address.text or by_address.url.endswith(path)
 
     assert "It is being sent." in text_of(treasury.post(f"{path}/process"))
     assert path not in treasury.get(f"/withdrawals?merchant={payouts.merchant}").text

@@ -86,7 +86,12 @@ def test_all_pages_together_are_the_list(crowd: World) -> None:
     with crowd.deps.db.autocommit() as connection:
         (one,) = of_order(connection, "old-77", 11)
         newest = finding._invoices_by_customer(connection, "c-77", 11)
+        customers = {
+            each.value for each in finding._invoices_by_part_of_customer(connection, "c-7", limit=1000)
+        }
+        assert finding._invoices_by_part_of_customer(connection, "c-", 11) == (), "too short"
     assert (one.value, one.field) == ("old-77", "order")
+    assert customers and all(each.startswith("c-7") and each != "c-7" for each in customers)
     assert [each.facts["external_id"] for each in newest] == [f"old-{77 + 500 * n}" for n in range(11)]
 
 

@@ -25,10 +25,11 @@ def set_category(
     deps: Deps, *, code: str, commission: str, was: str | None = None
 ) -> Versioned[domain.Category]:
     """Creates the category, or changes its commission from what it `was`. Raises EDIT_CONFLICT."""
-    category = domain.Category(
-        code=values.parsed("code", code, fields.parse_category_code),
-        commission=values.parsed("commission", commission, parse_fraction),
+    checked = values.together(
+        code=lambda: values.parsed("code", code, fields.parse_category_code),
+        commission=lambda: values.parsed("commission", commission, parse_fraction),
     )
+    category = domain.Category(**checked)
     with deps.db.transaction() as tx:
         before = merchants.category_to_change(tx, category.code)
         now = "" if before is None else domain.fraction_text(before.commission)

@@ -17,7 +17,7 @@ from kit.audit.listing import Act, Filter, list_acts
 from kit.base.ids import new_id
 from kit.base.proto import most_of
 from kit.rpc import values
-from kit.rpc.errors import Refused, not_decided
+from kit.rpc.errors import Refused, faults_of, invalid_together, not_decided
 from services.invoices import errors
 from services.invoices.account_forms import AccountKind, account_key, same_account
 from services.invoices.domain.places import DEFAULT_MAX_DEALS
@@ -57,11 +57,22 @@ class NewRequisite:
 
 @dataclass(frozen=True)
 class CheckedRequisite:
-    """The account as it would be stored; the wrong field and a sentence about it, both empty for a right one."""
+    """The account as it would be stored, and a sentence about each field that is wrong."""
 
     account: str
-    field: str = ""
-    problem: str = ""
+    faults: Mapping[str, str]
+
+    @property
+    def field(self) -> str:
+        """The first wrong field; empty for a right account."""
+        return next(iter(self.faults), "")
+
+    @property
+    def problem(self) -> str:
+        return self.faults.get(self.field, "")
+
+    def refusals(self, place: str = "") -> list[Refused]:
+        return [values.invalid(f"{place}{field}", problem) for field, problem in self.faults.items()]
 
 
 # -- adding
@@ -79,8 +90,8 @@ def add_requisite(
     with deps.db.transaction() as tx:
         store.queue_to_add(tx, method_code)
         (checked,) = _checked(deps, tx, method_code, kind, [new])
-        if checked.field:
-            raise values.invalid(checked.field, checked.problem)
+        if refusals := checked.refusals():
+            raise invalid_together(refusals)
         return _add(tx, row)
 
 
@@ -93,8 +104,8 @@ def add_requisites(deps: Deps, *, method_code: str, given: Sequence[NewRequisite
     with deps.db.transaction() as tx:
         store.queue_to_add(tx, method_code)
         for number, checked in enumerate(_checked(deps, tx, method_code, kind, given)):
-            if checked.field:
-                raise values.invalid(f"requisites[{number}].{checked.field}", checked.problem)
+            if refusals := checked.refusals(f"requisites[{number}]."):
+                raise invalid_together(refusals)
         now = deps.clock.now()
         return [_add(tx, _row(each, method_code, kind, now)) for each in given]
 
@@ -130,19 +141,20 @@ def _checked(
             problem = f"The method has this account already: requisite {taken.id}"
         elif any(same_account(kind, account, accounts[each]) for each in above[key]):
             problem = "This account stands above already"
-        if problem and not found[number].field:
-            found[number] = replace(found[number], field="account", problem=problem)
+        if problem and "account" not in found[number].faults:
+            found[number] = replace(found[number], faults={**found[number].faults, "account": problem})
         above[key].append(number)
     return found
 
 
 def _checked_alone(new: NewRequisite, method_code: str, kind: AccountKind, now: datetime) -> CheckedRequisite:
     try:
-        return CheckedRequisite(_row(new, method_code, kind, now).account)
+        return CheckedRequisite(_row(new, method_code, kind, now).account, {})
     except Refused as refused:
-        field = refused.metadata.get("field", "")
-        problem = refused.message.removeprefix(f"{field}: ")
-        return CheckedRequisite(new.account, field, problem[:1].upper() + problem[1:])
+        problems = {each: text.removeprefix(f"{each}: ") for each, text in faults_of(refused).items()}
+        return CheckedRequisite(
+            new.account, {each: text[:1].upper() + text[1:] for each, text in problems.items()}
+        )
 
 
 def _kind_of(deps: Deps, method_code: str) -> AccountKind:
@@ -160,16 +172,19 @@ def _require_some(given: Sequence[NewRequisite]) -> None:
 
 def _row(new: NewRequisite, method_code: str, kind: AccountKind, now: datetime) -> Requisite:
     """Returns the checked account. Raises VALIDATION_ERROR."""
-    bank = new.bank
+    bank, most_open = new.bank, new.max_deals or DEFAULT_MAX_DEALS
+    checked = values.together(
+        account=lambda: fields.account(new.account, kind),
+        holder=lambda: values.text("holder", new.holder, most=most_of(pb.AddRequisiteRequest, "holder")),
+        bank=lambda: (
+            values.text("bank", bank, most=most_of(pb.AddRequisiteRequest, "bank")) if bank else None
+        ),
+        max_deals=lambda: values.whole_number("max_deals", most_open, least=1, most=MAX_DEALS_MOST),
+    )
     return Requisite(
+        **checked,
         id=new_id(),
         method_code=method_code,
-        holder=values.text("holder", new.holder, most=most_of(pb.AddRequisiteRequest, "holder")),
-        account=fields.account(new.account, kind),
-        bank=values.text("bank", bank, most=most_of(pb.AddRequisiteRequest, "bank")) if bank else None,
-        max_deals=values.whole_number(
-            "max_deals", new.max_deals or DEFAULT_MAX_DEALS, least=1, most=MAX_DEALS_MOST
-        ),
         open_deals=0,
         enabled=True,
         created_at=now,

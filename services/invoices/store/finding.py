@@ -15,12 +15,19 @@ from services.invoices.account_forms import account_key
 from services.invoices.domain.names import words_of_name
 from services.invoices.models import ACCOUNT_KEY, DEAL_IS_OPEN, FIRST_AMOUNT, Case, Deal, Invoice, Requisite
 from services.invoices.store.deal_lists import ids_of_sender
-from services.invoices.store.invoice_lists import InvoiceFilter, newest_invoices, of_each_merchant
+from services.invoices.store.invoice_lists import (
+    InvoiceFilter,
+    newest_invoices,
+    of_each_customer_like,
+    of_each_merchant,
+)
 
 IDS: Final[Ids] = {"invoice": Invoice.id, "deal": Deal.id, "requisite": Requisite.id}
 
 _AMOUNT_MOST: Final = 10**18
 _CASE_DIGITS_MOST: Final = 18
+CUSTOMER_LEAST: Final = 3
+"""The fewest characters of a customer's reference that a search takes for its beginning."""
 
 
 # -- invoices
@@ -62,6 +69,14 @@ def _invoices_by_order(connection: Connection, text: str, limit: int) -> Sequenc
 
 def _invoices_by_customer(connection: Connection, text: str, limit: int) -> Sequence[Found]:
     return _newest_invoices(connection, Invoice.customer_id == text, limit, "customer", "customer_id")
+
+
+def _invoices_by_part_of_customer(connection: Connection, text: str, limit: int) -> Sequence[Found]:
+    """By the beginning of the customer's reference, in the order of the references: the index has no other."""
+    if len(text) < CUSTOMER_LEAST:
+        return ()
+    ids = connection.execute(of_each_customer_like(text).limit(limit)).scalars().all()
+    return _invoices(connection, select(Invoice).where(Invoice.id.in_(ids)), "customer", "customer_id")
 
 
 def _newest_invoices(
@@ -253,6 +268,7 @@ SEARCHES: Final[Sequence[Search]] = (
     _open_deals_by_account,
     _requisites_by_account,
     _invoices_by_customer,
+    _invoices_by_part_of_customer,
     _deals_by_sender,
     _requisites_by_id,
     _case_by_number,

@@ -41,6 +41,9 @@ from services.invoices.store.views import InvoiceView
 READ_MOST: Final = 10_000
 """The most invoices that one list reads: some 50 ms when PostgreSQL has them in memory."""
 
+LAST_CHARACTER: Final = "\U0010ffff"
+"""Sorts after every other one in the database's order, which is that of code points."""
+
 OF_EACH_MOST: Final = 200
 """The most invoices of one order or customer that one list reads of each merchant, if it reads those of all."""
 
@@ -199,6 +202,20 @@ def of_each_merchant(
     of_one = select(*_COLUMNS).where(Invoice.merchant_id == merchants.c.id, *conditions)
     newest = of_one.order_by(*_NEWEST_FIRST).limit(limit).offset(offset).lateral("newest")
     return select(newest).select_from(merchants.join(newest, true()))
+
+
+def of_each_customer_like(beginning: str) -> Select[Any]:
+    """Returns the query for the invoices of each merchant's customers whose reference begins so, and not only with the
+    whole of it; at most `OF_EACH_MOST` of a merchant.
+    """
+    merchants = _merchants()
+    of_one = select(Invoice.id).where(
+        Invoice.merchant_id == merchants.c.id,
+        Invoice.customer_id > beginning,
+        Invoice.customer_id < f"{beginning}{LAST_CHARACTER}",
+    )
+    found = of_one.order_by(Invoice.customer_id).limit(OF_EACH_MOST).lateral("found")
+    return select(found.c.id).select_from(merchants.join(found, true()))
 
 
 def _merchants() -> Any:

@@ -1,4 +1,4 @@
-"""The search: withdrawals by id and by transaction, for members also by address, and in the merchant's address book."""
+"""The search: withdrawals by id, transaction and address, and for members in the merchant's address book."""
 
 from collections.abc import Sequence
 from typing import Any, Final
@@ -67,7 +67,14 @@ def _has_transaction(connection: Connection, text: str) -> ColumnElement[bool]:
     return Withdrawal.network.in_(networks) & written_so
 
 
-SEARCHES: Final[Sequence[Search]] = (_by_id, _by_transaction)
+def _by_address(connection: Connection, text: str, limit: int, *more: ColumnElement[bool]) -> Sequence[Found]:
+    """Returns the newest withdrawals to the address, in either case."""
+    query = select(Withdrawal).where(func.lower(Withdrawal.address) == text.lower(), *more)
+    newest = query.order_by(Withdrawal.created_at.desc(), Withdrawal.id.desc()).limit(limit)
+    return [_found(row, "address", row.address) for row in connection.execute(newest)]
+
+
+SEARCHES: Final[Sequence[Search]] = (_by_id, _by_transaction, _by_address)
 
 
 # -- one merchant's withdrawals, and its address book
@@ -84,11 +91,7 @@ def _own_by_transaction(connection: Connection, merchant_id: UUID, text: str, li
 
 
 def _own_by_address(connection: Connection, merchant_id: UUID, text: str, limit: int) -> Part:
-    query = select(Withdrawal).where(
-        func.lower(Withdrawal.address) == text.lower(), Withdrawal.merchant_id == merchant_id
-    )
-    newest = query.order_by(Withdrawal.created_at.desc(), Withdrawal.id.desc()).limit(limit)
-    return Part([_found(row, "address", row.address) for row in connection.execute(newest)])
+    return Part(_by_address(connection, text, limit, Withdrawal.merchant_id == merchant_id))
 
 
 def _in_own_book(connection: Connection, merchant_id: UUID, text: str, limit: int) -> Part:
