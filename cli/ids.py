@@ -22,6 +22,7 @@ SERVICES: Final = {
     "key": "identity",
     "invoice": "invoices",
     "deal": "invoices",
+    "link": "invoices",
     "requisite": "invoices",
     "withdrawal": "withdrawals",
     "person": "identity",
@@ -128,6 +129,7 @@ MerchantId = Annotated[str, many("merchant", "MERCHANT")]
 DealIds = Annotated[list[str], many("deal")]
 SomeDealIds = Annotated[list[str] | None, many("deal")]
 InvoiceIds = Annotated[list[str], many("invoice", "INVOICE_ID …")]
+LinkIds = Annotated[list[str], many("link", "LINK_ID …")]
 MerchantIds = Annotated[list[str], many("merchant", "MERCHANT …")]
 KeyIds = Annotated[list[str], many("key", "KEY_ID …")]
 RequisiteIds = Annotated[list[str], many("requisite")]

@@ -14,7 +14,17 @@ from cli.author import AsAnywhere
 _PANELS: Final = {
     "Overview": ("status", "find", "verify", "reports", "balance", "demo", "listen"),
     "Every day": (
-        *("deals", "cases", "invoices", "withdrawals", "addresses", "approvals", "audit", "webhooks"),
+        *(
+            "deals",
+            "cases",
+            "invoices",
+            "links",
+            "withdrawals",
+            "addresses",
+            "approvals",
+            "audit",
+            "webhooks",
+        ),
         *("parked", "checkout"),
     ),
     "Merchants, methods and prices": (

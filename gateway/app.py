@@ -17,9 +17,11 @@ from gateway.openapi.guide import GuideResource
 from gateway.openapi.page import DocsResource, DocumentResource
 from gateway.openapi.page import static_files as docs_files
 from gateway.pay.files import BrandResource, ModalResource, static_files
+from gateway.pay.links import LinkResource
 from gateway.pay.logos import LogoResource
 from gateway.pay.page import PageResource
 from gateway.refusals import Refusals
+from gateway.walls.pace import Pace
 from gateway.walls.uploads import Uploads
 from gateway.wiring import Deps, addresses, wired
 from kit.web.config import clients_of
@@ -85,7 +87,8 @@ def routes(deps: Deps) -> falcon.asgi.App[Any, Any]:
     app.add_route("/api/v1/withdrawals", withdrawals, suffix="list")
     app.add_route("/api/v1/withdrawals/{withdraw_uuid}", withdrawals)
 
-    page = PageResource(deps)
+    pace = Pace(deps.settings.network_page_requests_per_minute)
+    page = PageResource(deps, pace)
     app.add_route("/pay/{invoice_id}", page)
     app.add_route("/pay/{invoice_id}/methods", page, suffix="methods")
     app.add_route("/pay/{invoice_id}/paid", page, suffix="paid")
@@ -94,6 +97,7 @@ def routes(deps: Deps) -> falcon.asgi.App[Any, Any]:
     app.add_route("/pay/{invoice_id}/late", page, suffix="late")
     app.add_route("/pay/{invoice_id}/events", page, suffix="events")
     app.add_route("/pay/{invoice_id}/qr.svg", page, suffix="qr")
+    app.add_route("/pay/links/{link_id}", LinkResource(deps, pace))
     app.add_route("/pay-static/{version}/{name}", FilesResource(static_files()))
     app.add_route("/pay-brand/{name}", BrandResource(deps.strangers))
     app.add_route("/pay-logo/{owner}/{logo}", LogoResource(deps))

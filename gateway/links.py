@@ -26,6 +26,10 @@ class Links:
         """Returns the path of the customer's page."""
         return f"{self.prefix}/pay/{invoice_id}"
 
+    def link_page(self, link_id: str) -> str:
+        """Returns the path of a payment link's page."""
+        return f"{self.prefix}/pay/links/{link_id}"
+
     def merchant_logo(self, logo: str) -> str:
         """Returns a path."""
         return f"{self.prefix}/pay-logo/merchants/{logo}"

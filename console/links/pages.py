@@ -142,6 +142,8 @@ class NewLinkPage(Page):
     """/links/new: the form. It makes one invoice, however often it is sent."""
 
     link = "/links"
+    template = "links-new"
+    valid: Mapping[str, str] = VALID
 
     async def on_get(self, req: Request, resp: falcon.asgi.Response) -> None:
         typed = dict.fromkeys(TYPED, "") | {"made_order": f"link-{new_code()}", "valid_days": "7"}
@@ -152,26 +154,37 @@ class NewLinkPage(Page):
     async def on_post(self, req: Request, resp: falcon.asgi.Response) -> None:
         form = await self.form(req)
         typed = {name: form.line(name, most=MOST_CHARACTERS) for name in TYPED}
+        try:
+            path = await self.made(req.exchange.signed_in.merchant_id, typed)
+        except Refused as refused:
+            if refused.reason not in PROBLEMS and refused.reason != "VALIDATION_ERROR":
+                raise
+            await self._show(req, resp, typed, refused)
+        else:
+            leave_for(resp, path)
+
+    async def made(self, merchant_id: str, typed: Mapping[str, str]) -> str:
+        """Makes the link and returns the path of its page."""
         request = pb.CreateInvoiceByHandRequest(
-            merchant_id=req.exchange.signed_in.merchant_id,
+            merchant_id=merchant_id,
             amount=plainly(typed["amount"]),
             currency_code=typed["currency"],
             customer_id=typed["customer"],
             external_id=typed["order"] or typed["made_order"],
             purpose=typed["purpose"] or None,
             note=typed["note"],
-            valid_days=number_of(typed["valid_days"]) if typed["valid_days"] in VALID else 0,
+            valid_days=self.days_of(typed),
         )
         try:
             invoice_id = (await self.deps.invoices.CreateInvoiceByHand(request)).invoice.invoice_id
         except Refused as refused:
-            if refused.reason not in PROBLEMS and refused.reason != "VALIDATION_ERROR":
-                raise
             invoice_id = await self._made_before(request, refused)
             if not invoice_id:
-                await self._show(req, resp, typed, refused)
-                return
-        leave_for(resp, f"/links/{invoice_id}")
+                raise
+        return f"/links/{invoice_id}"
+
+    def days_of(self, typed: Mapping[str, str]) -> int:
+        return number_of(typed["valid_days"]) if typed["valid_days"] in self.valid else 0
 
     async def _made_before(self, request: pb.CreateInvoiceByHandRequest, refused: Refused) -> str:
         """Returns the id of the invoice that the same form has made; empty: there is none."""
@@ -210,9 +223,9 @@ class NewLinkPage(Page):
         self.show(
             req,
             resp,
-            "links-new",
+            self.template,
             typed=typed,
-            valid=VALID,
+            valid=self.valid,
             refused=refused,
             words={each.code: each.code for each in currencies},
             merchant=merchant,
@@ -250,9 +263,7 @@ class LinkPage(Page):
     async def on_get_qr(self, req: Request, resp: falcon.asgi.Response, invoice_id: str) -> None:
         """Answers with the QR code of the link, as a picture."""
         invoice = await self._invoice(req, invoice_id)
-        resp.content_type = "image/svg+xml"
-        resp.data = svg_of(self._url_of(invoice))
-        resp.set_headers(SVG_HEADERS)
+        answer_code(resp, self._url_of(invoice))
 
     async def on_post_cancel(self, req: Request, resp: falcon.asgi.Response, invoice_id: str) -> None:
         await self.form(req)
@@ -276,6 +287,13 @@ class LinkPage(Page):
         own = req.exchange.signed_in.merchant_id
         request = pb.GetInvoiceRequest(merchant_id=own, invoice_ref=invoice_id)
         return (await self.deps.invoices.GetInvoice(request)).invoice
+
+
+def answer_code(resp: falcon.asgi.Response, url: str) -> None:
+    """Answers with the QR code of a link, as a picture."""
+    resp.content_type = "image/svg+xml"
+    resp.data = svg_of(url)
+    resp.set_headers(SVG_HEADERS)
 
 
 def _wish(of: pb.Invoice | pb.CreateInvoiceByHandRequest) -> tuple[Decimal, str, str, str]:

@@ -78,6 +78,7 @@ NOTICES: Final[Mapping[str, str]] = {
     # invoices
     "invoice-canceled": "The invoice is canceled.",
     "link-canceled": "The link is canceled: it takes no money any more.",
+    "many-link-canceled": "The link is canceled: it begins no payment any more.",
     "deals-on": "New invoices and new deals are accepted again.",
     "deals-off": "New invoices and new deals are refused. Open deals go on.",
     # prices

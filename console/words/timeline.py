@@ -83,7 +83,7 @@ def _of_invoice(story: invoices_pb2.GetInvoiceStoryResponse, key_name: str) -> I
     yield Moment(
         at=datetime_from(invoice.created_at),
         title="Invoice created",
-        by=f"API key {key_name or invoice.key_id}" if invoice.key_id else _created_by(story),
+        by=_created_by(story, key_name),
         details=given(
             ("amount", money_text(invoice.amount, invoice.currency_code)),
             ("order", invoice.external_id),
@@ -100,8 +100,11 @@ def _of_invoice(story: invoices_pb2.GetInvoiceStoryResponse, key_name: str) -> I
         )
 
 
-def _created_by(story: invoices_pb2.GetInvoiceStoryResponse) -> str:
-    """Returns the person who created the invoice by hand."""
+def _created_by(story: invoices_pb2.GetInvoiceStoryResponse, key_name: str) -> str:
+    if story.invoice.link_id:
+        return "a customer, by a payment link"
+    if story.invoice.key_id:
+        return f"API key {key_name or story.invoice.key_id}"
     return next((f"{author_of(act)}, by hand" for act in _by_hand(story)), "a person, by hand")
 
 

@@ -43,3 +43,18 @@ CHOOSE_AGAIN: Final = frozenset(NOTICES) - {"INVOICE_FINISHED", "DEAL_STATE_CONF
 NOTHING_TO_CHOOSE: Final = N_(
     "No payment method is available for this amount right now. Please try again in a few minutes."
 )
+LINK_NOTICES: Final[Mapping[str, str]] = {
+    **dict.fromkeys(
+        (
+            *("CURRENCY_INVALID", "AMOUNT_BELOW_MIN", "AMOUNT_ABOVE_MAX", "PAYMENT_METHOD_NOT_FOUND"),
+            "NO_AVAILABLE_REQUISITES",
+        ),
+        NOTHING_TO_CHOOSE,
+    ),
+    **dict.fromkeys(("DEALS_SYSTEM_DISABLED", "LINK_BUSY"), NOTICES["DEALS_SYSTEM_DISABLED"]),
+    **dict.fromkeys(
+        ("OWNER_BLOCKED", "MERCHANT_BLOCKED", "MERCHANT_NOT_ACTIVE", "MERCHANT_NOT_FOUND"), _SHOP_NOT_READY
+    ),
+    "LINK_ENDED": "",
+}
+"""The sentences on the page of a payment link that made no invoice, by reason. Empty: the page itself is enough."""

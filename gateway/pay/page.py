@@ -46,14 +46,14 @@ class PageResource:
     with a sentence about it.
     """
 
-    def __init__(self, deps: Deps) -> None:
+    def __init__(self, deps: Deps, pace: Pace) -> None:
         self._checkout = deps.checkout
         self._existing = ExistingPayments(deps.checkout)
         self._links = deps.links
         self._live = Live(deps.hints, item="payment")
         self._strangers = deps.strangers
         self._pages = Buckets(deps.settings.page_requests_per_minute)
-        self._pace = Pace(deps.settings.network_page_requests_per_minute)
+        self._pace = pace
         turned_away.begin("page")
 
     # -- showing

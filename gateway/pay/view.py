@@ -246,7 +246,7 @@ def view_of(checkout: pb.GetCheckoutResponse, links: Links) -> View:
         screen=screen,
         has_lost_account=has_lost_account,
         invoice_id=invoice.invoice_id,
-        brand=_brand(checkout.branding, links),
+        brand=brand_of(checkout.branding, links),
         merchant_name=checkout.merchant_name,
         amount=amount,
         currency=invoice.currency_code,
@@ -369,7 +369,7 @@ def _until(stamp: object, now: datetime) -> Until:
     return Until(at=datetime_from(stamp), now=now)  # type: ignore[arg-type]  # a protobuf Timestamp
 
 
-def _brand(branding: merchants_pb2.Branding, links: Links) -> Brand:
+def brand_of(branding: merchants_pb2.Branding, links: Links) -> Brand:
     colour = optional(branding, "colour")
     return Brand(
         stylesheet=stylesheet_name(colour) if colour else None,

@@ -98,10 +98,20 @@ KINDS: Final = (
         seconds=SHARE_WAIT_SECONDS,
         share=Bound(running=4, waiting=20),
     ),
-    Kind("pages", frozenset({"CheckoutService/GetCheckout"}), running=16, waiting=200),
+    Kind(
+        "pages",
+        frozenset({"CheckoutService/GetCheckout", "CheckoutService/GetLink"}),
+        running=16,
+        waiting=200,
+    ),
     # As many under way as a worker of the gateway asks, each for all that wait (gateway/pay/existing.py).
     Kind("guesses", frozenset({"CheckoutService/FindMissingInvoices"}), running=2, waiting=2),
-    Kind("choices", frozenset({"CheckoutService/SelectPaymentMethod"}), running=16, waiting=200),
+    Kind(
+        "choices",
+        frozenset({"CheckoutService/PayLink", "CheckoutService/SelectPaymentMethod"}),
+        running=16,
+        waiting=200,
+    ),
     Kind(
         "steps",
         frozenset({"CheckoutService/CancelCheckout", "CheckoutService/MarkPaid"}),

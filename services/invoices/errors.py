@@ -7,7 +7,16 @@ from uuid import UUID
 
 from kit.base.money import fiat_text
 from kit.rpc import values
-from kit.rpc.errors import Refused, already_exists, denied, invalid, not_found, precondition, unavailable
+from kit.rpc.errors import (
+    Refused,
+    already_exists,
+    denied,
+    exhausted,
+    invalid,
+    not_found,
+    precondition,
+    unavailable,
+)
 from services.invoices.domain.creating import CreationFacts
 
 
@@ -132,6 +141,20 @@ def deal_not_found() -> Refused:
 
 def deal_state_conflict(message: str, *, status: str = "", sub_status: str = "") -> Refused:
     return precondition("DEAL_STATE_CONFLICT", message, status=status, sub_status=sub_status)
+
+
+def link_not_found() -> Refused:
+    return not_found("LINK_NOT_FOUND", "No such payment link")
+
+
+def link_ended(status: str) -> Refused:
+    return precondition("LINK_ENDED", f"The payment link is {status}", status=status)
+
+
+def link_busy(most: int) -> Refused:
+    return exhausted(
+        "LINK_BUSY", f"The payment link has {most} invoices that wait for payment", most=str(most)
+    )
 
 
 def case_not_found() -> Refused:

@@ -50,6 +50,30 @@ class Base(DeclarativeBase):
     type_annotation_map = kit.db.database.TYPES
 
 
+class Link(Base):
+    """A payment link that makes a fresh invoice for each payment."""
+
+    __tablename__ = "links"
+    __table_args__ = (
+        Index("ix_links_list", "merchant_id", "created_at", "id"),
+        CheckConstraint("amount > 0", name="amount"),
+        CheckConstraint("code ~ '^[0-9A-HJKMNP-TV-Z]{8}$'", name="code"),
+    )
+
+    id: Mapped[UUID] = mapped_column(primary_key=True)
+    merchant_id: Mapped[UUID]
+    # The external ids of its invoices begin with it.
+    code: Mapped[str]
+    amount: Mapped[Decimal] = mapped_column(FIAT)
+    currency_code: Mapped[str]
+    purpose: Mapped[str | None]
+    note: Mapped[str]
+    created_at: Mapped[datetime]
+    # Null: never.
+    expires_at: Mapped[datetime | None]
+    canceled_at: Mapped[datetime | None]
+
+
 class Invoice(Base):
     __tablename__ = "invoices"
     __table_args__ = (
@@ -86,6 +110,7 @@ class Invoice(Base):
             "expires_at",
             postgresql_where=text("status = 'pending' AND deal_id IS NULL"),
         ),
+        Index("ix_invoices_link", "link_id", "status", postgresql_where=text("link_id IS NOT NULL")),
         # For operators, over all merchants: the list, and the search by amount.
         Index("ix_invoices_all", "created_at", "id"),
         Index("ix_invoices_amount", "amount", "created_at", "id"),
@@ -118,6 +143,8 @@ class Invoice(Base):
     event_id: Mapped[UUID | None]
     # A code over what create-invoice was asked for. SQL wrote a row without one.
     seal: Mapped[bytes | None]
+    # The link that made it; null for all others.
+    link_id: Mapped[UUID | None] = mapped_column(ForeignKey("links.id"))
 
 
 class Requisite(Base):

@@ -18,7 +18,7 @@ from kit.work.set_aside import SetAside
 from services.invoices.clients import CATALOG_CHANGED, CatalogClient, IdentityClient, Storefronts
 from services.invoices.config import InvoicesSettings
 from services.invoices.events import CONSUMERS
-from services.invoices.store.decisions import REQUISITE
+from services.invoices.store.decisions import LINK, REQUISITE
 from services.invoices.store.requisites import Use
 
 USES_KEPT = timedelta(seconds=3)
@@ -36,7 +36,7 @@ class Deps:
     uses       the use of all requisites today, which calls share
     verifier   knows the facts that this service has signed, also with its earlier keys
     seals      proves the terms of a deal before it is credited
-    decided_requisites  the accounts that this process has compared with their acts
+    decided_requisites, decided_links  the accounts and links that this process has compared with their acts
     """
 
     settings: InvoicesSettings
@@ -53,6 +53,7 @@ class Deps:
     verifier: Verifier
     seals: Seals
     decided_requisites: Known
+    decided_links: Known
 
 
 def wire(settings: InvoicesSettings, *, clock: Clock | None = None) -> Deps:
@@ -90,4 +91,5 @@ def wire(settings: InvoicesSettings, *, clock: Clock | None = None) -> Deps:
         verifier=Verifier((signer.public_key, *settings.fact_public_keys)),
         seals=settings.seals,
         decided_requisites=Known(db, REQUISITE),
+        decided_links=Known(db, LINK),
     )

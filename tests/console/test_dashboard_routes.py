@@ -54,6 +54,7 @@ KINDS: Final[Mapping[str, tuple[str, ...]]] = {
     **dict.fromkeys(("event_id", "event"), ("event",)),
     **dict.fromkeys(("merchant_id", "merchant", FOR_MERCHANT), ("merchant",)),
     **dict.fromkeys(("key_id", "newest_key_id"), ("key",)),
+    "link_id": ("link",),
     "withdraw_uuid": ("withdrawal",),
     "transaction": ("hash",),
     "address_id": ("address",),
@@ -72,6 +73,7 @@ KINDS: Final[Mapping[str, tuple[str, ...]]] = {
 AFTER: Final = {
     "/invoices": "invoice",
     "/links": "invoice",
+    "/links/many": "link",
     "/webhooks": "event",
     "/balance": "transfer",
     "/withdrawals": "withdrawal",
@@ -108,7 +110,7 @@ DEEDS: Final = {
     "test": "tests",
     "cancel": "cancels",
     "deactivate": "deactivates",
-    **dict.fromkeys(("keys", "rotate", "/links/new"), "makes"),
+    **dict.fromkeys(("keys", "rotate", "/links/new", "/links/many/new"), "makes"),
     **dict.fromkeys(("invite", "roles", "recover", "remove", "withdraw"), "changes"),
     **dict.fromkeys(("settings", "logo", "use"), "changes"),
     "addresses": "adds",
@@ -172,8 +174,9 @@ def fields_of(route: Route) -> list[tuple[str, str]]:
         names.add(FOR_MERCHANT)
     found = [(name, kind) for name in sorted(names & KINDS.keys()) for kind in KINDS[name]]
     if is_list and route.method == "GET":
-        assert route.entry in AFTER, f"name the kind of the rows of {route.entry}"
-        found.append(("after", AFTER[route.entry]))
+        path = route.path.removesuffix(".csv")
+        assert path in AFTER, f"name the kind of the rows of {path}"
+        found.append(("after", AFTER[path]))
     return found
 
 
@@ -209,6 +212,7 @@ class Neighbours:
         forms = {
             "/links/new": {"amount": "900.00", "currency": self.currency, "customer": unique("c")}
             | {"made_order": unique("link")},
+            "/links/many/new": {"amount": "900.00", "currency": self.currency},
             "/addresses": {"method": "1", "address": TRON_ADDRESS, "name": "Wallet"},
             "/withdrawals/new": {"address": self.address, "amount": "20", "fee": "1.000000", "agreed": "on"}
             | {"request_key": str(new_id())},
@@ -276,11 +280,14 @@ def neighbours(stack: Stack, house: House) -> Iterator[Neighbours]:
         receiver.wait_for(1, path="mine")
         house.invited("viewer", merchant=other.merchant_id)
         people = stranger.get("/people").text
+        form = {"amount": "900.00", "currency": currency}
+        made = stranger.post("/links/many/new", form, allow_redirects=False)
         transfers = withdrawals_pb2.ListTransfersRequest(merchant_id=other.merchant_id)
         theirs = {
             "invoice": created["invoice_id"],
             "order": created["external_id"],
             "customer": customer,
+            "link": made.headers["Location"].rpartition("/")[2],
             "event": first(r'href="/webhooks/(\d+)"', stranger.get("/webhooks?state=all").text),
             "merchant": other.merchant_id,
             "withdrawal": waiting,
@@ -398,7 +405,13 @@ def test_another_merchants_ids_answer_as_ids_of_nothing_on_every_route(neighbour
 def test_these_ids_are_those_of_things_that_their_owner_sees(neighbours: Neighbours) -> None:
     """So that the test above compares two answers, and not the same one twice."""
     stranger, theirs = neighbours.stranger, neighbours.theirs
-    for path in ("/invoices/{invoice}", "/webhooks/{event}", "/withdrawals/{withdrawal}", "/people/{person}"):
+    for path in (
+        "/invoices/{invoice}",
+        "/webhooks/{event}",
+        "/withdrawals/{withdrawal}",
+        "/people/{person}",
+        "/links/many/{link}",
+    ):
         assert stranger.get(path.format(**theirs)).status_code == 200, path
     for page, *kinds in (
         ("/people", "invitation", "email"),

@@ -107,6 +107,59 @@ def test_a_link_is_made_once_paid_as_any_invoice_and_has_its_author(
     assert "invoice.create" in acts and finance.email in acts
 
 
+def test_a_link_for_any_number_of_payments_is_made_paid_twice_and_canceled(
+    stall: Stall, house: House, open_page: Open
+) -> None:
+    finance, amount = stall.finance, stall.shop.body()["amount"]
+    form = {"amount": amount, "currency": stall.shop.currency, "purpose": "Entry", "note": unique("the fair")}
+    form["valid_days"] = "0"
+    refused = finance.post("/links/many/new", form | {"amount": "0.50"})
+    assert (
+        refused.status_code == 422 and "The least amount is " in refused.text and form["note"] in refused.text
+    )
+    made = finance.post("/links/many/new", form, allow_redirects=False)
+    path = made.headers["Location"]
+    url = f"{stall.shop.url}/pay/links/{path.removeprefix('/links/many/')}"
+    assert f'value="{url}"' in finance.get(path).text
+    assert finance.get(f"{path}/qr.svg").content == svg_of(url)
+
+    paid = []
+    for _ in range(2):
+        page = requests.get(url, timeout=HTTP_SECONDS).text
+        assert '<p class="purpose">' in page and f'action="{url.removeprefix(stall.shop.url)}"' in page
+        chosen = requests.post(url, headers={"Origin": stall.shop.url}, timeout=HTTP_SECONDS)
+        assert chosen.status_code == 200 and "Choose how to pay" in chosen.text
+        paid.append(chosen.url.rpartition("/pay/")[2])
+        stall.desk.confirm(paid[-1], stall.method)
+    assert paid[0] != paid[1]
+
+    browser = with_cookies(open_page(), finance)
+    for name, address in (("many", "/links/many"), ("many-new", "/links/many/new"), ("many-link", path)):
+        browser.goto(house.dashboard + address)
+        looks_right(browser, f"dashboard-links-{name}")
+    (row,) = re.findall(r"<tr data-row>.*?</tr>", finance.get("/links/many").text, re.DOTALL)
+    (code,) = re.findall("link-[0-9A-Z]{8}", row)[:1]
+    assert form["note"] in row and " open " in text_of_html(row)
+    (line,) = finance.rows("/links/many.csv")
+    assert (line["orders"], line["payments"], line["payment_link"]) == (code, "2", url)
+    invoice = finance.get(f"/invoices/{paid[0]}").text
+    assert f"Order {code}-" in text_of_html(invoice) and f'href="{path}"' in invoice
+    assert "a customer, by a payment link" in invoice
+    assert paid[0] not in finance.get("/links").text
+
+    assert "The link is canceled" in finance.post(f"{path}/cancel").text
+    ended = requests.get(url, timeout=HTTP_SECONDS)
+    assert (ended.status_code, "This link takes no more payments." in ended.text) == (200, True)
+    again = requests.post(url, headers={"Origin": stall.shop.url}, timeout=HTTP_SECONDS)
+    assert "This link takes no more payments." in again.text and again.url.startswith(url)
+    foreign = requests.post(url, headers={"Origin": "https://evil.example"}, timeout=HTTP_SECONDS)
+    assert foreign.status_code == 400
+    missing = requests.get(f"{stall.shop.url}/pay/links/{paid[0]}", timeout=HTTP_SECONDS)
+    assert (missing.status_code, "Payment not found" in missing.text) == (404, True)
+    acts = text_of_html(house.person("owner", merchant=stall.shop.merchant_id).get("/audit").text)
+    assert f"{finance.email} created" in acts and "link" in acts
+
+
 def test_a_refused_form_says_what_to_change_and_keeps_what_was_typed(stall: Stall) -> None:
     finance = stall.finance
     taken = stall.shop.create()

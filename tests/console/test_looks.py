@@ -75,6 +75,7 @@ ANSWERS: Final = frozenset(
         "/deals/states",
         "/deals/{deal_id}/pictures/{kind}",
         "/links/{invoice_id}/qr.svg",
+        "/links/many/{link_id}/qr.svg",
         "/settings/logos/{logo}",
         "/settings/colours/{name}",
         "/settings/preview/{colour}/{logo}",
@@ -93,7 +94,7 @@ IN_ROOMS: Final = {
     "/withdrawal-methods/new /withdrawal-methods/{code} /merchants/{merchant_id}/statement "
     "/merchants/{merchant_id}/statement/print /approvals /approvals/{service}/{approval_id}",
     "test_webhooks.py": "/webhooks /webhooks/{event_id} /parked",
-    "test_links.py": "/links /links/new /links/{invoice_id}",
+    "test_links.py": "/links /links/new /links/{invoice_id} /links/many /links/many/new /links/many/{link_id}",
     "test_dashboard.py": "/webhooks/test /balance /keys",
     "test_statements.py": "/balance/print",
     "test_own_withdrawals.py": "/addresses",

@@ -45,6 +45,7 @@ class Other:
     key_id: str
     invoice_id: str
     open_invoice_id: str
+    link_id: str
     event_id: int
     withdraw_uuid: str
     transfer_id: str
@@ -64,6 +65,7 @@ class Newcomer:
 FOREIGN: Final[dict[str, Callable[[Other], dict[str, Any]]]] = {
     "DealDeskService/GetInvoiceStory": lambda other: {"invoice_id": other.invoice_id},
     "InvoicesService/CancelInvoice": lambda other: {"invoice_id": other.open_invoice_id},
+    "InvoicesService/CancelLink": lambda other: {"link_id": other.link_id},
     "MerchantsService/DeactivateApiKey": lambda other: {"key_id": other.key_id},
     "PeopleService/GetPerson": lambda other: {"person": other.person_id},
     "PeopleService/WithdrawInvitation": lambda other: {"invitation_id": other.invitation_id},
@@ -77,6 +79,7 @@ FOREIGN: Final[dict[str, Callable[[Other], dict[str, Any]]]] = {
 PLACES: Final[dict[str, Callable[[Other], Any]]] = {
     "after_event_id": lambda other: other.event_id,
     "after_invoice_id": lambda other: other.invoice_id,
+    "after_link_id": lambda other: other.link_id,
     "after_transfer_id": lambda other: other.transfer_id,
     "after_withdraw_uuid": lambda other: other.withdraw_uuid,
 }
@@ -154,6 +157,7 @@ def other(stack: Stack, house: House, operator: Operator) -> Iterator[Other]:
     (transfer,) = house.withdrawals.ListTransfers(
         withdrawals_pb2.ListTransfersRequest(merchant_id=theirs.merchant_id, limit=1)
     ).transfers
+    link = stack.cli("links", "create", theirs.merchant_id, "--amount", "49.90", "--currency", "EUR")
     owner = house.member(theirs.merchant_id, "owner")
     listed = house.people.ListPeople(accounts_pb2.ListPeopleRequest(merchant_id=theirs.merchant_id)).people
     invited = house.people.InvitePerson(
@@ -171,6 +175,7 @@ def other(stack: Stack, house: House, operator: Operator) -> Iterator[Other]:
         key_id=key["key_id"],
         invoice_id=invoice.id,
         open_invoice_id=waiting.id,
+        link_id=link["link_id"],
         event_id=event_id,
         withdraw_uuid=withdrawal["withdraw_uuid"],
         transfer_id=transfer.transfer_id,

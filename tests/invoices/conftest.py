@@ -31,7 +31,7 @@ from services.invoices.domain.creating import NewInvoice
 from services.invoices.models import Deal, Outbox
 from services.invoices.operations import checkout, creating, desk, requisites
 from services.invoices.rpc import APPROVABLE
-from services.invoices.store.decisions import REQUISITE
+from services.invoices.store.decisions import LINK, REQUISITE
 from services.invoices.store.views import DealView
 from services.invoices.wiring import Deps, wire
 from tests.support.acting import ANN, BEN, Approvals, requested
@@ -208,7 +208,10 @@ def world(module_world: World, beginning: Snapshot) -> World:
     beginning.restore()
     module_world.clock.set(ManualClock().now())
     deps = module_world.deps
-    return replace(module_world, deps=replace(deps, decided_requisites=Known(deps.db, REQUISITE)))
+    return replace(
+        module_world,
+        deps=replace(deps, decided_requisites=Known(deps.db, REQUISITE), decided_links=Known(deps.db, LINK)),
+    )
 
 
 def with_settings(world: World, **changes: Any) -> World:

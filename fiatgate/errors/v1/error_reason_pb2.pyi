@@ -133,6 +133,11 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     """The rate is further from the last one than the jump guard allows. Metadata: currency, rate_before, most."""
     EDIT_CONFLICT: _ErrorReason.ValueType  # 122
     """Another caller changed the same field meanwhile, or made or removed the thing. Metadata: field; now, its present value."""
+    LINK_NOT_FOUND: _ErrorReason.ValueType  # 123
+    LINK_ENDED: _ErrorReason.ValueType  # 124
+    """The payment link is canceled, or its time is over. Metadata: status."""
+    LINK_BUSY: _ErrorReason.ValueType  # 125
+    """It has as many pending invoices as it may. Metadata: most."""
     NOT_PERMITTED: _ErrorReason.ValueType  # 130
     """-- people who sign in, and their rights: never seen on /api/v1
     The actor may not make this call. Metadata: needed, the roles that may.
@@ -313,6 +318,11 @@ RATE_JUMPS: ErrorReason.ValueType  # 121
 """The rate is further from the last one than the jump guard allows. Metadata: currency, rate_before, most."""
 EDIT_CONFLICT: ErrorReason.ValueType  # 122
 """Another caller changed the same field meanwhile, or made or removed the thing. Metadata: field; now, its present value."""
+LINK_NOT_FOUND: ErrorReason.ValueType  # 123
+LINK_ENDED: ErrorReason.ValueType  # 124
+"""The payment link is canceled, or its time is over. Metadata: status."""
+LINK_BUSY: ErrorReason.ValueType  # 125
+"""It has as many pending invoices as it may. Metadata: most."""
 NOT_PERMITTED: ErrorReason.ValueType  # 130
 """-- people who sign in, and their rights: never seen on /api/v1
 The actor may not make this call. Metadata: needed, the roles that may.

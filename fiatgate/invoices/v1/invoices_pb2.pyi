@@ -72,6 +72,25 @@ DEAL_STATUS_APPEAL: DealStatus.ValueType  # 5
 DEAL_STATUS_EXPIRED: DealStatus.ValueType  # 6
 Global___DealStatus: _TypeAlias = DealStatus  # noqa: Y015
 
+class _LinkStatus:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _LinkStatusEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_LinkStatus.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    LINK_STATUS_UNSPECIFIED: _LinkStatus.ValueType  # 0
+    LINK_STATUS_OPEN: _LinkStatus.ValueType  # 1
+    LINK_STATUS_EXPIRED: _LinkStatus.ValueType  # 2
+    LINK_STATUS_CANCELED: _LinkStatus.ValueType  # 3
+
+class LinkStatus(_LinkStatus, metaclass=_LinkStatusEnumTypeWrapper): ...
+
+LINK_STATUS_UNSPECIFIED: LinkStatus.ValueType  # 0
+LINK_STATUS_OPEN: LinkStatus.ValueType  # 1
+LINK_STATUS_EXPIRED: LinkStatus.ValueType  # 2
+LINK_STATUS_CANCELED: LinkStatus.ValueType  # 3
+Global___LinkStatus: _TypeAlias = LinkStatus  # noqa: Y015
+
 class _ProofKind:
     ValueType = _typing.NewType("ValueType", _builtins.int)
     V: _TypeAlias = ValueType  # noqa: Y015
@@ -158,6 +177,7 @@ class Invoice(_message.Message):
     KEY_ID_FIELD_NUMBER: _builtins.int
     FINAL_AMOUNT_FIELD_NUMBER: _builtins.int
     IS_ADJUSTED_FIELD_NUMBER: _builtins.int
+    LINK_ID_FIELD_NUMBER: _builtins.int
     invoice_id: _builtins.str
     """UUID."""
     merchant_id: _builtins.str
@@ -173,8 +193,8 @@ class Invoice(_message.Message):
     success_url: _builtins.str
     fail_url: _builtins.str
     key_id: _builtins.str
-    """The key that created it; its secret signs the webhook. Empty: a person created it by hand, and the secret of the
-    merchant's newest active key signs.
+    """The key that created it; its secret signs the webhook. Empty: a person or a payment link created it, and the secret
+    of the merchant's newest active key signs.
     """
     final_amount: _builtins.str
     """The amount of the invoice's webhook, 2 decimals: the requested one, or the lower one of an adjustment. Null while
@@ -182,6 +202,8 @@ class Invoice(_message.Message):
     """
     is_adjusted: _builtins.bool
     """Whether an adjustment lowered the amount."""
+    link_id: _builtins.str
+    """The payment link that created it. Empty: none did."""
     @_builtins.property
     def created_at(self) -> _timestamp_pb2.Timestamp: ...
     @_builtins.property
@@ -217,10 +239,11 @@ class Invoice(_message.Message):
         key_id: _builtins.str = ...,
         final_amount: _builtins.str | None = ...,
         is_adjusted: _builtins.bool = ...,
+        link_id: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_callback_url", b"_callback_url", "_deal", b"_deal", "_fail_url", b"_fail_url", "_final_amount", b"_final_amount", "_finished_at", b"_finished_at", "_purpose", b"_purpose", "_success_url", b"_success_url", "callback_url", b"callback_url", "created_at", b"created_at", "deal", b"deal", "expires_at", b"expires_at", "fail_url", b"fail_url", "final_amount", b"final_amount", "finished_at", b"finished_at", "purpose", b"purpose", "success_url", b"success_url"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_callback_url", b"_callback_url", "_deal", b"_deal", "_fail_url", b"_fail_url", "_final_amount", b"_final_amount", "_finished_at", b"_finished_at", "_purpose", b"_purpose", "_success_url", b"_success_url", "amount", b"amount", "callback_url", b"callback_url", "created_at", b"created_at", "currency_code", b"currency_code", "customer_id", b"customer_id", "deal", b"deal", "expires_at", b"expires_at", "external_id", b"external_id", "fail_url", b"fail_url", "final_amount", b"final_amount", "finished_at", b"finished_at", "invoice_id", b"invoice_id", "is_adjusted", b"is_adjusted", "key_id", b"key_id", "merchant_id", b"merchant_id", "purpose", b"purpose", "status", b"status", "success_url", b"success_url"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_callback_url", b"_callback_url", "_deal", b"_deal", "_fail_url", b"_fail_url", "_final_amount", b"_final_amount", "_finished_at", b"_finished_at", "_purpose", b"_purpose", "_success_url", b"_success_url", "amount", b"amount", "callback_url", b"callback_url", "created_at", b"created_at", "currency_code", b"currency_code", "customer_id", b"customer_id", "deal", b"deal", "expires_at", b"expires_at", "external_id", b"external_id", "fail_url", b"fail_url", "final_amount", b"final_amount", "finished_at", b"finished_at", "invoice_id", b"invoice_id", "is_adjusted", b"is_adjusted", "key_id", b"key_id", "link_id", b"link_id", "merchant_id", b"merchant_id", "purpose", b"purpose", "status", b"status", "success_url", b"success_url"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__callback_url: _TypeAlias = _typing.Literal["callback_url"]  # noqa: Y015
     _WhichOneofArgType__callback_url: _TypeAlias = _typing.Literal["_callback_url", b"_callback_url"]  # noqa: Y015
@@ -252,6 +275,81 @@ class Invoice(_message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType__success_url) -> _WhichOneofReturnType__success_url | None: ...
 
 Global___Invoice: _TypeAlias = Invoice  # noqa: Y015
+
+@_typing.final
+class Link(_message.Message):
+    """A payment link that makes a fresh invoice for each payment."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    LINK_ID_FIELD_NUMBER: _builtins.int
+    MERCHANT_ID_FIELD_NUMBER: _builtins.int
+    CODE_FIELD_NUMBER: _builtins.int
+    AMOUNT_FIELD_NUMBER: _builtins.int
+    CURRENCY_CODE_FIELD_NUMBER: _builtins.int
+    PURPOSE_FIELD_NUMBER: _builtins.int
+    NOTE_FIELD_NUMBER: _builtins.int
+    CREATED_AT_FIELD_NUMBER: _builtins.int
+    EXPIRES_AT_FIELD_NUMBER: _builtins.int
+    CANCELED_AT_FIELD_NUMBER: _builtins.int
+    STATUS_FIELD_NUMBER: _builtins.int
+    PAYMENTS_FIELD_NUMBER: _builtins.int
+    link_id: _builtins.str
+    """UUID; gives access to the customer's page."""
+    merchant_id: _builtins.str
+    code: _builtins.str
+    """The external ids of its invoices begin with "link-", the code and "-"."""
+    amount: _builtins.str
+    """Fiat, 2 decimals."""
+    currency_code: _builtins.str
+    purpose: _builtins.str
+    note: _builtins.str
+    """For people of the merchant; empty in answers for customers."""
+    status: Global___LinkStatus.ValueType
+    payments: _builtins.int
+    """The number of its invoices that were paid; 0 in answers that do not count."""
+    @_builtins.property
+    def created_at(self) -> _timestamp_pb2.Timestamp: ...
+    @_builtins.property
+    def expires_at(self) -> _timestamp_pb2.Timestamp:
+        """Null: never."""
+
+    @_builtins.property
+    def canceled_at(self) -> _timestamp_pb2.Timestamp: ...
+    def __init__(
+        self,
+        *,
+        link_id: _builtins.str = ...,
+        merchant_id: _builtins.str = ...,
+        code: _builtins.str = ...,
+        amount: _builtins.str = ...,
+        currency_code: _builtins.str = ...,
+        purpose: _builtins.str | None = ...,
+        note: _builtins.str = ...,
+        created_at: _timestamp_pb2.Timestamp | None = ...,
+        expires_at: _timestamp_pb2.Timestamp | None = ...,
+        canceled_at: _timestamp_pb2.Timestamp | None = ...,
+        status: Global___LinkStatus.ValueType = ...,
+        payments: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_canceled_at", b"_canceled_at", "_expires_at", b"_expires_at", "_purpose", b"_purpose", "canceled_at", b"canceled_at", "created_at", b"created_at", "expires_at", b"expires_at", "purpose", b"purpose"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_canceled_at", b"_canceled_at", "_expires_at", b"_expires_at", "_purpose", b"_purpose", "amount", b"amount", "canceled_at", b"canceled_at", "code", b"code", "created_at", b"created_at", "currency_code", b"currency_code", "expires_at", b"expires_at", "link_id", b"link_id", "merchant_id", b"merchant_id", "note", b"note", "payments", b"payments", "purpose", b"purpose", "status", b"status"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__canceled_at: _TypeAlias = _typing.Literal["canceled_at"]  # noqa: Y015
+    _WhichOneofArgType__canceled_at: _TypeAlias = _typing.Literal["_canceled_at", b"_canceled_at"]  # noqa: Y015
+    _WhichOneofReturnType__expires_at: _TypeAlias = _typing.Literal["expires_at"]  # noqa: Y015
+    _WhichOneofArgType__expires_at: _TypeAlias = _typing.Literal["_expires_at", b"_expires_at"]  # noqa: Y015
+    _WhichOneofReturnType__purpose: _TypeAlias = _typing.Literal["purpose"]  # noqa: Y015
+    _WhichOneofArgType__purpose: _TypeAlias = _typing.Literal["_purpose", b"_purpose"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__canceled_at) -> _WhichOneofReturnType__canceled_at | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__expires_at) -> _WhichOneofReturnType__expires_at | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__purpose) -> _WhichOneofReturnType__purpose | None: ...
+
+Global___Link: _TypeAlias = Link  # noqa: Y015
 
 @_typing.final
 class Deal(_message.Message):
@@ -865,6 +963,157 @@ class CreateInvoiceByHandResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___CreateInvoiceByHandResponse: _TypeAlias = CreateInvoiceByHandResponse  # noqa: Y015
+
+@_typing.final
+class CreateLinkRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    MERCHANT_ID_FIELD_NUMBER: _builtins.int
+    AMOUNT_FIELD_NUMBER: _builtins.int
+    CURRENCY_CODE_FIELD_NUMBER: _builtins.int
+    PURPOSE_FIELD_NUMBER: _builtins.int
+    NOTE_FIELD_NUMBER: _builtins.int
+    VALID_DAYS_FIELD_NUMBER: _builtins.int
+    merchant_id: _builtins.str
+    amount: _builtins.str
+    """As in CreateInvoiceRequest."""
+    currency_code: _builtins.str
+    purpose: _builtins.str
+    note: _builtins.str
+    valid_days: _builtins.int
+    """1 to 90. 0: until it is canceled."""
+    def __init__(
+        self,
+        *,
+        merchant_id: _builtins.str = ...,
+        amount: _builtins.str = ...,
+        currency_code: _builtins.str = ...,
+        purpose: _builtins.str | None = ...,
+        note: _builtins.str = ...,
+        valid_days: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_purpose", b"_purpose", "purpose", b"purpose"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_purpose", b"_purpose", "amount", b"amount", "currency_code", b"currency_code", "merchant_id", b"merchant_id", "note", b"note", "purpose", b"purpose", "valid_days", b"valid_days"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__purpose: _TypeAlias = _typing.Literal["purpose"]  # noqa: Y015
+    _WhichOneofArgType__purpose: _TypeAlias = _typing.Literal["_purpose", b"_purpose"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__purpose) -> _WhichOneofReturnType__purpose | None: ...
+
+Global___CreateLinkRequest: _TypeAlias = CreateLinkRequest  # noqa: Y015
+
+@_typing.final
+class CreateLinkResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    LINK_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def link(self) -> Global___Link: ...
+    def __init__(
+        self,
+        *,
+        link: Global___Link | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["link", b"link"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["link", b"link"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CreateLinkResponse: _TypeAlias = CreateLinkResponse  # noqa: Y015
+
+@_typing.final
+class ListLinksRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    MERCHANT_ID_FIELD_NUMBER: _builtins.int
+    LINK_ID_FIELD_NUMBER: _builtins.int
+    STATUS_FIELD_NUMBER: _builtins.int
+    AFTER_LINK_ID_FIELD_NUMBER: _builtins.int
+    LIMIT_FIELD_NUMBER: _builtins.int
+    merchant_id: _builtins.str
+    link_id: _builtins.str
+    """Only this one; empty: all."""
+    status: Global___LinkStatus.ValueType
+    """UNSPECIFIED: all."""
+    after_link_id: _builtins.str
+    limit: _builtins.int
+    """1 to 1000; 0 means 100."""
+    def __init__(
+        self,
+        *,
+        merchant_id: _builtins.str = ...,
+        link_id: _builtins.str = ...,
+        status: Global___LinkStatus.ValueType = ...,
+        after_link_id: _builtins.str = ...,
+        limit: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["after_link_id", b"after_link_id", "limit", b"limit", "link_id", b"link_id", "merchant_id", b"merchant_id", "status", b"status"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListLinksRequest: _TypeAlias = ListLinksRequest  # noqa: Y015
+
+@_typing.final
+class ListLinksResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    LINKS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def links(self) -> _containers.RepeatedCompositeFieldContainer[Global___Link]: ...
+    def __init__(
+        self,
+        *,
+        links: _abc.Iterable[Global___Link] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["links", b"links"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListLinksResponse: _TypeAlias = ListLinksResponse  # noqa: Y015
+
+@_typing.final
+class CancelLinkRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    LINK_ID_FIELD_NUMBER: _builtins.int
+    link_id: _builtins.str
+    def __init__(
+        self,
+        *,
+        link_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["link_id", b"link_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CancelLinkRequest: _TypeAlias = CancelLinkRequest  # noqa: Y015
+
+@_typing.final
+class CancelLinkResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    LINK_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def link(self) -> Global___Link: ...
+    def __init__(
+        self,
+        *,
+        link: Global___Link | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["link", b"link"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["link", b"link"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CancelLinkResponse: _TypeAlias = CancelLinkResponse  # noqa: Y015
 
 @_typing.final
 class GetInvoiceRequest(_message.Message):
@@ -1617,6 +1866,90 @@ class GetCheckoutResponse(_message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType__requisite) -> _WhichOneofReturnType__requisite | None: ...
 
 Global___GetCheckoutResponse: _TypeAlias = GetCheckoutResponse  # noqa: Y015
+
+@_typing.final
+class GetLinkRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    LINK_ID_FIELD_NUMBER: _builtins.int
+    link_id: _builtins.str
+    def __init__(
+        self,
+        *,
+        link_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["link_id", b"link_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetLinkRequest: _TypeAlias = GetLinkRequest  # noqa: Y015
+
+@_typing.final
+class GetLinkResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    LINK_FIELD_NUMBER: _builtins.int
+    MERCHANT_NAME_FIELD_NUMBER: _builtins.int
+    BRANDING_FIELD_NUMBER: _builtins.int
+    merchant_name: _builtins.str
+    @_builtins.property
+    def link(self) -> Global___Link: ...
+    @_builtins.property
+    def branding(self) -> _merchants_pb2.Branding: ...
+    def __init__(
+        self,
+        *,
+        link: Global___Link | None = ...,
+        merchant_name: _builtins.str = ...,
+        branding: _merchants_pb2.Branding | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["branding", b"branding", "link", b"link"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["branding", b"branding", "link", b"link", "merchant_name", b"merchant_name"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetLinkResponse: _TypeAlias = GetLinkResponse  # noqa: Y015
+
+@_typing.final
+class PayLinkRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    LINK_ID_FIELD_NUMBER: _builtins.int
+    link_id: _builtins.str
+    def __init__(
+        self,
+        *,
+        link_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["link_id", b"link_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___PayLinkRequest: _TypeAlias = PayLinkRequest  # noqa: Y015
+
+@_typing.final
+class PayLinkResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    INVOICE_ID_FIELD_NUMBER: _builtins.int
+    invoice_id: _builtins.str
+    def __init__(
+        self,
+        *,
+        invoice_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["invoice_id", b"invoice_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___PayLinkResponse: _TypeAlias = PayLinkResponse  # noqa: Y015
 
 @_typing.final
 class CheckoutMethod(_message.Message):

@@ -47,6 +47,21 @@ class InvoicesServiceStub:
                 request_serializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.CreateInvoiceByHandRequest.SerializeToString,
                 response_deserializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.CreateInvoiceByHandResponse.FromString,
                 _registered_method=True)
+        self.CreateLink = channel.unary_unary(
+                '/fiatgate.invoices.v1.InvoicesService/CreateLink',
+                request_serializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.CreateLinkRequest.SerializeToString,
+                response_deserializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.CreateLinkResponse.FromString,
+                _registered_method=True)
+        self.ListLinks = channel.unary_unary(
+                '/fiatgate.invoices.v1.InvoicesService/ListLinks',
+                request_serializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.ListLinksRequest.SerializeToString,
+                response_deserializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.ListLinksResponse.FromString,
+                _registered_method=True)
+        self.CancelLink = channel.unary_unary(
+                '/fiatgate.invoices.v1.InvoicesService/CancelLink',
+                request_serializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.CancelLinkRequest.SerializeToString,
+                response_deserializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.CancelLinkResponse.FromString,
+                _registered_method=True)
         self.GetInvoice = channel.unary_unary(
                 '/fiatgate.invoices.v1.InvoicesService/GetInvoice',
                 request_serializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.GetInvoiceRequest.SerializeToString,
@@ -108,6 +123,29 @@ class InvoicesServiceServicer:
         """The same by a member of the merchant, without a key: a payment link by hand. The merchant's default URLs count, and
         none where it has none, so MISSING_REQUIRED_URLS does not occur. Further reasons, before the others: MERCHANT_NOT_FOUND,
         OWNER_BLOCKED, MERCHANT_BLOCKED, MERCHANT_NOT_ACTIVE.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def CreateLink(self, request, context):
+        """A payment link that makes a fresh invoice for each payment. Reasons: those of CreateInvoiceByHand about the merchant,
+        CURRENCY_INVALID, AMOUNT_BELOW_MIN, AMOUNT_ABOVE_MAX, PAYMENT_METHOD_NOT_FOUND.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListLinks(self, request, context):
+        """The merchant's links, newest first. Reason: LINK_NOT_FOUND for a link_id that is none of them.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def CancelLink(self, request, context):
+        """Ends the link: it makes no invoices any more, and those that are open go on. Canceling again changes nothing. Reason:
+        LINK_NOT_FOUND.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -191,6 +229,21 @@ def add_InvoicesServiceServicer_to_server(servicer, server):
                     servicer.CreateInvoiceByHand,
                     request_deserializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.CreateInvoiceByHandRequest.FromString,
                     response_serializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.CreateInvoiceByHandResponse.SerializeToString,
+            ),
+            'CreateLink': grpc.unary_unary_rpc_method_handler(
+                    servicer.CreateLink,
+                    request_deserializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.CreateLinkRequest.FromString,
+                    response_serializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.CreateLinkResponse.SerializeToString,
+            ),
+            'ListLinks': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListLinks,
+                    request_deserializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.ListLinksRequest.FromString,
+                    response_serializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.ListLinksResponse.SerializeToString,
+            ),
+            'CancelLink': grpc.unary_unary_rpc_method_handler(
+                    servicer.CancelLink,
+                    request_deserializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.CancelLinkRequest.FromString,
+                    response_serializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.CancelLinkResponse.SerializeToString,
             ),
             'GetInvoice': grpc.unary_unary_rpc_method_handler(
                     servicer.GetInvoice,
@@ -290,6 +343,87 @@ class InvoicesService:
             '/fiatgate.invoices.v1.InvoicesService/CreateInvoiceByHand',
             fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.CreateInvoiceByHandRequest.SerializeToString,
             fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.CreateInvoiceByHandResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def CreateLink(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/fiatgate.invoices.v1.InvoicesService/CreateLink',
+            fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.CreateLinkRequest.SerializeToString,
+            fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.CreateLinkResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListLinks(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/fiatgate.invoices.v1.InvoicesService/ListLinks',
+            fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.ListLinksRequest.SerializeToString,
+            fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.ListLinksResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def CancelLink(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/fiatgate.invoices.v1.InvoicesService/CancelLink',
+            fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.CancelLinkRequest.SerializeToString,
+            fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.CancelLinkResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -537,6 +671,16 @@ class CheckoutServiceStub:
                 request_serializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.FindMissingInvoicesRequest.SerializeToString,
                 response_deserializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.FindMissingInvoicesResponse.FromString,
                 _registered_method=True)
+        self.GetLink = channel.unary_unary(
+                '/fiatgate.invoices.v1.CheckoutService/GetLink',
+                request_serializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.GetLinkRequest.SerializeToString,
+                response_deserializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.GetLinkResponse.FromString,
+                _registered_method=True)
+        self.PayLink = channel.unary_unary(
+                '/fiatgate.invoices.v1.CheckoutService/PayLink',
+                request_serializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.PayLinkRequest.SerializeToString,
+                response_deserializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.PayLinkResponse.FromString,
+                _registered_method=True)
         self.SelectPaymentMethod = channel.unary_unary(
                 '/fiatgate.invoices.v1.CheckoutService/SelectPaymentMethod',
                 request_serializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.SelectPaymentMethodRequest.SerializeToString,
@@ -577,6 +721,21 @@ class CheckoutServiceServicer:
 
     def FindMissingInvoices(self, request, context):
         """Which of these invoices do not exist; waits for no other service.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GetLink(self, request, context):
+        """The content of a payment link's page. Reasons: LINK_NOT_FOUND, NOT_DECIDED (SQL made or changed it).
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def PayLink(self, request, context):
+        """Creates an invoice of the link. Reasons: those of GetLink and of CreateInvoice, LINK_ENDED, LINK_BUSY, OWNER_BLOCKED,
+        MERCHANT_BLOCKED, MERCHANT_NOT_ACTIVE.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -639,6 +798,16 @@ def add_CheckoutServiceServicer_to_server(servicer, server):
                     servicer.FindMissingInvoices,
                     request_deserializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.FindMissingInvoicesRequest.FromString,
                     response_serializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.FindMissingInvoicesResponse.SerializeToString,
+            ),
+            'GetLink': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetLink,
+                    request_deserializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.GetLinkRequest.FromString,
+                    response_serializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.GetLinkResponse.SerializeToString,
+            ),
+            'PayLink': grpc.unary_unary_rpc_method_handler(
+                    servicer.PayLink,
+                    request_deserializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.PayLinkRequest.FromString,
+                    response_serializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.PayLinkResponse.SerializeToString,
             ),
             'SelectPaymentMethod': grpc.unary_unary_rpc_method_handler(
                     servicer.SelectPaymentMethod,
@@ -721,6 +890,60 @@ class CheckoutService:
             '/fiatgate.invoices.v1.CheckoutService/FindMissingInvoices',
             fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.FindMissingInvoicesRequest.SerializeToString,
             fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.FindMissingInvoicesResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetLink(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/fiatgate.invoices.v1.CheckoutService/GetLink',
+            fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.GetLinkRequest.SerializeToString,
+            fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.GetLinkResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def PayLink(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/fiatgate.invoices.v1.CheckoutService/PayLink',
+            fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.PayLinkRequest.SerializeToString,
+            fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.PayLinkResponse.FromString,
             options,
             channel_credentials,
             insecure,

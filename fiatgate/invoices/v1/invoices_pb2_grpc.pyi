@@ -46,6 +46,16 @@ class InvoicesServiceStub:
     none where it has none, so MISSING_REQUIRED_URLS does not occur. Further reasons, before the others: MERCHANT_NOT_FOUND,
     OWNER_BLOCKED, MERCHANT_BLOCKED, MERCHANT_NOT_ACTIVE.
     """
+    CreateLink: _grpc.UnaryUnaryMultiCallable[_invoices_pb2.CreateLinkRequest, _invoices_pb2.CreateLinkResponse]
+    """A payment link that makes a fresh invoice for each payment. Reasons: those of CreateInvoiceByHand about the merchant,
+    CURRENCY_INVALID, AMOUNT_BELOW_MIN, AMOUNT_ABOVE_MAX, PAYMENT_METHOD_NOT_FOUND.
+    """
+    ListLinks: _grpc.UnaryUnaryMultiCallable[_invoices_pb2.ListLinksRequest, _invoices_pb2.ListLinksResponse]
+    """The merchant's links, newest first. Reason: LINK_NOT_FOUND for a link_id that is none of them."""
+    CancelLink: _grpc.UnaryUnaryMultiCallable[_invoices_pb2.CancelLinkRequest, _invoices_pb2.CancelLinkResponse]
+    """Ends the link: it makes no invoices any more, and those that are open go on. Canceling again changes nothing. Reason:
+    LINK_NOT_FOUND.
+    """
     GetInvoice: _grpc.UnaryUnaryMultiCallable[_invoices_pb2.GetInvoiceRequest, _invoices_pb2.GetInvoiceResponse]
     """By UUID or external_id; a match with the UUID of the merchant's own invoice goes first. Reason: INVOICE_NOT_FOUND,
     the same for an unknown invoice and for another merchant's.
@@ -96,6 +106,16 @@ class InvoicesServiceAsyncStub(InvoicesServiceStub):
     """The same by a member of the merchant, without a key: a payment link by hand. The merchant's default URLs count, and
     none where it has none, so MISSING_REQUIRED_URLS does not occur. Further reasons, before the others: MERCHANT_NOT_FOUND,
     OWNER_BLOCKED, MERCHANT_BLOCKED, MERCHANT_NOT_ACTIVE.
+    """
+    CreateLink: _aio.UnaryUnaryMultiCallable[_invoices_pb2.CreateLinkRequest, _invoices_pb2.CreateLinkResponse]  # type: ignore[assignment]
+    """A payment link that makes a fresh invoice for each payment. Reasons: those of CreateInvoiceByHand about the merchant,
+    CURRENCY_INVALID, AMOUNT_BELOW_MIN, AMOUNT_ABOVE_MAX, PAYMENT_METHOD_NOT_FOUND.
+    """
+    ListLinks: _aio.UnaryUnaryMultiCallable[_invoices_pb2.ListLinksRequest, _invoices_pb2.ListLinksResponse]  # type: ignore[assignment]
+    """The merchant's links, newest first. Reason: LINK_NOT_FOUND for a link_id that is none of them."""
+    CancelLink: _aio.UnaryUnaryMultiCallable[_invoices_pb2.CancelLinkRequest, _invoices_pb2.CancelLinkResponse]  # type: ignore[assignment]
+    """Ends the link: it makes no invoices any more, and those that are open go on. Canceling again changes nothing. Reason:
+    LINK_NOT_FOUND.
     """
     GetInvoice: _aio.UnaryUnaryMultiCallable[_invoices_pb2.GetInvoiceRequest, _invoices_pb2.GetInvoiceResponse]  # type: ignore[assignment]
     """By UUID or external_id; a match with the UUID of the merchant's own invoice goes first. Reason: INVOICE_NOT_FOUND,
@@ -156,6 +176,34 @@ class InvoicesServiceServicer(metaclass=_abc_1.ABCMeta):
         """The same by a member of the merchant, without a key: a payment link by hand. The merchant's default URLs count, and
         none where it has none, so MISSING_REQUIRED_URLS does not occur. Further reasons, before the others: MERCHANT_NOT_FOUND,
         OWNER_BLOCKED, MERCHANT_BLOCKED, MERCHANT_NOT_ACTIVE.
+        """
+
+    @_abc_1.abstractmethod
+    def CreateLink(
+        self,
+        request: _invoices_pb2.CreateLinkRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_invoices_pb2.CreateLinkResponse, _abc.Awaitable[_invoices_pb2.CreateLinkResponse]]:
+        """A payment link that makes a fresh invoice for each payment. Reasons: those of CreateInvoiceByHand about the merchant,
+        CURRENCY_INVALID, AMOUNT_BELOW_MIN, AMOUNT_ABOVE_MAX, PAYMENT_METHOD_NOT_FOUND.
+        """
+
+    @_abc_1.abstractmethod
+    def ListLinks(
+        self,
+        request: _invoices_pb2.ListLinksRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_invoices_pb2.ListLinksResponse, _abc.Awaitable[_invoices_pb2.ListLinksResponse]]:
+        """The merchant's links, newest first. Reason: LINK_NOT_FOUND for a link_id that is none of them."""
+
+    @_abc_1.abstractmethod
+    def CancelLink(
+        self,
+        request: _invoices_pb2.CancelLinkRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_invoices_pb2.CancelLinkResponse, _abc.Awaitable[_invoices_pb2.CancelLinkResponse]]:
+        """Ends the link: it makes no invoices any more, and those that are open go on. Canceling again changes nothing. Reason:
+        LINK_NOT_FOUND.
         """
 
     @_abc_1.abstractmethod
@@ -251,6 +299,12 @@ class CheckoutServiceStub:
     """The content of the page. Reason: INVOICE_NOT_FOUND."""
     FindMissingInvoices: _grpc.UnaryUnaryMultiCallable[_invoices_pb2.FindMissingInvoicesRequest, _invoices_pb2.FindMissingInvoicesResponse]
     """Which of these invoices do not exist; waits for no other service."""
+    GetLink: _grpc.UnaryUnaryMultiCallable[_invoices_pb2.GetLinkRequest, _invoices_pb2.GetLinkResponse]
+    """The content of a payment link's page. Reasons: LINK_NOT_FOUND, NOT_DECIDED (SQL made or changed it)."""
+    PayLink: _grpc.UnaryUnaryMultiCallable[_invoices_pb2.PayLinkRequest, _invoices_pb2.PayLinkResponse]
+    """Creates an invoice of the link. Reasons: those of GetLink and of CreateInvoice, LINK_ENDED, LINK_BUSY, OWNER_BLOCKED,
+    MERCHANT_BLOCKED, MERCHANT_NOT_ACTIVE.
+    """
     SelectPaymentMethod: _grpc.UnaryUnaryMultiCallable[_invoices_pb2.SelectPaymentMethodRequest, _invoices_pb2.SelectPaymentMethodResponse]
     """Opens a deal: locks the rate, takes a requisite, sets the deal's expiry. Choosing the method of the open deal again
     changes nothing; choosing another, before "I have paid" and before the invoice's own expiry, replaces the deal.
@@ -286,6 +340,12 @@ class CheckoutServiceAsyncStub(CheckoutServiceStub):
     """The content of the page. Reason: INVOICE_NOT_FOUND."""
     FindMissingInvoices: _aio.UnaryUnaryMultiCallable[_invoices_pb2.FindMissingInvoicesRequest, _invoices_pb2.FindMissingInvoicesResponse]  # type: ignore[assignment]
     """Which of these invoices do not exist; waits for no other service."""
+    GetLink: _aio.UnaryUnaryMultiCallable[_invoices_pb2.GetLinkRequest, _invoices_pb2.GetLinkResponse]  # type: ignore[assignment]
+    """The content of a payment link's page. Reasons: LINK_NOT_FOUND, NOT_DECIDED (SQL made or changed it)."""
+    PayLink: _aio.UnaryUnaryMultiCallable[_invoices_pb2.PayLinkRequest, _invoices_pb2.PayLinkResponse]  # type: ignore[assignment]
+    """Creates an invoice of the link. Reasons: those of GetLink and of CreateInvoice, LINK_ENDED, LINK_BUSY, OWNER_BLOCKED,
+    MERCHANT_BLOCKED, MERCHANT_NOT_ACTIVE.
+    """
     SelectPaymentMethod: _aio.UnaryUnaryMultiCallable[_invoices_pb2.SelectPaymentMethodRequest, _invoices_pb2.SelectPaymentMethodResponse]  # type: ignore[assignment]
     """Opens a deal: locks the rate, takes a requisite, sets the deal's expiry. Choosing the method of the open deal again
     changes nothing; choosing another, before "I have paid" and before the invoice's own expiry, replaces the deal.
@@ -330,6 +390,24 @@ class CheckoutServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_invoices_pb2.FindMissingInvoicesResponse, _abc.Awaitable[_invoices_pb2.FindMissingInvoicesResponse]]:
         """Which of these invoices do not exist; waits for no other service."""
+
+    @_abc_1.abstractmethod
+    def GetLink(
+        self,
+        request: _invoices_pb2.GetLinkRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_invoices_pb2.GetLinkResponse, _abc.Awaitable[_invoices_pb2.GetLinkResponse]]:
+        """The content of a payment link's page. Reasons: LINK_NOT_FOUND, NOT_DECIDED (SQL made or changed it)."""
+
+    @_abc_1.abstractmethod
+    def PayLink(
+        self,
+        request: _invoices_pb2.PayLinkRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_invoices_pb2.PayLinkResponse, _abc.Awaitable[_invoices_pb2.PayLinkResponse]]:
+        """Creates an invoice of the link. Reasons: those of GetLink and of CreateInvoice, LINK_ENDED, LINK_BUSY, OWNER_BLOCKED,
+        MERCHANT_BLOCKED, MERCHANT_NOT_ACTIVE.
+        """
 
     @_abc_1.abstractmethod
     def SelectPaymentMethod(

@@ -32,13 +32,14 @@ class NewInvoice:
     fail_url: str | None
     created_at: datetime
     expires_at: datetime
+    link_id: UUID | None = None
     status: InvoiceStatus = InvoiceStatus.PENDING
     finished_at: None = None
     deal: None = None
 
     @property
     def is_by_hand(self) -> bool:
-        return self.key_id == NO_KEY
+        return self.key_id == NO_KEY and self.link_id is None
 
 
 class Terms(Protocol):

@@ -16,6 +16,14 @@ class InvoiceStatus(StrEnum):
     CANCELED = "canceled"
 
 
+class LinkStatus(StrEnum):
+    """The states of a payment link; only an open one makes invoices."""
+
+    OPEN = "open"
+    EXPIRED = "expired"
+    CANCELED = "canceled"
+
+
 class DealStatus(StrEnum):
     """The states of docs/api.md#deal-status. `pending` and `appeal` are open: they hold a requisite."""
 

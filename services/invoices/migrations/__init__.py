@@ -10,6 +10,7 @@ NEEDS = "0001"
 
 RIGHTS: Mapping[str, str] = {
     "invoices": "SELECT, INSERT, UPDATE (status, finished_at, deal_id, event_id)",
+    "links": "SELECT, INSERT, UPDATE (canceled_at)",
     "deals": "SELECT, INSERT, UPDATE (status, sub_status, mark_paid_at, confirm_before, adjusted_amount, amount_fiat,"
     " merchant_usdt, finished_at, sender_name, sender_words)",
     "deal_transitions": "SELECT, INSERT",

@@ -35,7 +35,7 @@ CUSTOMER_ID_MAX_CHARACTERS = most_of(pb.CreateInvoiceRequest, "customer_id")
 PURPOSE_MAX_CHARACTERS = most_of(pb.CreateInvoiceRequest, "purpose")
 
 VALID_DAYS_MOST: Final = 90
-"""The longest time in which the customer of an invoice by hand can choose a method."""
+"""The longest time in which the customer of an invoice by hand can choose a method, and that of a payment link."""
 URLS: Final = ("callback_url", "success_url", "fail_url")
 UNADDRESSABLE: Final = (".", "..")
 """External ids that clients take out of a path; the gateway refuses them too (`gateway/json/body.py`)."""
@@ -93,30 +93,72 @@ def create_invoice_by_hand(
 
     Raises the reasons of InvoicesService.CreateInvoiceByHand.
     """
-    id = values.uuid("merchant_id", merchant_id)
-    merchant = deps.identity.merchant(id)
-    checkout.check_may_be_paid(merchant)
-    if merchant.status != merchants_pb2.MERCHANT_STATUS_ACTIVE:
-        raise errors.merchant_not_active()
+    merchant = merchant_of_people(deps, merchant_id)
     if external_id in UNADDRESSABLE:
         raise values.invalid("external_id", f"external_id: {external_id!r} can't be one")
-    if not 0 <= valid_days <= VALID_DAYS_MOST:
-        raise values.invalid("valid_days", f"1 to {VALID_DAYS_MOST}, or 0")
-    return _create(
+    lifetime = timedelta(days=days_of(valid_days))
+    return create_without_key(
         deps,
         merchant,
-        key_id=NO_KEY,
         amount=amount,
         currency_code=currency_code,
         customer_id=customer_id,
         external_id=external_id,
         purpose=purpose,
+        note=values.text("note", note, least=0, most=most_of(pb.CreateInvoiceByHandRequest, "note")),
+        lifetime=lifetime,
+    )
+
+
+def create_without_key(deps: Deps, merchant: merchants_pb2.Merchant, **terms: Any) -> NewInvoice:
+    """Creates an invoice of a person or a payment link, with the merchant's default URLs."""
+    return _create(
+        deps,
+        merchant,
+        **terms,
+        key_id=NO_KEY,
         callback_url=merchant.callback_url or None,
         success_url=merchant.success_url or None,
         fail_url=merchant.fail_url or None,
-        note=values.text("note", note, least=0, most=most_of(pb.CreateInvoiceByHandRequest, "note")),
-        lifetime=timedelta(days=valid_days) or deps.settings.invoice_ttl,
     )
+
+
+def merchant_of_people(deps: Deps, merchant_id: str) -> merchants_pb2.Merchant:
+    """Returns the merchant, for an invoice or a payment link without a key. Raises MERCHANT_NOT_FOUND, OWNER_BLOCKED,
+    MERCHANT_BLOCKED, MERCHANT_NOT_ACTIVE.
+    """
+    merchant = deps.identity.merchant(values.uuid("merchant_id", merchant_id))
+    checkout.check_may_be_paid(merchant)
+    if merchant.status != merchants_pb2.MERCHANT_STATUS_ACTIVE:
+        raise errors.merchant_not_active()
+    return merchant
+
+
+def days_of(valid_days: int) -> int:
+    if not 0 <= valid_days <= VALID_DAYS_MOST:
+        raise values.invalid("valid_days", f"1 to {VALID_DAYS_MOST}, or 0")
+    return valid_days
+
+
+def purpose_of(purpose: str | None) -> str | None:
+    return None if purpose is None else values.text("purpose", purpose, most=PURPOSE_MAX_CHARACTERS)
+
+
+def price(deps: Deps, merchant: merchants_pb2.Merchant, amount: str, currency_code: str) -> Decimal:
+    """Returns the amount that invoices of a payment link ask for. Raises VALIDATION_ERROR, CURRENCY_INVALID,
+    AMOUNT_BELOW_MIN, AMOUNT_ABOVE_MAX, PAYMENT_METHOD_NOT_FOUND.
+    """
+    catalog = deps.catalog.catalog()
+    value, terms = _amount(amount, currency_code, catalog), _terms(catalog, merchant, currency_code)
+    if terms is None:
+        raise errors.currency_invalid(currency_code)
+    if value < terms.minimum or value <= 0:
+        raise errors.amount_below_min(currency_code, terms.minimum)
+    if value > terms.maximum:
+        raise errors.amount_above_max(currency_code, terms.maximum)
+    if not _wanted(terms, merchant, value):
+        raise errors.no_method_for_amount(currency_code)
+    return value
 
 
 def _create(
@@ -134,6 +176,7 @@ def _create(
     fail_url: str | None,
     note: str = "",
     lifetime: timedelta | None = None,
+    link_id: UUID | None = None,
 ) -> NewInvoice:
     """Creates the invoice. Only one of a program must have all three URLs."""
     if "\0" in currency_code:  # PostgreSQL can't store it
@@ -144,9 +187,7 @@ def _create(
         external_id=lambda: values.text("external_id", external_id, most=EXTERNAL_ID_MAX_CHARACTERS),
         amount=lambda: _amount(amount, currency_code, catalog),
         customer_id=lambda: values.text("customer_id", customer_id, most=CUSTOMER_ID_MAX_CHARACTERS),
-        purpose=lambda: (
-            None if purpose is None else values.text("purpose", purpose, most=PURPOSE_MAX_CHARACTERS)
-        ),
+        purpose=lambda: purpose_of(purpose),
     )
     new = NewInvoice(
         **checked,
@@ -159,10 +200,11 @@ def _create(
         fail_url=fail_url,
         created_at=now,
         expires_at=now + (lifetime or deps.settings.invoice_ttl),
+        link_id=link_id,
     )
     terms = _terms(catalog, merchant, currency_code)
     wanted = _wanted(terms, merchant, new.amount)
-    missing_urls = [] if new.is_by_hand else [name for name in URLS if not getattr(new, name)]
+    missing_urls = [] if new.key_id == NO_KEY else [name for name in URLS if not getattr(new, name)]
     of_request = creating.refusals_of_request(new.amount, terms, missing_urls=missing_urls, wanted=wanted)
     limit = deps.settings.limit_per_customer
 

@@ -69,6 +69,11 @@ def deal_id(value: str) -> UUID:
     return values.uuid_or(errors.deal_not_found, value)
 
 
+def link_id(value: str) -> UUID:
+    """Returns the id. Raises LINK_NOT_FOUND."""
+    return values.uuid_or(errors.link_not_found, value)
+
+
 def requisite_id(value: str) -> UUID:
     """Returns the id. Raises REQUISITE_NOT_FOUND."""
     return values.uuid_or(errors.requisite_not_found, value)

@@ -13,7 +13,7 @@ from services.invoices.domain.creating import NO_KEY, NewInvoice
 from services.invoices.domain.late import PictureKind
 from services.invoices.domain.money import customer_amount
 from services.invoices.domain.rates import RateBasis
-from services.invoices.domain.states import DealStatus, InvoiceStatus
+from services.invoices.domain.states import DealStatus, InvoiceStatus, LinkStatus
 from services.invoices.events import invoice_finished
 from services.invoices.operations.deal_money import DealMoney, Received
 from services.invoices.operations.forgotten import Forgotten, NotRestored
@@ -24,6 +24,7 @@ from services.invoices.store.views import (
     CaseView,
     DealView,
     InvoiceView,
+    LinkView,
     PictureView,
     RequisiteView,
     TransitionView,
@@ -52,6 +53,24 @@ def invoice_to_message(view: InvoiceView | NewInvoice) -> pb.Invoice:
         key_id="" if view.key_id == NO_KEY else str(view.key_id),
         final_amount=None if view.finished_at is None else fiat_text(final),
         is_adjusted=adjusted is not None,
+        link_id="" if view.link_id is None else str(view.link_id),
+    )
+
+
+def link_to_message(view: LinkView, status: LinkStatus, *, note: str = "", payments: int = 0) -> pb.Link:
+    return pb.Link(
+        link_id=str(view.id),
+        merchant_id=str(view.merchant_id),
+        code=view.code,
+        amount=fiat_text(view.amount),
+        currency_code=view.currency_code,
+        purpose=view.purpose,
+        note=note,
+        created_at=timestamp_from(view.created_at),
+        expires_at=timestamp_from(view.expires_at),
+        canceled_at=timestamp_from(view.canceled_at),
+        status=_LINK_STATUSES[status],
+        payments=payments,
     )
 
 
@@ -251,6 +270,7 @@ _INVOICE_STATUSES = {
     status.value: pb.InvoiceStatus.Value(f"INVOICE_STATUS_{status.name}") for status in InvoiceStatus
 }
 _DEAL_STATUSES = {status.value: pb.DealStatus.Value(f"DEAL_STATUS_{status.name}") for status in DealStatus}
+_LINK_STATUSES = {status.value: pb.LinkStatus.Value(f"LINK_STATUS_{status.name}") for status in LinkStatus}
 _PICTURE_KINDS = {kind.value: pb.ProofKind.Value(f"PROOF_KIND_{kind.name}") for kind in PictureKind}
 
 
@@ -276,6 +296,16 @@ def deal_status_from_message(value: int) -> DealStatus | None:
     raise values.invalid("status", "unknown status")
 
 
+def link_status_from_message(value: int) -> LinkStatus | None:
+    """None for UNSPECIFIED, which means all. Raises VALIDATION_ERROR for a value from a newer proto."""
+    if value == pb.LINK_STATUS_UNSPECIFIED:
+        return None
+    for status, number in _LINK_STATUSES.items():
+        if number == value:
+            return LinkStatus(status)
+    raise values.invalid("status", "unknown status")
+
+
 def picture_kind_from_message(value: int) -> PictureKind:
     """Returns the kind. Raises VALIDATION_ERROR for UNSPECIFIED and for a value from a newer proto."""
     for kind, number in _PICTURE_KINDS.items():
@@ -295,6 +325,7 @@ def ascending_from_message(order: pb.SortOrder.ValueType) -> bool:
 
 FROM_MESSAGE: Final[Converters] = {
     "fiatgate.invoices.v1.InvoiceStatus": invoice_status_from_message,
+    "fiatgate.invoices.v1.LinkStatus": link_status_from_message,
     "fiatgate.invoices.v1.DealStatus": deal_status_from_message,
     "fiatgate.invoices.v1.ProofKind": picture_kind_from_message,
     "fiatgate.invoices.v1.SortOrder": ascending_from_message,

@@ -6,8 +6,13 @@ from fiatgate.invoices.v1 import invoices_pb2 as pb
 from kit.base.money import fiat_text
 from kit.base.proto import timestamp_from
 from kit.rpc.methods import Methods, by_name
-from services.invoices.operations import cases, checkout
-from services.invoices.rpc.converters import case_to_message, invoice_to_message, requisite_to_message
+from services.invoices.operations import cases, checkout, links
+from services.invoices.rpc.converters import (
+    case_to_message,
+    invoice_to_message,
+    link_to_message,
+    requisite_to_message,
+)
 from services.invoices.store.views import InvoiceView, RequisiteView
 
 
@@ -46,6 +51,15 @@ METHODS: Final[Methods] = {
     "FindMissingInvoices": by_name(
         checkout.find_missing_invoices, lambda missing: {"missing_ids": map(str, missing)}
     ),
+    "GetLink": by_name(
+        links.get_link,
+        lambda page: {
+            "link": link_to_message(page.link, page.status),
+            "merchant_name": page.merchant.name,
+            "branding": page.merchant.branding,
+        },
+    ),
+    "PayLink": by_name(links.pay_link, lambda invoice: {"invoice_id": str(invoice.id)}),
     "SelectPaymentMethod": by_name(checkout.select_payment_method, _chosen),
     "MarkPaid": by_name(checkout.mark_paid, _invoice),
     "CancelCheckout": by_name(checkout.cancel_checkout, _invoice),

@@ -6,16 +6,26 @@ from fiatgate.invoices.v1 import invoices_pb2 as pb
 from kit.base.proto import datetime_from, timestamp_from
 from kit.rpc.methods import Methods, by_name
 from services.invoices.domain.creating import NewInvoice
-from services.invoices.operations import creating, deal_money, desk, forgotten, reading, verification
+from services.invoices.domain.states import LinkStatus
+from services.invoices.operations import (
+    creating,
+    deal_money,
+    desk,
+    forgotten,
+    links,
+    reading,
+    verification,
+)
 from services.invoices.rpc.as_seen import invoice_as_seen
 from services.invoices.rpc.converters import (
     deal_money_fields,
     finished_to_message,
     forgotten_to_message,
     invoice_to_message,
+    link_to_message,
     not_restored_to_message,
 )
-from services.invoices.store.views import InvoiceView
+from services.invoices.store.views import InvoiceView, LinkView
 from services.invoices.wiring import Deps
 
 
@@ -52,6 +62,10 @@ def _invoice(view: InvoiceView | NewInvoice) -> dict[str, Any]:
     return {"invoice": invoice_to_message(view)}
 
 
+def _link(view: LinkView, status: LinkStatus) -> dict[str, Any]:
+    return {"link": link_to_message(view, status, note=view.note)}
+
+
 METHODS: Final[Methods] = {
     "CreateInvoice": by_name(creating.create_invoice, _invoice),
     "CreateInvoiceByHand": by_name(creating.create_invoice_by_hand, _invoice),
@@ -68,6 +82,19 @@ METHODS: Final[Methods] = {
     ),
     "GetDealMoney": by_name(deal_money.get_deal_money, deal_money_fields),
     "CancelInvoice": by_name(desk.cancel_invoice, _invoice),
+    "CreateLink": by_name(links.create_link, lambda view: _link(view, LinkStatus.OPEN)),
+    "ListLinks": by_name(
+        links.list_links,
+        lambda page: {
+            "links": [
+                link_to_message(
+                    *(each.link, each.link.status(page.now)), note=each.link.note, payments=each.payments
+                )
+                for each in page.links
+            ]
+        },
+    ),
+    "CancelLink": by_name(links.cancel_link, lambda view: _link(view, LinkStatus.CANCELED)),
     "ListFinishedInvoices": by_name(
         verification.list_finished_invoices,
         lambda page: {

@@ -15,7 +15,15 @@ from kit.db.books import Difference, Follows, Part
 from kit.db.database import seals_of
 from kit.db.described import schema_part
 from services.invoices.models import Deal, Invoice
-from services.invoices.store.decisions import CASE, DEAL, REQUISITE, SWITCH, has_its_terms, is_as_created
+from services.invoices.store.decisions import (
+    CASE,
+    DEAL,
+    LINK,
+    REQUISITE,
+    SWITCH,
+    has_its_terms,
+    is_as_created,
+)
 
 # -- invoices
 
@@ -182,6 +190,12 @@ PARTS: Final = (
             _OPEN_DEALS_ARE_COUNTED,
             follow_acts(REQUISITE, table="requisites", made_by=("requisite.add",)),
         ),
+    ),
+    Part(
+        name="links",
+        one="payment link",
+        table="links",
+        follows=(follow_acts(LINK, table="links", made_by=("link.create",)),),
     ),
     Part(
         name="switches",

@@ -21,6 +21,11 @@ DEAL: Final = Decided(
 )
 # On before the first act.
 SWITCH: Final = Decided("switch", ("deals-system.set",), ("enabled",), first={"deals": {"enabled": "yes"}})
+LINK: Final = Decided(
+    "link",
+    ("link.create", "link.cancel"),
+    ("merchant_id", "code", "amount", "currency_code", "purpose", "note", "expires_at", "canceled_at"),
+)
 # Open before its act: customers open cases without one.
 CASE: Final = Decided("case", ("case.resolve",), ("outcome",))
 
@@ -41,12 +46,12 @@ _INVOICE_SEALED: Final = "an invoice"
 
 def seal_of_invoice(seals: Seals, new: NewInvoice) -> bytes:
     """Returns the seal of what create-invoice was asked for."""
-    return seals.seal(_INVOICE_SEALED, _values(new, _OF_INVOICE))
+    return seals.seal(_INVOICE_SEALED, _of_invoice(new))
 
 
 def is_as_created(seals: Seals, invoice: Invoice) -> bool:
     """Returns whether a process of the service created the invoice with these values."""
-    return seals.is_right(_INVOICE_SEALED, _values(invoice, _OF_INVOICE), invoice.seal)
+    return seals.is_right(_INVOICE_SEALED, _of_invoice(invoice), invoice.seal)
 
 
 def seal_of_terms(seals: Seals, deal: NewDeal) -> bytes:
@@ -57,6 +62,11 @@ def seal_of_terms(seals: Seals, deal: NewDeal) -> bytes:
 def has_its_terms(seals: Seals, deal: Deal) -> bool:
     """Returns whether a process of the service opened the deal with these terms."""
     return seals.is_right(_SEALED, _values(deal, _TERMS), bytes(deal.seal))
+
+
+def _of_invoice(of: NewInvoice | Invoice) -> bytes:
+    names = _OF_INVOICE if of.link_id is None else (*_OF_INVOICE, "link_id")
+    return _values(of, names)
 
 
 def _values(of: object, names: Sequence[str]) -> bytes:

@@ -13,7 +13,16 @@ from kit.base.money import fiat_text, has_decimals, typed_decimal
 from kit.db.finding import Found, Ids, OwnSearch, Part, Search, begins_like
 from services.invoices.account_forms import account_key
 from services.invoices.domain.names import words_of_name
-from services.invoices.models import ACCOUNT_KEY, DEAL_IS_OPEN, FIRST_AMOUNT, Case, Deal, Invoice, Requisite
+from services.invoices.models import (
+    ACCOUNT_KEY,
+    DEAL_IS_OPEN,
+    FIRST_AMOUNT,
+    Case,
+    Deal,
+    Invoice,
+    Link,
+    Requisite,
+)
 from services.invoices.store.deal_lists import ids_of_sender
 from services.invoices.store.invoice_lists import (
     InvoiceFilter,
@@ -22,7 +31,7 @@ from services.invoices.store.invoice_lists import (
     of_each_merchant,
 )
 
-IDS: Final[Ids] = {"invoice": Invoice.id, "deal": Deal.id, "requisite": Requisite.id}
+IDS: Final[Ids] = {"invoice": Invoice.id, "deal": Deal.id, "link": Link.id, "requisite": Requisite.id}
 
 _AMOUNT_MOST: Final = 10**18
 _CASE_DIGITS_MOST: Final = 18

@@ -59,6 +59,7 @@ _COLUMNS: Final[Sequence[Any]] = (
     Invoice.currency_code,
     Invoice.deal_id,
     Invoice.key_id,
+    Invoice.link_id,
 )
 
 
@@ -166,6 +167,7 @@ def _filters(wanted: InvoiceFilter, read: Any) -> Iterator[ColumnElement[bool]]:
             yield column == value
     if wanted.by_hand:
         yield read.c.key_id == NO_KEY
+        yield read.c.link_id.is_(None)
     if wanted.amount_from is not None:
         yield read.c.amount >= wanted.amount_from
     if wanted.amount_to is not None:

@@ -6,7 +6,7 @@ from decimal import Decimal
 from uuid import UUID
 
 from services.invoices.domain.late import PictureKind
-from services.invoices.domain.states import DealState, DealStatus, InvoiceStatus
+from services.invoices.domain.states import DealState, DealStatus, InvoiceStatus, LinkStatus
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,30 @@ class InvoiceView:
     created_at: datetime
     expires_at: datetime
     finished_at: datetime | None
+    link_id: UUID | None
     deal: DealView | None
+
+
+@dataclass(frozen=True, slots=True)
+class LinkView:
+    """A payment link that makes a fresh invoice for each payment."""
+
+    id: UUID
+    merchant_id: UUID
+    code: str
+    amount: Decimal
+    currency_code: str
+    purpose: str | None
+    note: str
+    created_at: datetime
+    expires_at: datetime | None
+    canceled_at: datetime | None
+
+    def status(self, now: datetime) -> LinkStatus:
+        if self.canceled_at is not None:
+            return LinkStatus.CANCELED
+        is_over = self.expires_at is not None and self.expires_at <= now
+        return LinkStatus.EXPIRED if is_over else LinkStatus.OPEN
 
 
 @dataclass(frozen=True, slots=True)

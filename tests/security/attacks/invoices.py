@@ -61,6 +61,15 @@ ATTACKS: Final = (
     ),
     found(
         "invoices",
+        "a payment link of one's own",
+        "INSERT INTO links (id, merchant_id, code, amount, currency_code, note, created_at)"
+        " SELECT %(forged_account)s, merchant_id, '7K3M9QTX', 1, currency_code, '', now() FROM invoices"
+        " WHERE id = %(waiting)s",
+        "%(forged_account)s",
+        "act is none",
+    ),
+    found(
+        "invoices",
         "an account to pay to",
         "INSERT INTO requisites (id, method_code, holder, account, max_deals, open_deals, enabled, created_at)"
         " VALUES (%(forged_account)s, 'sepa', 'Eve', 'GB33BUKB20201555555555', 5, 0, true, now())",

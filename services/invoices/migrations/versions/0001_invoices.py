@@ -9,6 +9,24 @@ down_revision = None
 branch_labels = None
 depends_on = None
 
+_LINKS = """
+CREATE TABLE links (
+  id uuid NOT NULL,
+  merchant_id uuid NOT NULL,
+  code text NOT NULL,
+  amount numeric(20, 2) NOT NULL,
+  currency_code text NOT NULL,
+  purpose text,
+  note text NOT NULL,
+  created_at timestamp with time zone NOT NULL,
+  expires_at timestamp with time zone,
+  canceled_at timestamp with time zone,
+  CONSTRAINT pk_links PRIMARY KEY (id),
+  CONSTRAINT ck_links_amount CHECK (amount > 0),
+  CONSTRAINT ck_links_code CHECK (code ~ '^[0-9A-HJKMNP-TV-Z]{8}$')
+);
+CREATE INDEX ix_links_list ON links (merchant_id, created_at, id);
+"""
 _INVOICES = """
 CREATE TABLE invoices (
   id uuid NOT NULL,
@@ -29,18 +47,21 @@ CREATE TABLE invoices (
   deal_id uuid,
   event_id uuid,
   seal bytea,
+  link_id uuid,
   CONSTRAINT pk_invoices PRIMARY KEY (id),
   CONSTRAINT uq_invoices_merchant_id_external_id UNIQUE (merchant_id, external_id),
   CONSTRAINT ck_invoices_finished_at CHECK ((status = 'pending') = (finished_at IS NULL)),
   CONSTRAINT ck_invoices_status CHECK (status IN ('pending', 'success', 'fail', 'expired', 'canceled')),
   CONSTRAINT ck_invoices_event_id CHECK ((finished_at IS NULL) = (event_id IS NULL)),
   CONSTRAINT ck_invoices_amount CHECK (amount > 0),
-  CONSTRAINT ck_invoices_seal CHECK (octet_length(seal) = 32)
+  CONSTRAINT ck_invoices_seal CHECK (octet_length(seal) = 32),
+  CONSTRAINT fk_invoices_link_id_links FOREIGN KEY (link_id) REFERENCES links (id)
 );
 CREATE INDEX ix_invoices_customer ON invoices (merchant_id, customer_id, created_at);
 CREATE INDEX ix_invoices_finished ON invoices (id) WHERE status <> 'pending';
 CREATE INDEX ix_invoices_list ON invoices (merchant_id, created_at, id) INCLUDE (currency_code);
 CREATE INDEX ix_invoices_list_status ON invoices (merchant_id, status, created_at, id) INCLUDE (currency_code);
+CREATE INDEX ix_invoices_link ON invoices (link_id, status) WHERE link_id IS NOT NULL;
 CREATE INDEX ix_invoices_waiting ON invoices (expires_at) WHERE status = 'pending' AND deal_id IS NULL;
 CREATE UNIQUE INDEX uq_invoices_pending_customer ON invoices (merchant_id, customer_id) WHERE finished_at IS NULL;
 CREATE INDEX ix_invoices_all ON invoices (created_at, id);
@@ -292,7 +313,11 @@ VALUES (true, 0, '1970-01-01 00:00+00', '00000000-0000-0000-0000-000000000000', 
 """
 INVOICE_TERMS = (
     *("id", "merchant_id", "key_id", "external_id", "amount", "currency_code", "customer_id", "purpose"),
-    *("callback_url", "success_url", "fail_url", "created_at", "expires_at", "seal"),
+    *("callback_url", "success_url", "fail_url", "created_at", "expires_at", "seal", "link_id"),
+)
+LINK_TERMS = (
+    *("id", "merchant_id", "code", "amount", "currency_code"),
+    *("purpose", "note", "created_at", "expires_at"),
 )
 REQUISITE_TERMS = ("id", "method_code", "holder", "account", "bank", "created_at")
 DEAL_TERMS = (
@@ -309,6 +334,7 @@ CASE_TERMS = ("number", "invoice_id", "merchant_id", "deal_id", "opened_at", "no
 
 def upgrade() -> None:
     for table in (
+        _LINKS,
         _INVOICES,
         _REQUISITES,
         _DEALS,
@@ -332,6 +358,8 @@ def upgrade() -> None:
     guards.make_refusal()
     guards.keep("invoices", INVOICE_TERMS, ended="finished_at")
     guards.stay("invoices")
+    guards.keep("links", LINK_TERMS, ended="canceled_at")
+    guards.stay("links")
     guards.keep("requisites", REQUISITE_TERMS)
     guards.stay("requisites")
     guards.keep("deals", DEAL_TERMS, ended="finished_at")
