@@ -117,7 +117,6 @@ REQUIRED_ROOMS: Final = frozenset(
 )
 ABSENT_WHEN_NOT_NEEDED: Final = frozenset({"events", "workers", "clients"})
 OWN_ROOMS: Final[Mapping[str, str]] = {
-    "invoices/account_forms": "forms of accounts by the libraries that know them, which domain must not import",
     "withdrawals/addresses": "address formats by the libraries that know them, which domain must not import",
     "withdrawals/transactions": "the writings of a transaction hash: formats of the networks, as addresses are",
     "identity/credentials": "how passwords and keys are made and checked: cryptography, which domain must not know",
@@ -126,7 +125,7 @@ OWN_ROOMS: Final[Mapping[str, str]] = {
 
 # Inside a service a file imports files of its own line and of the lines above it.
 ORDER: Final = (
-    ("domain", "account_forms", "addresses", "transactions", "credentials"),
+    ("domain", "addresses", "transactions", "credentials"),
     ("config", "errors", "models"),
     ("events", "store", "clients"),
     ("delivery",),

@@ -10,6 +10,7 @@ from console import strangers
 from console.prices import methods
 from fiatgate.catalog.v1 import catalog_pb2
 from gateway.walls.calls import CALL_SECONDS, KINDS, WAIT_SECONDS
+from kit.base import account_forms
 from kit.rpc import values
 from kit.rpc.errors import Refused
 from kit.rpc.find import FOUND_MOST_ROWS
@@ -18,7 +19,6 @@ from services.catalog import domain as catalog
 from services.identity import rpc as identity
 from services.identity.operations.fields import parse_method_codes
 from services.identity.operations.merchants import MERCHANTS_PER_PAGE
-from services.invoices import account_forms
 from tests.support.contracts import permissions_of
 from tests.test_architecture import ROOT, sources
 from tools.protolint import PROTOS, compile_protos

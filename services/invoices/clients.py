@@ -17,6 +17,7 @@ from uuid import UUID
 
 from fiatgate.catalog.v1 import catalog_pb2, catalog_pb2_grpc
 from fiatgate.merchants.v1 import merchants_pb2, merchants_pb2_grpc
+from kit.base.account_forms import AccountKind
 from kit.base.clock import monotonic_seconds
 from kit.base.proto import datetime_from
 from kit.base.tls import Identity
@@ -26,7 +27,6 @@ from kit.rpc.client import channel
 from kit.rpc.errors import Refused, database_unavailable
 from kit.rpc.leases import Leases, Seconds
 from kit.work.worker import Loop, Outage, Signal
-from services.invoices.account_forms import AccountKind
 from services.invoices.domain.rates import RateBasis, RateSource
 
 CATALOG_CHANGED = subject_of(catalog_pb2.CatalogChanged)

@@ -35,6 +35,7 @@ def _one_of(column: str, values: type[InvoiceStatus] | type[DealStatus] | type[P
     return f"{column} IN ({', '.join(repr(str(value)) for value in values)})"
 
 
+# As kit.base.account_forms.account_key returns it.
 ACCOUNT_KEY = "upper(regexp_replace(account, '[^[:alnum:]]', '', 'g'))"
 """An account as a search compares it: without spaces and hyphens, in capitals."""
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fiatgate.catalog.v1 import catalog_pb2
-from services.invoices.account_forms import AccountKind, normal_form
+from kit.base.account_forms import AccountKind, normal_form
 from services.invoices.operations import requisites
 from tests.invoices.conftest import World
 from tests.support.acting import refusal

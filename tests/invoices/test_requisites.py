@@ -13,9 +13,9 @@ import psycopg2
 import pytest
 from sqlalchemy import text
 
+from kit.base.account_forms import AccountKind, same_account
 from kit.rpc.errors import Refused
 from kit.work.recent import Recent
-from services.invoices.account_forms import AccountKind, same_account
 from services.invoices.domain.states import DealStatus
 from services.invoices.operations import desk, requisites
 from services.invoices.operations.requisites import NewRequisite

@@ -5,11 +5,12 @@ from functools import partial
 from uuid import UUID
 
 from fiatgate.invoices.v1 import invoices_pb2 as pb
+from kit.base import account_forms
+from kit.base.account_forms import AccountKind, normal_form
 from kit.base.codes import parse_code
 from kit.base.proto import most_of
 from kit.rpc import values
-from services.invoices import account_forms, errors
-from services.invoices.account_forms import AccountKind, normal_form
+from services.invoices import errors
 from services.invoices.domain.names import is_name
 from services.invoices.domain.states import SUB_STATUSES
 

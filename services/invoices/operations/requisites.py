@@ -14,12 +14,12 @@ from fiatgate.invoices.v1 import invoices_pb2 as pb
 from kit.audit import acts
 from kit.audit.decisions import before_by_acts, is_as_decided
 from kit.audit.listing import Act, Filter, list_acts
+from kit.base.account_forms import AccountKind, account_key, same_account
 from kit.base.ids import new_id
 from kit.base.proto import most_of
 from kit.rpc import values
 from kit.rpc.errors import Refused, faults_of, invalid_together, not_decided
 from services.invoices import errors
-from services.invoices.account_forms import AccountKind, account_key, same_account
 from services.invoices.domain.places import DEFAULT_MAX_DEALS
 from services.invoices.domain.states import DealStatus
 from services.invoices.models import Requisite

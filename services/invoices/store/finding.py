@@ -8,10 +8,10 @@ from uuid import UUID
 
 from sqlalchemy import ColumnElement, Connection, Select, literal_column, select
 
+from kit.base.account_forms import account_key
 from kit.base.codes import parse_code
 from kit.base.money import fiat_text, has_decimals, typed_decimal
 from kit.db.finding import Found, Ids, OwnSearch, Part, Search, begins_like
-from services.invoices.account_forms import account_key
 from services.invoices.domain.names import words_of_name
 from services.invoices.models import (
     ACCOUNT_KEY,

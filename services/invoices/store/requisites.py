@@ -25,9 +25,9 @@ from sqlalchemy import (
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.orm import Session
 
+from kit.base.account_forms import account_key
 from kit.db.database import table_of
 from kit.db.rows import Rows
-from services.invoices.account_forms import account_key
 from services.invoices.domain.states import OPEN_DEAL_STATUSES, DealStatus
 from services.invoices.models import ACCOUNT_KEY, DEAL_IS_OPEN, Deal, Requisite
 from services.invoices.store.deal_lists import ListedDeal, listed_deals

@@ -37,7 +37,7 @@ _ALONE: Final = frozenset({AccountKind.IBAN, AccountKind.CARD, AccountKind.UPI})
 
 
 def account_key(text: str) -> str:
-    """Returns an account as `models.ACCOUNT_KEY` writes it, however it is spaced; empty for text without any."""
+    """Returns the letters and digits of an account, as capitals, however it is spaced; empty for text without any."""
     return "".join(each for each in text if each.isalnum()).upper()
 
 
