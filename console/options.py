@@ -31,6 +31,18 @@ class Group:
     fields: Sequence[str]
 
 
+LATE_MONEY: Final = Group(
+    "late_money",
+    "Money that comes late",
+    "For money that a customer sends after the invoice has ended. An open case keeps what was set when it began.",
+    ("late_money",),
+)
+LATE_MONEY_WORDS: Final = {
+    "ask_credit": "Ask the merchant; without an answer in time credit it",
+    "ask_return": "Ask the merchant; without an answer in time send it back",
+    "credit": "Credit it to the merchant",
+    "return": "Send it back to the customer",
+}
 GROUPS: Final[Mapping[str, Group]] = {
     each.name: each
     for each in (
@@ -46,6 +58,7 @@ GROUPS: Final[Mapping[str, Group]] = {
             "For new deals. A deal that is open keeps the commission that it was made with.",
             ("category_code", "client_share"),
         ),
+        LATE_MONEY,
         Group(
             "addresses",
             "Web addresses",
@@ -75,6 +88,7 @@ def values_of(merchant: pb.Merchant) -> dict[str, str]:
         "fail_url": merchant.fail_url,
         "allowed_currencies": "\n".join(merchant.allowed_currencies),
         "allowed_methods": "\n".join(merchant.allowed_methods),
+        "late_money": merchant.late_money,
     }
 
 
@@ -93,7 +107,9 @@ def was_in(form: Form, fields: Sequence[str]) -> dict[str, str]:
     return {field: form.prose(f"was:{field}", most=_most(field)) for field in fields}
 
 
-Change = TypeVar("Change", pb.ConfigureMerchantRequest, pb.ConfigureOwnMerchantRequest)
+Change = TypeVar(
+    "Change", pb.ConfigureMerchantRequest, pb.ConfigureOwnMerchantRequest, pb.SetLateMoneyRequest
+)
 
 
 def change_of(

@@ -44,6 +44,7 @@ ACT_OF: Final = {
     "MerchantsService/CreateMerchant": "merchant.create",
     "MerchantsService/DeactivateApiKey": "key.deactivate",
     "MerchantsService/SetCategory": "category.set",
+    "MerchantsService/SetLateMoney": "merchant.configure",
     "MerchantsService/UnbanMerchant": "merchant.unban",
     "MerchantsService/UnblockOwner": "owner.unblock",
     "OwnAccountService/ConfirmTotp": "factor.add",

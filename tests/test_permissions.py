@@ -117,6 +117,7 @@ NEED_A_STEP_UP: Final = {
     "identity": {
         "ConfigureMerchant",
         "ConfigureOwnMerchant",
+        "SetLateMoney",
         "CreateApiKey",
         "DeactivateApiKey",
         "InvitePerson",

@@ -47,6 +47,11 @@ def _options(codes: Callable[[str], Any], origins: Callable[[str], Any]) -> tupl
         option("allowed_currencies", *_CODES, "--currencies", parser=codes),
         option("allowed_methods", *_CODES, "--methods", parser=codes),
         option("colour", "#RRGGBB", 'Colour of the customer\'s page; "": the default.'),
+        option(
+            "late_money",
+            "WHAT",
+            "What is done with money that comes late: credit, return, ask_credit, ask_return.",
+        ),
         "logo",
         option("frame_origins", "A,B", _ORIGINS, parser=origins),
     )

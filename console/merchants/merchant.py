@@ -11,7 +11,16 @@ import falcon.asgi
 from console.calls import or_none
 from console.exchange import Request
 from console.file_page import FilePage
-from console.options import GROUPS, change_of, items_of, logo_of, typed_in, values_of, was_in
+from console.options import (
+    GROUPS,
+    LATE_MONEY_WORDS,
+    change_of,
+    items_of,
+    logo_of,
+    typed_in,
+    values_of,
+    was_in,
+)
 from console.page import leave_for
 from console.ui.values import percent
 from console.ui.words import FIELDS
@@ -127,6 +136,7 @@ class MerchantPage(OneMerchant):
             refused=refused,
             groups=GROUPS.values(),
             labels=FIELDS,
+            late_money=LATE_MONEY_WORDS,
             values=now | dict(typed or {}),
             was=now | {field: text for field, text in (was or {}).items() if field != conflict},
             categories=category_words(categories.categories, now["category_code"]),

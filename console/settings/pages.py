@@ -8,7 +8,16 @@ from typing import Any, Final
 import falcon.asgi
 
 from console.exchange import Request
-from console.options import Group, change_of, logo_of, typed_in, values_of, was_in
+from console.options import (
+    LATE_MONEY,
+    LATE_MONEY_WORDS,
+    Group,
+    change_of,
+    logo_of,
+    typed_in,
+    values_of,
+    was_in,
+)
 from console.page import Page, leave_for
 from console.settings.preview import is_colour, preview_of
 from console.ui.words import FIELDS
@@ -32,8 +41,11 @@ GROUPS: Final[Mapping[str, Group]] = {
             "For invoices that name none of their own. A webhook that was made keeps its address.",
             ("callback_url", "success_url", "fail_url"),
         ),
+        LATE_MONEY,
     )
 }
+CHANGED_BY: Final = {LATE_MONEY.name: "finance"}
+"""The role that changes a group of settings, besides the owner; a developer where none is named."""
 
 
 class OwnMerchant(Page):
@@ -77,18 +89,26 @@ class SettingsPage(OwnMerchant):
             refused = invalid("VALIDATION_ERROR", "expected a colour such as #1d5bb8", field="colour")
             await self._show(req, resp, refused=refused, typed=typed, was=was)
             return
-        request = change_of(pb.ConfigureOwnMerchantRequest, req.exchange.signed_in.merchant_id, typed, was)
-        if request is None:
-            leave_for(resp, "/settings", notice="merchant-unchanged")
-            return
         try:
-            await self.deps.merchants.ConfigureOwnMerchant(request)
+            notice = await self._changed(req, group, typed, was)
         except Refused as refused:
             if refused.reason not in MENDABLE:
                 raise
             await self._show(req, resp, refused=refused, typed=typed, was=was)
         else:
-            leave_for(resp, "/settings", notice="merchant-changed")
+            leave_for(resp, "/settings", notice=notice)
+
+    async def _changed(
+        self, req: Request, group: Group, typed: Mapping[str, str], was: Mapping[str, str]
+    ) -> str:
+        """Changes the settings of the group; returns the notice of it."""
+        merchant_id = req.exchange.signed_in.merchant_id
+        if group is LATE_MONEY:
+            if late := change_of(pb.SetLateMoneyRequest, merchant_id, typed, was):
+                await self.deps.merchants.SetLateMoney(late)
+        elif request := change_of(pb.ConfigureOwnMerchantRequest, merchant_id, typed, was):
+            await self.deps.merchants.ConfigureOwnMerchant(request)
+        return "merchant-unchanged" if typed == was else "merchant-changed"
 
     async def _show(
         self,
@@ -114,6 +134,8 @@ class SettingsPage(OwnMerchant):
             refused=refused,
             merchant=merchant,
             groups=GROUPS.values(),
+            changed_by=CHANGED_BY,
+            late_money=LATE_MONEY_WORDS,
             labels=FIELDS,
             values=values,
             was=now | {field: text for field, text in (was or {}).items() if field != conflict},

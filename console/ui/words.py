@@ -74,7 +74,7 @@ NOTICES: Final[Mapping[str, str]] = {
     "key-deactivated": "The key is deactivated: requests with it are refused from now on.",
     "logo-used": "The logo is in use.",
     "logo-removed": "The logo is removed.",
-    "category-set": "The commission of the category is set.",
+    "category-set": "The terms of the category are set.",
     # invoices
     "invoice-canceled": "The invoice is canceled.",
     "link-canceled": "The link is canceled: it takes no money any more.",
@@ -218,6 +218,7 @@ FIELDS: Final[Mapping[str, str]] = {
     "colour": "Colour",
     "frame_origins": "Sites that may show the page in a frame",
     "logo": "Picture",
+    "late_money": "Money that comes late",
     "commission": "Commission",
     "symbol": "Symbol",
     "decimals": "Decimals",

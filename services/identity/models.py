@@ -301,6 +301,7 @@ class Merchant(Base):
         Index("ix_merchants_category_code", "category_code", "id"),
         Index("ix_merchants_created_at", "created_at"),
         CheckConstraint("colour ~ '^#[0-9a-f]{6}$'", name="colour"),
+        CheckConstraint("late_money IN ('credit', 'return', 'ask_credit', 'ask_return')", name="late_money"),
     )
 
     id: Mapped[uuid.UUID] = mapped_column(primary_key=True)
@@ -320,6 +321,7 @@ class Merchant(Base):
     colour: Mapped[str | None]
     logo: Mapped[str | None] = mapped_column(ForeignKey("logos.digest"))
     frame_origins: Mapped[list[str]] = mapped_column(ARRAY(Text), server_default=EMPTY)  # empty: none
+    late_money: Mapped[str] = mapped_column(server_default="ask_credit")
     created_at: Mapped[datetime]
 
 
@@ -343,7 +345,7 @@ class Logo(Base):
 
 
 class Category(Base):
-    """A line of business and its commission, a fraction."""
+    """A line of business with its commission, a fraction, and its rule of refunds."""
 
     __tablename__ = "categories"
     __table_args__ = (
@@ -353,6 +355,7 @@ class Category(Base):
 
     code: Mapped[str] = mapped_column(primary_key=True)
     commission: Mapped[Decimal] = mapped_column(FRACTION)
+    refunds_return_commission: Mapped[bool] = mapped_column(server_default=text("false"))
     updated_at: Mapped[datetime]
 
 

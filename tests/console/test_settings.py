@@ -93,6 +93,19 @@ def test_owner_and_developer_change_and_the_others_read(business: Business, hous
     assert "developer.example" in acts
 
 
+def test_owner_and_finance_say_what_is_done_with_late_money(business: Business, house: House) -> None:
+    for role, choice in (("owner", "return"), ("finance", "credit"), ("developer", "x"), ("viewer", "x")):
+        person, now = business.members[role], business.merchant.late_money
+        house.step_up(person)
+        page = person.get("/settings").text
+        changes = role in ("owner", "finance")
+        assert ('name="late_money"' in page) == changes, role
+        assert "Ask the merchant; without an answer in time credit it" in page or now != "ask_credit"
+        posted = {"group": "late_money", "late_money": choice, "was:late_money": now}
+        assert person.post("/settings", posted).status_code == (200 if changes else 403), role
+        assert business.merchant.late_money == (choice if changes else now)
+
+
 def test_settings_of_the_operator_are_no_part_of_the_call(business: Business, developer: Person) -> None:
     before = business.merchant
     answer = developer.post("/settings", {"group": "terms", "client_share": "1", "was:client_share": "0"})

@@ -63,6 +63,7 @@ class Merchant(_message.Message):
     CREATED_AT_FIELD_NUMBER: _builtins.int
     BRANDING_FIELD_NUMBER: _builtins.int
     REFUNDS_RETURN_COMMISSION_FIELD_NUMBER: _builtins.int
+    LATE_MONEY_FIELD_NUMBER: _builtins.int
     merchant_id: _builtins.str
     """UUID."""
     name: _builtins.str
@@ -83,7 +84,11 @@ class Merchant(_message.Message):
     success_url: _builtins.str
     fail_url: _builtins.str
     refunds_return_commission: _builtins.bool
-    """As in the merchant's category."""
+    """As in the merchant's category; false without one."""
+    late_money: _builtins.str
+    """What is done with money that comes after an invoice has ended: "credit", "return", "ask_credit" or "ask_return". The
+    last two ask the merchant's people; without an answer in time the money is credited, or returned.
+    """
     @_builtins.property
     def allowed_currencies(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Upper-case codes; empty: all."""
@@ -117,10 +122,11 @@ class Merchant(_message.Message):
         created_at: _timestamp_pb2.Timestamp | None = ...,
         branding: Global___Branding | None = ...,
         refunds_return_commission: _builtins.bool = ...,
+        late_money: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_callback_url", b"_callback_url", "_category_code", b"_category_code", "_category_commission", b"_category_commission", "_fail_url", b"_fail_url", "_success_url", b"_success_url", "branding", b"branding", "callback_url", b"callback_url", "category_code", b"category_code", "category_commission", b"category_commission", "created_at", b"created_at", "fail_url", b"fail_url", "success_url", b"success_url"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_callback_url", b"_callback_url", "_category_code", b"_category_code", "_category_commission", b"_category_commission", "_fail_url", b"_fail_url", "_success_url", b"_success_url", "allowed_currencies", b"allowed_currencies", "allowed_methods", b"allowed_methods", "branding", b"branding", "callback_url", b"callback_url", "category_code", b"category_code", "category_commission", b"category_commission", "client_share", b"client_share", "created_at", b"created_at", "fail_url", b"fail_url", "merchant_id", b"merchant_id", "name", b"name", "owner_blocked", b"owner_blocked", "owner_email", b"owner_email", "refunds_return_commission", b"refunds_return_commission", "status", b"status", "success_url", b"success_url"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_callback_url", b"_callback_url", "_category_code", b"_category_code", "_category_commission", b"_category_commission", "_fail_url", b"_fail_url", "_success_url", b"_success_url", "allowed_currencies", b"allowed_currencies", "allowed_methods", b"allowed_methods", "branding", b"branding", "callback_url", b"callback_url", "category_code", b"category_code", "category_commission", b"category_commission", "client_share", b"client_share", "created_at", b"created_at", "fail_url", b"fail_url", "late_money", b"late_money", "merchant_id", b"merchant_id", "name", b"name", "owner_blocked", b"owner_blocked", "owner_email", b"owner_email", "refunds_return_commission", b"refunds_return_commission", "status", b"status", "success_url", b"success_url"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__callback_url: _TypeAlias = _typing.Literal["callback_url"]  # noqa: Y015
     _WhichOneofArgType__callback_url: _TypeAlias = _typing.Literal["_callback_url", b"_callback_url"]  # noqa: Y015
@@ -261,19 +267,23 @@ class Category(_message.Message):
 
     CODE_FIELD_NUMBER: _builtins.int
     COMMISSION_FIELD_NUMBER: _builtins.int
+    REFUNDS_RETURN_COMMISSION_FIELD_NUMBER: _builtins.int
     code: _builtins.str
     """1 to 64 characters of a-z, 0-9, - and _."""
     commission: _builtins.str
     """A fraction 0..1, at most 6 decimals: "0.05" is five percent."""
+    refunds_return_commission: _builtins.bool
+    """Whether a refund returns the merchant's commission. False: the operator keeps it."""
     def __init__(
         self,
         *,
         code: _builtins.str = ...,
         commission: _builtins.str = ...,
+        refunds_return_commission: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["code", b"code", "commission", b"commission"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["code", b"code", "commission", b"commission", "refunds_return_commission", b"refunds_return_commission"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -344,6 +354,7 @@ class CreateMerchantRequest(_message.Message):
     COLOUR_FIELD_NUMBER: _builtins.int
     FRAME_ORIGINS_FIELD_NUMBER: _builtins.int
     LOGO_FIELD_NUMBER: _builtins.int
+    LATE_MONEY_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     owner_email: _builtins.str
     category_code: _builtins.str
@@ -357,6 +368,8 @@ class CreateMerchantRequest(_message.Message):
     colour: _builtins.str
     """As in Branding; the logo as in ConfigureMerchantRequest."""
     logo: _builtins.bytes
+    late_money: _builtins.str
+    """As in Merchant. Null: "ask_credit"."""
     @_builtins.property
     def allowed_currencies(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
     @_builtins.property
@@ -379,10 +392,11 @@ class CreateMerchantRequest(_message.Message):
         colour: _builtins.str | None = ...,
         frame_origins: _abc.Iterable[_builtins.str] | None = ...,
         logo: _builtins.bytes | None = ...,
+        late_money: _builtins.str | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_callback_url", b"_callback_url", "_category_code", b"_category_code", "_client_share", b"_client_share", "_colour", b"_colour", "_fail_url", b"_fail_url", "_logo", b"_logo", "_success_url", b"_success_url", "callback_url", b"callback_url", "category_code", b"category_code", "client_share", b"client_share", "colour", b"colour", "fail_url", b"fail_url", "logo", b"logo", "success_url", b"success_url"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_callback_url", b"_callback_url", "_category_code", b"_category_code", "_client_share", b"_client_share", "_colour", b"_colour", "_fail_url", b"_fail_url", "_late_money", b"_late_money", "_logo", b"_logo", "_success_url", b"_success_url", "callback_url", b"callback_url", "category_code", b"category_code", "client_share", b"client_share", "colour", b"colour", "fail_url", b"fail_url", "late_money", b"late_money", "logo", b"logo", "success_url", b"success_url"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_callback_url", b"_callback_url", "_category_code", b"_category_code", "_client_share", b"_client_share", "_colour", b"_colour", "_fail_url", b"_fail_url", "_logo", b"_logo", "_success_url", b"_success_url", "active", b"active", "allowed_currencies", b"allowed_currencies", "allowed_methods", b"allowed_methods", "callback_url", b"callback_url", "category_code", b"category_code", "client_share", b"client_share", "colour", b"colour", "fail_url", b"fail_url", "frame_origins", b"frame_origins", "logo", b"logo", "name", b"name", "owner_email", b"owner_email", "success_url", b"success_url"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_callback_url", b"_callback_url", "_category_code", b"_category_code", "_client_share", b"_client_share", "_colour", b"_colour", "_fail_url", b"_fail_url", "_late_money", b"_late_money", "_logo", b"_logo", "_success_url", b"_success_url", "active", b"active", "allowed_currencies", b"allowed_currencies", "allowed_methods", b"allowed_methods", "callback_url", b"callback_url", "category_code", b"category_code", "client_share", b"client_share", "colour", b"colour", "fail_url", b"fail_url", "frame_origins", b"frame_origins", "late_money", b"late_money", "logo", b"logo", "name", b"name", "owner_email", b"owner_email", "success_url", b"success_url"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__callback_url: _TypeAlias = _typing.Literal["callback_url"]  # noqa: Y015
     _WhichOneofArgType__callback_url: _TypeAlias = _typing.Literal["_callback_url", b"_callback_url"]  # noqa: Y015
@@ -394,6 +408,8 @@ class CreateMerchantRequest(_message.Message):
     _WhichOneofArgType__colour: _TypeAlias = _typing.Literal["_colour", b"_colour"]  # noqa: Y015
     _WhichOneofReturnType__fail_url: _TypeAlias = _typing.Literal["fail_url"]  # noqa: Y015
     _WhichOneofArgType__fail_url: _TypeAlias = _typing.Literal["_fail_url", b"_fail_url"]  # noqa: Y015
+    _WhichOneofReturnType__late_money: _TypeAlias = _typing.Literal["late_money"]  # noqa: Y015
+    _WhichOneofArgType__late_money: _TypeAlias = _typing.Literal["_late_money", b"_late_money"]  # noqa: Y015
     _WhichOneofReturnType__logo: _TypeAlias = _typing.Literal["logo"]  # noqa: Y015
     _WhichOneofArgType__logo: _TypeAlias = _typing.Literal["_logo", b"_logo"]  # noqa: Y015
     _WhichOneofReturnType__success_url: _TypeAlias = _typing.Literal["success_url"]  # noqa: Y015
@@ -408,6 +424,8 @@ class CreateMerchantRequest(_message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType__colour) -> _WhichOneofReturnType__colour | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__fail_url) -> _WhichOneofReturnType__fail_url | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__late_money) -> _WhichOneofReturnType__late_money | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__logo) -> _WhichOneofReturnType__logo | None: ...
     @_typing.overload
@@ -730,6 +748,7 @@ class ConfigureMerchantRequest(_message.Message):
     FRAME_ORIGINS_FIELD_NUMBER: _builtins.int
     LOGO_FIELD_NUMBER: _builtins.int
     WAS_FIELD_NUMBER: _builtins.int
+    LATE_MONEY_FIELD_NUMBER: _builtins.int
     merchant_id: _builtins.str
     name: _builtins.str
     category_code: _builtins.str
@@ -745,6 +764,8 @@ class ConfigureMerchantRequest(_message.Message):
     """Without effect: see logo."""
     logo: _builtins.bytes
     """JPEG, PNG or WebP, without its metadata at most 6 KiB, and 512 x 512 pixels. Empty: none."""
+    late_money: _builtins.str
+    """As in Merchant."""
     @_builtins.property
     def allowed_currencies(self) -> Global___AllowedCodes: ...
     @_builtins.property
@@ -774,10 +795,11 @@ class ConfigureMerchantRequest(_message.Message):
         frame_origins: Global___AllowedOrigins | None = ...,
         logo: _builtins.bytes | None = ...,
         was: Global___MerchantOptions | None = ...,
+        late_money: _builtins.str | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_allowed_currencies", b"_allowed_currencies", "_allowed_methods", b"_allowed_methods", "_callback_url", b"_callback_url", "_category_code", b"_category_code", "_client_share", b"_client_share", "_colour", b"_colour", "_fail_url", b"_fail_url", "_frame_origins", b"_frame_origins", "_logo", b"_logo", "_logo_url", b"_logo_url", "_name", b"_name", "_success_url", b"_success_url", "_was", b"_was", "allowed_currencies", b"allowed_currencies", "allowed_methods", b"allowed_methods", "callback_url", b"callback_url", "category_code", b"category_code", "client_share", b"client_share", "colour", b"colour", "fail_url", b"fail_url", "frame_origins", b"frame_origins", "logo", b"logo", "logo_url", b"logo_url", "name", b"name", "success_url", b"success_url", "was", b"was"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_allowed_currencies", b"_allowed_currencies", "_allowed_methods", b"_allowed_methods", "_callback_url", b"_callback_url", "_category_code", b"_category_code", "_client_share", b"_client_share", "_colour", b"_colour", "_fail_url", b"_fail_url", "_frame_origins", b"_frame_origins", "_late_money", b"_late_money", "_logo", b"_logo", "_logo_url", b"_logo_url", "_name", b"_name", "_success_url", b"_success_url", "_was", b"_was", "allowed_currencies", b"allowed_currencies", "allowed_methods", b"allowed_methods", "callback_url", b"callback_url", "category_code", b"category_code", "client_share", b"client_share", "colour", b"colour", "fail_url", b"fail_url", "frame_origins", b"frame_origins", "late_money", b"late_money", "logo", b"logo", "logo_url", b"logo_url", "name", b"name", "success_url", b"success_url", "was", b"was"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_allowed_currencies", b"_allowed_currencies", "_allowed_methods", b"_allowed_methods", "_callback_url", b"_callback_url", "_category_code", b"_category_code", "_client_share", b"_client_share", "_colour", b"_colour", "_fail_url", b"_fail_url", "_frame_origins", b"_frame_origins", "_logo", b"_logo", "_logo_url", b"_logo_url", "_name", b"_name", "_success_url", b"_success_url", "_was", b"_was", "allowed_currencies", b"allowed_currencies", "allowed_methods", b"allowed_methods", "callback_url", b"callback_url", "category_code", b"category_code", "client_share", b"client_share", "colour", b"colour", "fail_url", b"fail_url", "frame_origins", b"frame_origins", "logo", b"logo", "logo_url", b"logo_url", "merchant_id", b"merchant_id", "name", b"name", "success_url", b"success_url", "was", b"was"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_allowed_currencies", b"_allowed_currencies", "_allowed_methods", b"_allowed_methods", "_callback_url", b"_callback_url", "_category_code", b"_category_code", "_client_share", b"_client_share", "_colour", b"_colour", "_fail_url", b"_fail_url", "_frame_origins", b"_frame_origins", "_late_money", b"_late_money", "_logo", b"_logo", "_logo_url", b"_logo_url", "_name", b"_name", "_success_url", b"_success_url", "_was", b"_was", "allowed_currencies", b"allowed_currencies", "allowed_methods", b"allowed_methods", "callback_url", b"callback_url", "category_code", b"category_code", "client_share", b"client_share", "colour", b"colour", "fail_url", b"fail_url", "frame_origins", b"frame_origins", "late_money", b"late_money", "logo", b"logo", "logo_url", b"logo_url", "merchant_id", b"merchant_id", "name", b"name", "success_url", b"success_url", "was", b"was"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__allowed_currencies: _TypeAlias = _typing.Literal["allowed_currencies"]  # noqa: Y015
     _WhichOneofArgType__allowed_currencies: _TypeAlias = _typing.Literal["_allowed_currencies", b"_allowed_currencies"]  # noqa: Y015
@@ -795,6 +817,8 @@ class ConfigureMerchantRequest(_message.Message):
     _WhichOneofArgType__fail_url: _TypeAlias = _typing.Literal["_fail_url", b"_fail_url"]  # noqa: Y015
     _WhichOneofReturnType__frame_origins: _TypeAlias = _typing.Literal["frame_origins"]  # noqa: Y015
     _WhichOneofArgType__frame_origins: _TypeAlias = _typing.Literal["_frame_origins", b"_frame_origins"]  # noqa: Y015
+    _WhichOneofReturnType__late_money: _TypeAlias = _typing.Literal["late_money"]  # noqa: Y015
+    _WhichOneofArgType__late_money: _TypeAlias = _typing.Literal["_late_money", b"_late_money"]  # noqa: Y015
     _WhichOneofReturnType__logo: _TypeAlias = _typing.Literal["logo"]  # noqa: Y015
     _WhichOneofArgType__logo: _TypeAlias = _typing.Literal["_logo", b"_logo"]  # noqa: Y015
     _WhichOneofReturnType__logo_url: _TypeAlias = _typing.Literal["logo_url"]  # noqa: Y015
@@ -821,6 +845,8 @@ class ConfigureMerchantRequest(_message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType__fail_url) -> _WhichOneofReturnType__fail_url | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__frame_origins) -> _WhichOneofReturnType__frame_origins | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__late_money) -> _WhichOneofReturnType__late_money | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__logo) -> _WhichOneofReturnType__logo | None: ...
     @_typing.overload
@@ -851,6 +877,7 @@ class MerchantOptions(_message.Message):
     COLOUR_FIELD_NUMBER: _builtins.int
     FRAME_ORIGINS_FIELD_NUMBER: _builtins.int
     LOGO_FIELD_NUMBER: _builtins.int
+    LATE_MONEY_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     category_code: _builtins.str
     client_share: _builtins.str
@@ -860,6 +887,7 @@ class MerchantOptions(_message.Message):
     colour: _builtins.str
     logo: _builtins.str
     """As in Branding. Empty: none."""
+    late_money: _builtins.str
     @_builtins.property
     def allowed_currencies(self) -> Global___AllowedCodes: ...
     @_builtins.property
@@ -880,10 +908,11 @@ class MerchantOptions(_message.Message):
         colour: _builtins.str | None = ...,
         frame_origins: Global___AllowedOrigins | None = ...,
         logo: _builtins.str | None = ...,
+        late_money: _builtins.str | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_allowed_currencies", b"_allowed_currencies", "_allowed_methods", b"_allowed_methods", "_callback_url", b"_callback_url", "_category_code", b"_category_code", "_client_share", b"_client_share", "_colour", b"_colour", "_fail_url", b"_fail_url", "_frame_origins", b"_frame_origins", "_logo", b"_logo", "_name", b"_name", "_success_url", b"_success_url", "allowed_currencies", b"allowed_currencies", "allowed_methods", b"allowed_methods", "callback_url", b"callback_url", "category_code", b"category_code", "client_share", b"client_share", "colour", b"colour", "fail_url", b"fail_url", "frame_origins", b"frame_origins", "logo", b"logo", "name", b"name", "success_url", b"success_url"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_allowed_currencies", b"_allowed_currencies", "_allowed_methods", b"_allowed_methods", "_callback_url", b"_callback_url", "_category_code", b"_category_code", "_client_share", b"_client_share", "_colour", b"_colour", "_fail_url", b"_fail_url", "_frame_origins", b"_frame_origins", "_late_money", b"_late_money", "_logo", b"_logo", "_name", b"_name", "_success_url", b"_success_url", "allowed_currencies", b"allowed_currencies", "allowed_methods", b"allowed_methods", "callback_url", b"callback_url", "category_code", b"category_code", "client_share", b"client_share", "colour", b"colour", "fail_url", b"fail_url", "frame_origins", b"frame_origins", "late_money", b"late_money", "logo", b"logo", "name", b"name", "success_url", b"success_url"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_allowed_currencies", b"_allowed_currencies", "_allowed_methods", b"_allowed_methods", "_callback_url", b"_callback_url", "_category_code", b"_category_code", "_client_share", b"_client_share", "_colour", b"_colour", "_fail_url", b"_fail_url", "_frame_origins", b"_frame_origins", "_logo", b"_logo", "_name", b"_name", "_success_url", b"_success_url", "allowed_currencies", b"allowed_currencies", "allowed_methods", b"allowed_methods", "callback_url", b"callback_url", "category_code", b"category_code", "client_share", b"client_share", "colour", b"colour", "fail_url", b"fail_url", "frame_origins", b"frame_origins", "logo", b"logo", "name", b"name", "success_url", b"success_url"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_allowed_currencies", b"_allowed_currencies", "_allowed_methods", b"_allowed_methods", "_callback_url", b"_callback_url", "_category_code", b"_category_code", "_client_share", b"_client_share", "_colour", b"_colour", "_fail_url", b"_fail_url", "_frame_origins", b"_frame_origins", "_late_money", b"_late_money", "_logo", b"_logo", "_name", b"_name", "_success_url", b"_success_url", "allowed_currencies", b"allowed_currencies", "allowed_methods", b"allowed_methods", "callback_url", b"callback_url", "category_code", b"category_code", "client_share", b"client_share", "colour", b"colour", "fail_url", b"fail_url", "frame_origins", b"frame_origins", "late_money", b"late_money", "logo", b"logo", "name", b"name", "success_url", b"success_url"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__allowed_currencies: _TypeAlias = _typing.Literal["allowed_currencies"]  # noqa: Y015
     _WhichOneofArgType__allowed_currencies: _TypeAlias = _typing.Literal["_allowed_currencies", b"_allowed_currencies"]  # noqa: Y015
@@ -901,6 +930,8 @@ class MerchantOptions(_message.Message):
     _WhichOneofArgType__fail_url: _TypeAlias = _typing.Literal["_fail_url", b"_fail_url"]  # noqa: Y015
     _WhichOneofReturnType__frame_origins: _TypeAlias = _typing.Literal["frame_origins"]  # noqa: Y015
     _WhichOneofArgType__frame_origins: _TypeAlias = _typing.Literal["_frame_origins", b"_frame_origins"]  # noqa: Y015
+    _WhichOneofReturnType__late_money: _TypeAlias = _typing.Literal["late_money"]  # noqa: Y015
+    _WhichOneofArgType__late_money: _TypeAlias = _typing.Literal["_late_money", b"_late_money"]  # noqa: Y015
     _WhichOneofReturnType__logo: _TypeAlias = _typing.Literal["logo"]  # noqa: Y015
     _WhichOneofArgType__logo: _TypeAlias = _typing.Literal["_logo", b"_logo"]  # noqa: Y015
     _WhichOneofReturnType__name: _TypeAlias = _typing.Literal["name"]  # noqa: Y015
@@ -923,6 +954,8 @@ class MerchantOptions(_message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType__fail_url) -> _WhichOneofReturnType__fail_url | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__frame_origins) -> _WhichOneofReturnType__frame_origins | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__late_money) -> _WhichOneofReturnType__late_money | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__logo) -> _WhichOneofReturnType__logo | None: ...
     @_typing.overload
@@ -1086,6 +1119,57 @@ class ConfigureOwnMerchantResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ConfigureOwnMerchantResponse: _TypeAlias = ConfigureOwnMerchantResponse  # noqa: Y015
+
+@_typing.final
+class SetLateMoneyRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    MERCHANT_ID_FIELD_NUMBER: _builtins.int
+    LATE_MONEY_FIELD_NUMBER: _builtins.int
+    WAS_FIELD_NUMBER: _builtins.int
+    merchant_id: _builtins.str
+    late_money: _builtins.str
+    """As in Merchant."""
+    @_builtins.property
+    def was(self) -> Global___MerchantOptions:
+        """As in ConfigureMerchantRequest."""
+
+    def __init__(
+        self,
+        *,
+        merchant_id: _builtins.str = ...,
+        late_money: _builtins.str = ...,
+        was: Global___MerchantOptions | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_was", b"_was", "was", b"was"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_was", b"_was", "late_money", b"late_money", "merchant_id", b"merchant_id", "was", b"was"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__was: _TypeAlias = _typing.Literal["was"]  # noqa: Y015
+    _WhichOneofArgType__was: _TypeAlias = _typing.Literal["_was", b"_was"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__was) -> _WhichOneofReturnType__was | None: ...
+
+Global___SetLateMoneyRequest: _TypeAlias = SetLateMoneyRequest  # noqa: Y015
+
+@_typing.final
+class SetLateMoneyResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    MERCHANT_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def merchant(self) -> Global___Merchant: ...
+    def __init__(
+        self,
+        *,
+        merchant: Global___Merchant | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["merchant", b"merchant"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["merchant", b"merchant"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SetLateMoneyResponse: _TypeAlias = SetLateMoneyResponse  # noqa: Y015
 
 @_typing.final
 class ActivateMerchantRequest(_message.Message):
@@ -1518,25 +1602,34 @@ class SetCategoryRequest(_message.Message):
     CODE_FIELD_NUMBER: _builtins.int
     COMMISSION_FIELD_NUMBER: _builtins.int
     WAS_COMMISSION_FIELD_NUMBER: _builtins.int
+    REFUNDS_RETURN_COMMISSION_FIELD_NUMBER: _builtins.int
     code: _builtins.str
     commission: _builtins.str
     was_commission: _builtins.str
     """The commission that the caller saw; empty: the category did not exist. EDIT_CONFLICT when another caller set it to
     something else. Null: it is set whatever it is.
     """
+    refunds_return_commission: _builtins.bool
+    """As in Category. Null: as it is; false for a new category."""
     def __init__(
         self,
         *,
         code: _builtins.str = ...,
         commission: _builtins.str = ...,
         was_commission: _builtins.str | None = ...,
+        refunds_return_commission: _builtins.bool | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_was_commission", b"_was_commission", "was_commission", b"was_commission"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_refunds_return_commission", b"_refunds_return_commission", "_was_commission", b"_was_commission", "refunds_return_commission", b"refunds_return_commission", "was_commission", b"was_commission"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_was_commission", b"_was_commission", "code", b"code", "commission", b"commission", "was_commission", b"was_commission"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_refunds_return_commission", b"_refunds_return_commission", "_was_commission", b"_was_commission", "code", b"code", "commission", b"commission", "refunds_return_commission", b"refunds_return_commission", "was_commission", b"was_commission"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__refunds_return_commission: _TypeAlias = _typing.Literal["refunds_return_commission"]  # noqa: Y015
+    _WhichOneofArgType__refunds_return_commission: _TypeAlias = _typing.Literal["_refunds_return_commission", b"_refunds_return_commission"]  # noqa: Y015
     _WhichOneofReturnType__was_commission: _TypeAlias = _typing.Literal["was_commission"]  # noqa: Y015
     _WhichOneofArgType__was_commission: _TypeAlias = _typing.Literal["_was_commission", b"_was_commission"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__refunds_return_commission) -> _WhichOneofReturnType__refunds_return_commission | None: ...
+    @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__was_commission) -> _WhichOneofReturnType__was_commission | None: ...
 
 Global___SetCategoryRequest: _TypeAlias = SetCategoryRequest  # noqa: Y015

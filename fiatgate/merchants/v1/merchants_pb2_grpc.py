@@ -72,6 +72,11 @@ class MerchantsServiceStub:
                 request_serializer=fiatgate_dot_merchants_dot_v1_dot_merchants__pb2.ConfigureOwnMerchantRequest.SerializeToString,
                 response_deserializer=fiatgate_dot_merchants_dot_v1_dot_merchants__pb2.ConfigureOwnMerchantResponse.FromString,
                 _registered_method=True)
+        self.SetLateMoney = channel.unary_unary(
+                '/fiatgate.merchants.v1.MerchantsService/SetLateMoney',
+                request_serializer=fiatgate_dot_merchants_dot_v1_dot_merchants__pb2.SetLateMoneyRequest.SerializeToString,
+                response_deserializer=fiatgate_dot_merchants_dot_v1_dot_merchants__pb2.SetLateMoneyResponse.FromString,
+                _registered_method=True)
         self.ActivateMerchant = channel.unary_unary(
                 '/fiatgate.merchants.v1.MerchantsService/ActivateMerchant',
                 request_serializer=fiatgate_dot_merchants_dot_v1_dot_merchants__pb2.ActivateMerchantRequest.SerializeToString,
@@ -202,6 +207,13 @@ class MerchantsServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def SetLateMoney(self, request, context):
+        """Sets what is done with the merchant's late money. Reasons: MERCHANT_NOT_FOUND, EDIT_CONFLICT.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def ActivateMerchant(self, request, context):
         """inactive -> active; active stays active. Reasons: MERCHANT_NOT_FOUND, MERCHANT_STATE_CONFLICT (banned).
         """
@@ -282,7 +294,7 @@ class MerchantsServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def SetCategory(self, request, context):
-        """Creates the category or changes its commission. Reason: EDIT_CONFLICT.
+        """Creates the category or changes its commission and its rule of refunds. Reason: EDIT_CONFLICT.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -340,6 +352,11 @@ def add_MerchantsServiceServicer_to_server(servicer, server):
                     servicer.ConfigureOwnMerchant,
                     request_deserializer=fiatgate_dot_merchants_dot_v1_dot_merchants__pb2.ConfigureOwnMerchantRequest.FromString,
                     response_serializer=fiatgate_dot_merchants_dot_v1_dot_merchants__pb2.ConfigureOwnMerchantResponse.SerializeToString,
+            ),
+            'SetLateMoney': grpc.unary_unary_rpc_method_handler(
+                    servicer.SetLateMoney,
+                    request_deserializer=fiatgate_dot_merchants_dot_v1_dot_merchants__pb2.SetLateMoneyRequest.FromString,
+                    response_serializer=fiatgate_dot_merchants_dot_v1_dot_merchants__pb2.SetLateMoneyResponse.SerializeToString,
             ),
             'ActivateMerchant': grpc.unary_unary_rpc_method_handler(
                     servicer.ActivateMerchant,
@@ -604,6 +621,33 @@ class MerchantsService:
             '/fiatgate.merchants.v1.MerchantsService/ConfigureOwnMerchant',
             fiatgate_dot_merchants_dot_v1_dot_merchants__pb2.ConfigureOwnMerchantRequest.SerializeToString,
             fiatgate_dot_merchants_dot_v1_dot_merchants__pb2.ConfigureOwnMerchantResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def SetLateMoney(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/fiatgate.merchants.v1.MerchantsService/SetLateMoney',
+            fiatgate_dot_merchants_dot_v1_dot_merchants__pb2.SetLateMoneyRequest.SerializeToString,
+            fiatgate_dot_merchants_dot_v1_dot_merchants__pb2.SetLateMoneyResponse.FromString,
             options,
             channel_credentials,
             insecure,

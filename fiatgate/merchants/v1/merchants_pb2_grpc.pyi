@@ -55,6 +55,8 @@ class MerchantsServiceStub:
     """
     ConfigureOwnMerchant: _grpc.UnaryUnaryMultiCallable[_merchants_pb2.ConfigureOwnMerchantRequest, _merchants_pb2.ConfigureOwnMerchantResponse]
     """The same for the options that a merchant's own people change. Reasons: MERCHANT_NOT_FOUND, EDIT_CONFLICT."""
+    SetLateMoney: _grpc.UnaryUnaryMultiCallable[_merchants_pb2.SetLateMoneyRequest, _merchants_pb2.SetLateMoneyResponse]
+    """Sets what is done with the merchant's late money. Reasons: MERCHANT_NOT_FOUND, EDIT_CONFLICT."""
     ActivateMerchant: _grpc.UnaryUnaryMultiCallable[_merchants_pb2.ActivateMerchantRequest, _merchants_pb2.ActivateMerchantResponse]
     """inactive -> active; active stays active. Reasons: MERCHANT_NOT_FOUND, MERCHANT_STATE_CONFLICT (banned)."""
     BanMerchant: _grpc.UnaryUnaryMultiCallable[_merchants_pb2.BanMerchantRequest, _merchants_pb2.BanMerchantResponse]
@@ -81,7 +83,7 @@ class MerchantsServiceStub:
     DeactivateApiKey: _grpc.UnaryUnaryMultiCallable[_merchants_pb2.DeactivateApiKeyRequest, _merchants_pb2.DeactivateApiKeyResponse]
     """For good; deactivating again changes nothing. Reason: API_KEY_NOT_FOUND."""
     SetCategory: _grpc.UnaryUnaryMultiCallable[_merchants_pb2.SetCategoryRequest, _merchants_pb2.SetCategoryResponse]
-    """Creates the category or changes its commission. Reason: EDIT_CONFLICT."""
+    """Creates the category or changes its commission and its rule of refunds. Reason: EDIT_CONFLICT."""
     ListCategories: _grpc.UnaryUnaryMultiCallable[_merchants_pb2.ListCategoriesRequest, _merchants_pb2.ListCategoriesResponse]
     """By code, at most 10000."""
     GetSigningSecrets: _grpc.UnaryUnaryMultiCallable[_merchants_pb2.GetSigningSecretsRequest, _merchants_pb2.GetSigningSecretsResponse]
@@ -116,6 +118,8 @@ class MerchantsServiceAsyncStub(MerchantsServiceStub):
     """
     ConfigureOwnMerchant: _aio.UnaryUnaryMultiCallable[_merchants_pb2.ConfigureOwnMerchantRequest, _merchants_pb2.ConfigureOwnMerchantResponse]  # type: ignore[assignment]
     """The same for the options that a merchant's own people change. Reasons: MERCHANT_NOT_FOUND, EDIT_CONFLICT."""
+    SetLateMoney: _aio.UnaryUnaryMultiCallable[_merchants_pb2.SetLateMoneyRequest, _merchants_pb2.SetLateMoneyResponse]  # type: ignore[assignment]
+    """Sets what is done with the merchant's late money. Reasons: MERCHANT_NOT_FOUND, EDIT_CONFLICT."""
     ActivateMerchant: _aio.UnaryUnaryMultiCallable[_merchants_pb2.ActivateMerchantRequest, _merchants_pb2.ActivateMerchantResponse]  # type: ignore[assignment]
     """inactive -> active; active stays active. Reasons: MERCHANT_NOT_FOUND, MERCHANT_STATE_CONFLICT (banned)."""
     BanMerchant: _aio.UnaryUnaryMultiCallable[_merchants_pb2.BanMerchantRequest, _merchants_pb2.BanMerchantResponse]  # type: ignore[assignment]
@@ -142,7 +146,7 @@ class MerchantsServiceAsyncStub(MerchantsServiceStub):
     DeactivateApiKey: _aio.UnaryUnaryMultiCallable[_merchants_pb2.DeactivateApiKeyRequest, _merchants_pb2.DeactivateApiKeyResponse]  # type: ignore[assignment]
     """For good; deactivating again changes nothing. Reason: API_KEY_NOT_FOUND."""
     SetCategory: _aio.UnaryUnaryMultiCallable[_merchants_pb2.SetCategoryRequest, _merchants_pb2.SetCategoryResponse]  # type: ignore[assignment]
-    """Creates the category or changes its commission. Reason: EDIT_CONFLICT."""
+    """Creates the category or changes its commission and its rule of refunds. Reason: EDIT_CONFLICT."""
     ListCategories: _aio.UnaryUnaryMultiCallable[_merchants_pb2.ListCategoriesRequest, _merchants_pb2.ListCategoriesResponse]  # type: ignore[assignment]
     """By code, at most 10000."""
     GetSigningSecrets: _aio.UnaryUnaryMultiCallable[_merchants_pb2.GetSigningSecretsRequest, _merchants_pb2.GetSigningSecretsResponse]  # type: ignore[assignment]
@@ -216,6 +220,14 @@ class MerchantsServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_merchants_pb2.ConfigureOwnMerchantResponse, _abc.Awaitable[_merchants_pb2.ConfigureOwnMerchantResponse]]:
         """The same for the options that a merchant's own people change. Reasons: MERCHANT_NOT_FOUND, EDIT_CONFLICT."""
+
+    @_abc_1.abstractmethod
+    def SetLateMoney(
+        self,
+        request: _merchants_pb2.SetLateMoneyRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_merchants_pb2.SetLateMoneyResponse, _abc.Awaitable[_merchants_pb2.SetLateMoneyResponse]]:
+        """Sets what is done with the merchant's late money. Reasons: MERCHANT_NOT_FOUND, EDIT_CONFLICT."""
 
     @_abc_1.abstractmethod
     def ActivateMerchant(
@@ -314,7 +326,7 @@ class MerchantsServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _merchants_pb2.SetCategoryRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_merchants_pb2.SetCategoryResponse, _abc.Awaitable[_merchants_pb2.SetCategoryResponse]]:
-        """Creates the category or changes its commission. Reason: EDIT_CONFLICT."""
+        """Creates the category or changes its commission and its rule of refunds. Reason: EDIT_CONFLICT."""
 
     @_abc_1.abstractmethod
     def ListCategories(

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
-from enum import Enum
+from enum import Enum, StrEnum
 from typing import Final
 from uuid import UUID
 
@@ -39,10 +39,11 @@ class OwnerFacts:
 
 @dataclass(frozen=True, slots=True)
 class Category:
-    """A line of business and its commission, a fraction."""
+    """A line of business with its commission, a fraction, and whether a refund returns the merchant's part of it."""
 
     code: str
     commission: Decimal
+    refunds_return_commission: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +76,17 @@ class MerchantStatus(Enum):
     BANNED = "banned"
 
 
+class LateMoney(StrEnum):
+    """What is done with money that comes after its invoice has ended. ASK_…: the merchant is asked, and without an
+    answer in time it is done as the second word says.
+    """
+
+    CREDIT = "credit"
+    RETURN = "return"
+    ASK_CREDIT = "ask_credit"
+    ASK_RETURN = "ask_return"
+
+
 @dataclass(frozen=True, slots=True)
 class Merchant:
     """A merchant with its owner and category, for other services."""
@@ -97,6 +109,8 @@ class Merchant:
     colour: str | None = None
     logo: str | None = None  # its digest
     frame_origins: list[str] = field(default_factory=list)
+    refunds_return_commission: bool = False
+    late_money: LateMoney = LateMoney.ASK_CREDIT
 
     @property
     def status(self) -> MerchantStatus:

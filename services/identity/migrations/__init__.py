@@ -24,9 +24,9 @@ RIGHTS: Mapping[str, str] = {
     "notices": "SELECT, INSERT, UPDATE (attempts, due_at, last_error), DELETE",
     "owners": "SELECT, INSERT, UPDATE (blocked_at)",
     "merchants": "SELECT, INSERT, UPDATE (name, activated_at, banned_at, category_code, client_share, callback_url,"
-    " success_url, fail_url, allowed_currencies, allowed_methods, colour, logo, frame_origins)",
+    " success_url, fail_url, allowed_currencies, allowed_methods, colour, logo, frame_origins, late_money)",
     "logos": "SELECT, INSERT",
-    "categories": "SELECT, INSERT, UPDATE (commission, updated_at)",
+    "categories": "SELECT, INSERT, UPDATE (commission, refunds_return_commission, updated_at)",
     "api_keys": "SELECT, INSERT, UPDATE (sealed_secret, deactivated_at, last_used_at, replaced_by)",
     "lookup_key": "SELECT, INSERT, UPDATE (sealed)",
     "approvals": approvals.RIGHTS,

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from kit.audit import acts
-from kit.audit.decisions import before_by_acts
+from kit.audit.decisions import decided_change
 from kit.base.money import parse_fraction
 from kit.rpc import values
 from kit.rpc.errors import edit_conflict
@@ -22,29 +22,38 @@ CATEGORIES_LISTED: Final = 10_000
 
 @ends_leases
 def set_category(
-    deps: Deps, *, code: str, commission: str, was: str | None = None
+    deps: Deps,
+    *,
+    code: str,
+    commission: str,
+    refunds_return_commission: bool | None = None,
+    was: str | None = None,
 ) -> Versioned[domain.Category]:
-    """Creates the category, or changes its commission from what it `was`. Raises EDIT_CONFLICT."""
+    """Creates the category, or changes it: its commission from what it `was`, and its rule of refunds if one is given.
+    Raises EDIT_CONFLICT.
+    """
     checked = values.together(
         code=lambda: values.parsed("code", code, fields.parse_category_code),
         commission=lambda: values.parsed("commission", commission, parse_fraction),
     )
-    category = domain.Category(**checked)
+    code, share = checked["code"], checked["commission"]
     with deps.db.transaction() as tx:
-        before = merchants.category_to_change(tx, category.code)
+        before = merchants.category_to_change(tx, code)
         now = "" if before is None else domain.fraction_text(before.commission)
-        if was is not None and now not in (was, domain.fraction_text(category.commission)):
+        if was is not None and now not in (was, domain.fraction_text(share)):
             raise edit_conflict("commission", now)
+        returned = refunds_return_commission
+        if returned is None:
+            returned = before is not None and before.refunds_return_commission
+        category = domain.Category(code, share, refunds_return_commission=returned)
         merchants.put_category(tx, category, at=deps.clock.now())
-        changed = ("commission",)
-        acts.record(
-            tx,
-            "category.set",
-            f"category:{category.code}",
-            before=acts.values_of(before, changed) | before_by_acts(tx, CATEGORY, category.code),
-            after=acts.values_of(category, changed),
+        rows = acts.values_of(before, CATEGORY.fields), acts.values_of(category, CATEGORY.fields)
+        given = (
+            CATEGORY.fields if before is None or refunds_return_commission is not None else ("commission",)
         )
-        return Versioned(answer=category, version=version_of(tx, models.Category.code, category.code))
+        changed = decided_change(tx, CATEGORY, code, *rows, given=given)
+        acts.record(tx, "category.set", f"category:{code}", before=changed[0], after=changed[1])
+        return Versioned(answer=category, version=version_of(tx, models.Category.code, code))
 
 
 def list_categories(deps: Deps) -> Sequence[domain.Category]:

@@ -17,6 +17,7 @@ from services.identity.domain.merchants import (
     CATEGORY_CODE,
     FRAME_ORIGINS,
     KEY_NAME_CHARACTERS,
+    LateMoney,
 )
 from services.identity.domain.people import (
     ADDRESS_CHARACTERS,
@@ -109,6 +110,12 @@ def parse_colour(text: str) -> str:
     if not re.fullmatch(r"#[0-9a-fA-F]{6}", text):
         raise ValueError("expected a colour such as #1d5bb8")
     return text.lower()
+
+
+def parse_late_money(text: str) -> str:
+    if text not in list(LateMoney):
+        raise ValueError(f"expected one of {', '.join(LateMoney)}")
+    return text
 
 
 def parse_origins(texts: Iterable[str]) -> list[str]:

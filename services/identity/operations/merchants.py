@@ -47,6 +47,7 @@ _IN_ACTS: Final = (
     "colour",
     "logo",
     "frame_origins",
+    "late_money",
 )
 
 
@@ -68,6 +69,7 @@ class MerchantOptions:
     colour: str | None = None
     logo: bytes | None = None
     frame_origins: Sequence[str] | None = None
+    late_money: str | None = None
 
 
 Before = Mapping[str, str | Sequence[str]]
@@ -162,6 +164,11 @@ def configure_own_merchant(
     kept_for = id_of_merchant(merchant_id)
     logo = None if options.logo is None else kept_logo(deps, options.logo, kept_for=kept_for)
     return _configured(deps, merchant_id, options, was, logo=logo)
+
+
+def set_late_money(deps: Deps, *, merchant_id: str, late_money: str, was: Before = UNKNOWN) -> Merchant:
+    """Sets what is done with the merchant's late money. Raises MERCHANT_NOT_FOUND, EDIT_CONFLICT."""
+    return _configured(deps, merchant_id, MerchantOptions(late_money=late_money), was, logo=None).answer
 
 
 def _configured(
@@ -267,6 +274,7 @@ def _configure(deps: Deps, merchant: models.Merchant, options: MerchantOptions) 
         "allowed_methods": fields.parse_method_codes,
         "colour": _or_none(fields.parse_colour),
         "frame_origins": fields.parse_origins,
+        "late_money": fields.parse_late_money,
     }
     given = {field: getattr(options, field) for field in parsers if getattr(options, field) is not None}
     checks = {field: partial(values.parsed, field, value, parsers[field]) for field, value in given.items()}

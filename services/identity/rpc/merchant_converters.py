@@ -36,6 +36,8 @@ def merchant_to_message(merchant: domain.Merchant) -> pb.Merchant:
             colour=merchant.colour, frame_origins=merchant.frame_origins, logo=merchant.logo
         ),
         created_at=timestamp_from(merchant.created_at),
+        refunds_return_commission=merchant.refunds_return_commission,
+        late_money=merchant.late_money,
     )
 
 
@@ -77,7 +79,11 @@ def api_key_to_message(key: domain.ApiKey) -> pb.ApiKey:
 
 
 def category_to_message(category: domain.Category) -> pb.Category:
-    return pb.Category(code=category.code, commission=domain.fraction_text(category.commission))
+    return pb.Category(
+        code=category.code,
+        commission=domain.fraction_text(category.commission),
+        refunds_return_commission=category.refunds_return_commission,
+    )
 
 
 def signing_secret_to_message(secret: SigningSecret) -> pb.SigningSecret:
@@ -102,6 +108,7 @@ def options_from_creation(request: pb.CreateMerchantRequest) -> MerchantOptions:
         colour=optional(request, "colour"),
         logo=optional(request, "logo"),
         frame_origins=request.frame_origins,
+        late_money=optional(request, "late_money"),
     )
 
 
@@ -120,6 +127,7 @@ def options_from_change(request: pb.ConfigureMerchantRequest) -> MerchantOptions
         colour=optional(request, "colour"),
         logo=optional(request, "logo"),
         frame_origins=None if origins is None else origins.origins,
+        late_money=optional(request, "late_money"),
     )
 
 

@@ -79,6 +79,16 @@ def configure_own_merchant(
     return pb.ConfigureOwnMerchantResponse(merchant=merchant_to_message(merchant))
 
 
+def set_late_money(deps: Deps, request: pb.SetLateMoneyRequest) -> pb.SetLateMoneyResponse:
+    merchant = merchants.set_late_money(
+        deps,
+        merchant_id=request.merchant_id,
+        late_money=request.late_money,
+        was=before_from_message(request.was),
+    )
+    return pb.SetLateMoneyResponse(merchant=merchant_to_message(merchant))
+
+
 def get_signing_secrets(deps: Deps, request: pb.GetSigningSecretsRequest) -> pb.GetSigningSecretsResponse:
     queries = [(each.merchant_id, each.preferred_key_id) for each in request.queries]
     secrets = api_keys.get_signing_secrets(deps, queries=queries)
@@ -107,6 +117,7 @@ METHODS: Final[Methods] = {
     ),
     "ConfigureMerchant": configure_merchant,
     "ConfigureOwnMerchant": configure_own_merchant,
+    "SetLateMoney": set_late_money,
     "ActivateMerchant": by_name(merchants.activate_merchant, _merchant),
     "BanMerchant": by_name(merchants.ban_merchant, _merchant),
     "UnbanMerchant": by_name(merchants.unban_merchant, _merchant),

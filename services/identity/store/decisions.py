@@ -50,11 +50,11 @@ MERCHANT: Final = Decided(
             "client_share",
             "callback_url",
         ),
-        *("success_url", "fail_url", "allowed_currencies", "allowed_methods", "frame_origins"),
+        *("success_url", "fail_url", "allowed_currencies", "allowed_methods", "frame_origins", "late_money"),
     ),
 )
 OWNER: Final = Decided("owner", ("owner.block", "owner.unblock"), ("blocked_at",))
-CATEGORY: Final = Decided("category", ("category.set",), ("commission",))
+CATEGORY: Final = Decided("category", ("category.set",), ("commission", "refunds_return_commission"))
 KEY: Final = Decided(
     "key",
     ("key.create", "key.deactivate"),

@@ -36,6 +36,7 @@ MERCHANTS = Rows(
     owner_email=Owner.email,
     owner_blocked=Owner.blocked_at.is_not(None),
     category_commission=Category.commission,
+    refunds_return_commission=func.coalesce(Category.refunds_return_commission, false()),
 )
 MERCHANT: Select[Any] = (
     select(*MERCHANTS.columns)
@@ -155,8 +156,9 @@ _CATEGORIES = Rows(domain.Category, table_of(Category))
 
 
 def put_category(tx: Session, category: domain.Category, *, at: datetime) -> None:
-    """Creates the category, or replaces its commission."""
-    values = {"commission": category.commission, "updated_at": at}
+    """Creates the category, or replaces its values."""
+    returned = category.refunds_return_commission
+    values = {"commission": category.commission, "refunds_return_commission": returned, "updated_at": at}
     tx.execute(
         insert(Category)
         .values(code=category.code, **values)

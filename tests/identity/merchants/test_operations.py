@@ -524,6 +524,38 @@ def test_a_merchant_gets_only_a_category_that_exists_and_follows_its_commission(
     ] == [("later", Decimal("0.06"))]
 
 
+def test_a_category_keeps_its_rule_of_refunds_until_another_is_given(deps: Deps, shop: Shop) -> None:
+    put = partial(categories.set_category, deps, code="refunded")
+    put(commission="0.05")
+    merchants.configure_merchant(
+        deps, merchant_id=shop.merchant_id, options=MerchantOptions(category_code="refunded")
+    )
+    rules = []
+    for given in ({}, {"refunds_return_commission": True}, {}, {"refunds_return_commission": False}):
+        put(commission="0.06", **given)
+        rules.append(authenticated(deps, shop).refunds_return_commission)
+    assert rules == [False, True, True, False]
+    with deps.db.transaction() as tx:
+        tx.execute(text("UPDATE categories SET refunds_return_commission = true WHERE code = 'refunded'"))
+    put(commission="0.07")
+    assert _wrong(deps, "category refunded") == {"refunds_return_commission"}, "not blessed by another change"
+    put(commission="0.07", refunds_return_commission=True)
+    assert _wrong(deps, "category refunded") == set()
+
+
+def test_a_merchant_is_asked_about_late_money_until_it_decides_otherwise(deps: Deps, shop: Shop) -> None:
+    assert merchants.get_merchant(deps, merchant_id=shop.merchant_id).late_money == "ask_credit"
+    put = partial(merchants.set_late_money, deps, merchant_id=shop.merchant_id)
+    assert put(late_money="return", was={"late_money": "ask_credit"}).late_money == "return"
+    with pytest.raises(Refused) as refused:
+        put(late_money="credit", was={"late_money": "ask_credit"})
+    assert refused.value.reason == "EDIT_CONFLICT"
+    for wrong in ("", "ask", "RETURN"):
+        assert refused_field(partial(put, late_money=wrong)) == "late_money"
+    assert merchants.get_merchant(deps, merchant_id=shop.merchant_id).late_money == "return"
+    assert _wrong(deps, f"merchant {shop.merchant_id}") == set()
+
+
 @pytest.mark.parametrize("commission", ["-0.01", "1.000001", "", "five", "NaN", "1e-1"])
 def test_a_commission_outside_zero_to_one_is_refused(deps: Deps, commission: str) -> None:
     set_category = partial(categories.set_category, deps, code="bad", commission=commission)
@@ -586,9 +618,13 @@ def test_another_change_does_not_bless_what_sql_wrote(deps: Deps, shop: Shop) ->
 
 def _named(deps: Deps, merchant_id: str) -> set[str]:
     """Returns the fields of the merchant that `fiatgate verify` names."""
+    return _wrong(deps, f"merchant {merchant_id}")
+
+
+def _wrong(deps: Deps, subject: str) -> set[str]:
     return {
         each.field
         for part in parts(deps.key_vault)
         for each in check_page(deps.db, part, after="", limit=1000).problems
-        if each.subject == f"merchant {merchant_id}"
+        if each.subject == subject
     }

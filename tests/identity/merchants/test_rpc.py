@@ -78,6 +78,7 @@ def test_a_created_merchant_is_told_in_full(stub: MerchantsServiceStub, new_emai
             frame_origins=["https://shop.example"],
             logo=hashlib.sha256(PNG).hexdigest(),
         ),
+        late_money="ask_credit",
     )
     assert uuid.UUID(created.merchant_id).version == 7
     assert created.HasField("created_at")

@@ -48,6 +48,20 @@ ATTACKS: Final = (
     ),
     found(
         "identity",
+        "who keeps the commission of a refund",
+        "UPDATE categories SET refunds_return_commission = true WHERE code = 'standard'",
+        "category standard",
+        "refunds_return_commission is yes",
+    ),
+    found(
+        "identity",
+        "what is done with late money",
+        "UPDATE merchants SET late_money = 'credit' WHERE id = %(merchant)s",
+        "%(merchant)s",
+        "late_money is credit",
+    ),
+    found(
+        "identity",
         "a deactivated key active again",
         "UPDATE api_keys SET deactivated_at = NULL WHERE id = %(dead_key)s",
         "%(dead_key)s",

@@ -261,6 +261,7 @@ CREATE TABLE merchants (
   colour text,
   frame_origins text[] DEFAULT '{}' NOT NULL,
   logo text,
+  late_money text DEFAULT 'ask_credit' NOT NULL,
   CONSTRAINT pk_merchants PRIMARY KEY (id),
   CONSTRAINT fk_merchants_owner_id FOREIGN KEY (owner_id) REFERENCES owners (id),
   CONSTRAINT fk_merchants_logo FOREIGN KEY (logo) REFERENCES logos (digest),
@@ -269,7 +270,8 @@ CREATE TABLE merchants (
   CONSTRAINT ck_merchants_callback_url CHECK (char_length(callback_url) <= 2048),
   CONSTRAINT ck_merchants_success_url CHECK (char_length(success_url) <= 2048),
   CONSTRAINT ck_merchants_fail_url CHECK (char_length(fail_url) <= 2048),
-  CONSTRAINT ck_merchants_colour CHECK (colour ~ '^#[0-9a-f]{6}$')
+  CONSTRAINT ck_merchants_colour CHECK (colour ~ '^#[0-9a-f]{6}$'),
+  CONSTRAINT ck_merchants_late_money CHECK (late_money IN ('credit', 'return', 'ask_credit', 'ask_return'))
 );
 CREATE INDEX ix_merchants_owner_id ON merchants (owner_id);
 CREATE INDEX ix_merchants_words ON merchants USING gin (to_tsvector('simple'::regconfig, name));
@@ -282,6 +284,7 @@ _CATEGORIES = """
 CREATE TABLE categories (
   code text NOT NULL,
   commission numeric(7, 6) NOT NULL,
+  refunds_return_commission boolean DEFAULT false NOT NULL,
   updated_at timestamp with time zone NOT NULL,
   CONSTRAINT pk_categories PRIMARY KEY (code),
   CONSTRAINT ck_categories_code CHECK (code ~ '^[a-z0-9_-]{1,64}$'),
