@@ -20,7 +20,7 @@ MENDABLE: Final = frozenset({"VALIDATION_ERROR", "EDIT_CONFLICT"})
 KEPT: Final = "kept"
 RETURNED: Final = "returned"
 REFUNDS: Final = {KEPT: "stays with the operator", RETURNED: "comes back to the merchant"}
-"""What becomes of the merchant's commission when a payment is refunded."""
+"""The merchant's commission when a payment is refunded."""
 
 
 class CategoriesPage(FilePage):
@@ -48,7 +48,7 @@ class CategoriesPage(FilePage):
         code = form.prose("code", most=TEXT_MAX_CHARACTERS)
         commission = form.prose("commission", most=TEXT_MAX_CHARACTERS)
         was = form.prose("was", most=TEXT_MAX_CHARACTERS)
-        returned, returned_was = form.text("refunds"), form.text("was_refunds")
+        returned, returned_was = form.text("refunds") or KEPT, form.text("was_refunds") or KEPT
         request = pb.SetCategoryRequest(
             code=code,
             commission=fraction_of(commission),

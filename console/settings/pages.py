@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from typing import Any, Final
 
 import falcon.asgi
@@ -41,11 +41,8 @@ GROUPS: Final[Mapping[str, Group]] = {
             "For invoices that name none of their own. A webhook that was made keeps its address.",
             ("callback_url", "success_url", "fail_url"),
         ),
-        LATE_MONEY,
     )
 }
-CHANGED_BY: Final = {LATE_MONEY.name: "finance"}
-"""The role that changes a group of settings, besides the owner; a developer where none is named."""
 
 
 class OwnMerchant(Page):
@@ -89,26 +86,39 @@ class SettingsPage(OwnMerchant):
             refused = invalid("VALIDATION_ERROR", "expected a colour such as #1d5bb8", field="colour")
             await self._show(req, resp, refused=refused, typed=typed, was=was)
             return
+        request = change_of(pb.ConfigureOwnMerchantRequest, req.exchange.signed_in.merchant_id, typed, was)
+        change = request and self.deps.merchants.ConfigureOwnMerchant(request)
+        await self._leave_after(req, resp, change, typed=typed, was=was)
+
+    async def on_post_late_money(self, req: Request, resp: falcon.asgi.Response) -> None:
+        """Sets what is done with money that comes late."""
+        form = await self.form(req)
+        typed, was = typed_in(form, LATE_MONEY.fields), was_in(form, LATE_MONEY.fields)
+        request = change_of(pb.SetLateMoneyRequest, req.exchange.signed_in.merchant_id, typed, was)
+        change = request and self.deps.merchants.SetLateMoney(request)
+        await self._leave_after(req, resp, change, typed=typed, was=was)
+
+    async def _leave_after(
+        self,
+        req: Request,
+        resp: falcon.asgi.Response,
+        change: Awaitable[object] | None,
+        *,
+        typed: Mapping[str, str],
+        was: Mapping[str, str],
+    ) -> None:
+        """Leaves for the settings after the change; None when nothing differs. Shows a form that was refused."""
+        if change is None:
+            leave_for(resp, "/settings", notice="merchant-unchanged")
+            return
         try:
-            notice = await self._changed(req, group, typed, was)
+            await change
         except Refused as refused:
             if refused.reason not in MENDABLE:
                 raise
             await self._show(req, resp, refused=refused, typed=typed, was=was)
         else:
-            leave_for(resp, "/settings", notice=notice)
-
-    async def _changed(
-        self, req: Request, group: Group, typed: Mapping[str, str], was: Mapping[str, str]
-    ) -> str:
-        """Changes the settings of the group; returns the notice of it."""
-        merchant_id = req.exchange.signed_in.merchant_id
-        if group is LATE_MONEY:
-            if late := change_of(pb.SetLateMoneyRequest, merchant_id, typed, was):
-                await self.deps.merchants.SetLateMoney(late)
-        elif request := change_of(pb.ConfigureOwnMerchantRequest, merchant_id, typed, was):
-            await self.deps.merchants.ConfigureOwnMerchant(request)
-        return "merchant-unchanged" if typed == was else "merchant-changed"
+            leave_for(resp, "/settings", notice="merchant-changed")
 
     async def _show(
         self,
@@ -133,8 +143,7 @@ class SettingsPage(OwnMerchant):
             "settings",
             refused=refused,
             merchant=merchant,
-            groups=GROUPS.values(),
-            changed_by=CHANGED_BY,
+            groups=(*GROUPS.values(), LATE_MONEY),
             late_money=LATE_MONEY_WORDS,
             labels=FIELDS,
             values=values,

@@ -25,7 +25,9 @@ LINKS: Final = (
 
 def add_to(app: App, deps: Deps) -> None:
     """Adds the addresses."""
-    app.add_route("/settings", SettingsPage(deps))
+    settings = SettingsPage(deps)
+    app.add_route("/settings", settings)
+    app.add_route("/settings/late-money", settings, suffix="late_money")
     OwnLogo(deps).add_logo_to(app, "/settings/logo", "/settings/logos")
     app.add_route("/settings/preview/{colour}/{logo}", PreviewPage(deps))
     app.add_route("/settings/colours/{name}", ColourSheet(deps))

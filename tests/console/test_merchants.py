@@ -360,9 +360,12 @@ def test_the_list_finds_merchants_and_its_file_has_all_of_them(admin: Person, me
 
 def test_a_category_is_made_and_changed_once(admin: Person, merchants: Any) -> None:
     fields = {"code": "desk-made", "commission": "3", "was": ""}
-    assert "is set" in admin.post("/categories", fields).text
+    assert "are set" in admin.post("/categories", fields).text
     edit = fields_of(admin.get("/categories?code=desk-made").text, "/categories")
-    assert "is set" in admin.post("/categories", edit | {"commission": "4 %"}).text
+    changed = {"commission": "4 %", "refunds": "returned"}
+    assert "are set" in admin.post("/categories", edit | changed).text
+    rows = merchants.ListCategories(pb.ListCategoriesRequest()).categories
+    assert [each.refunds_return_commission for each in rows if each.code == "desk-made"] == [True]
     conflict = admin.post("/categories", edit | {"commission": "5"})
     assert (conflict.status_code, "to “4 %”" in conflict.text) == (422, True)
     both = text_of(admin.post("/categories", {"code": "Not a code", "commission": "500", "was": ""}))

@@ -101,8 +101,8 @@ def test_owner_and_finance_say_what_is_done_with_late_money(business: Business, 
         changes = role in ("owner", "finance")
         assert ('name="late_money"' in page) == changes, role
         assert "Ask the merchant; without an answer in time credit it" in page or now != "ask_credit"
-        posted = {"group": "late_money", "late_money": choice, "was:late_money": now}
-        assert person.post("/settings", posted).status_code == (200 if changes else 403), role
+        posted = {"late_money": choice, "was:late_money": now}
+        assert person.post("/settings/late-money", posted).status_code == (200 if changes else 403), role
         assert business.merchant.late_money == (choice if changes else now)
 
 

@@ -77,8 +77,8 @@ class MerchantStatus(Enum):
 
 
 class LateMoney(StrEnum):
-    """What is done with money that comes after its invoice has ended. ASK_…: the merchant is asked, and without an
-    answer in time it is done as the second word says.
+    """The use of money that comes after its invoice has ended. ASK_…: the merchant is asked, and without an answer in
+    time the second word holds.
     """
 
     CREDIT = "credit"
