@@ -531,8 +531,8 @@ def test_a_category_keeps_its_rule_of_refunds_until_another_is_given(deps: Deps,
         deps, merchant_id=shop.merchant_id, options=MerchantOptions(category_code="refunded")
     )
     rules = []
-    for given in ({}, {"refunds_return_commission": True}, {}, {"refunds_return_commission": False}):
-        put(commission="0.06", **given)
+    for given in (None, True, None, False):
+        put(commission="0.06", refunds_return_commission=given)
         rules.append(authenticated(deps, shop).refunds_return_commission)
     assert rules == [False, True, True, False]
     with deps.db.transaction() as tx:
