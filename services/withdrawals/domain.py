@@ -88,11 +88,13 @@ def may_become(current: State, target: State) -> bool:
 
 
 class AccountKind(StrEnum):
-    """Accounts of the ledger. Each merchant has the first two; the others exist once."""
+    """Accounts of the ledger. Each merchant has the first three; the others exist once."""
 
     AVAILABLE = "merchant_available"
     RESERVED = "merchant_reserved"
-    # The source of credits: its balance is minus everything that was ever credited.
+    # The debt of the merchant: it grows when it is debited. Each transfer to `available` pays it first.
+    OWED = "merchant_owed"
+    # The source of credits: its balance is minus everything that was ever credited and not taken back.
     SETTLEMENT = "settlement"
     PAID_OUT = "paid_out"
     FEES = "fees"
@@ -120,7 +122,7 @@ FIRST_METHODS: Final = tuple(
 """The withdrawal methods that the first migration makes, as acts write values: no act is older than these."""
 
 
-MERCHANT_KINDS: Final = (AccountKind.AVAILABLE, AccountKind.RESERVED)
+MERCHANT_KINDS: Final = (AccountKind.AVAILABLE, AccountKind.RESERVED, AccountKind.OWED)
 
 
 @dataclass(frozen=True)
@@ -134,40 +136,60 @@ class Movement:
 
 
 class TransferKind(StrEnum):
-    """The purposes of transfers of a merchant's money. Those of withdrawals are the ends of the references."""
+    """The purposes of transfers of a merchant's money."""
 
     CREDIT = "credit"
     RESERVE = "reserve"
     PAY = "pay"
     FEE = "fee"
     RELEASE = "release"
+    CORRECTION_CREDIT = "correction_credit"
+    CORRECTION_DEBIT = "correction_debit"
+    OWED = "owed"
+    DEBT_PAID = "debt_paid"
+    REFUND_RESERVE = "refund_reserve"
+    REFUND_PAY = "refund_pay"
+    REFUND_RELEASE = "refund_release"
 
 
-STEPS: Final = tuple(kind for kind in TransferKind if kind is not TransferKind.CREDIT)
+STEPS: Final = (TransferKind.RESERVE, TransferKind.PAY, TransferKind.FEE, TransferKind.RELEASE)
+"""Those of withdrawals: the ends of their references."""
 
-# The change of a merchant's available and reserved money by one USDT of each kind.
-EFFECTS: Final[Mapping[TransferKind, tuple[int, int]]] = MappingProxyType(
+# The change of a merchant's available, reserved and owed money by one USDT of each kind.
+EFFECTS: Final[Mapping[TransferKind, tuple[int, int, int]]] = MappingProxyType(
     {
-        TransferKind.CREDIT: (1, 0),
-        TransferKind.RESERVE: (-1, 1),
-        TransferKind.PAY: (0, -1),
-        TransferKind.FEE: (0, -1),
-        TransferKind.RELEASE: (1, -1),
+        TransferKind.CREDIT: (1, 0, 0),
+        TransferKind.RESERVE: (-1, 1, 0),
+        TransferKind.PAY: (0, -1, 0),
+        TransferKind.FEE: (0, -1, 0),
+        TransferKind.RELEASE: (1, -1, 0),
+        TransferKind.CORRECTION_CREDIT: (1, 0, 0),
+        TransferKind.CORRECTION_DEBIT: (-1, 0, 0),
+        TransferKind.OWED: (0, 0, 1),
+        TransferKind.DEBT_PAID: (-1, 0, -1),
+        TransferKind.REFUND_RESERVE: (-1, 1, 0),
+        TransferKind.REFUND_PAY: (0, -1, 0),
+        TransferKind.REFUND_RELEASE: (1, -1, 0),
     }
 )
 
 
 @dataclass(frozen=True)
 class Held:
-    """A merchant's money at one moment, in USDT: what can be withdrawn, and what is held for pending withdrawals."""
+    """A merchant's money at one moment, in USDT: what can be withdrawn, what is held for pending withdrawals and
+    refunds, and what the merchant owes.
+    """
 
     available: Decimal
     reserved: Decimal
+    owed: Decimal = Decimal(0)
 
     def after(self, kind: TransferKind, amount: Decimal) -> "Held":
         """Returns the money after transfers of one kind, which moved `amount` together."""
-        available, reserved = EFFECTS[kind]
-        return Held(self.available + available * amount, self.reserved + reserved * amount)
+        available, reserved, owed = EFFECTS[kind]
+        return Held(
+            self.available + available * amount, self.reserved + reserved * amount, self.owed + owed * amount
+        )
 
 
 def invoice_credit(invoice_id: UUID, merchant_usdt: Decimal) -> Movement:
@@ -177,7 +199,8 @@ def invoice_credit(invoice_id: UUID, merchant_usdt: Decimal) -> Movement:
 
 def references_of(withdrawal_id: UUID) -> list[str]:
     """Returns the references that a withdrawal's transfers can have."""
-    return [f"withdrawal:{withdrawal_id}:{step}" for step in STEPS]
+    own = [f"withdrawal:{withdrawal_id}:{step}" for step in STEPS]
+    return [*own, f"debt:withdrawal:{withdrawal_id}:release"]
 
 
 def withdrawal_movements(
@@ -201,3 +224,83 @@ def withdrawal_movements(
         for name, debit, credit, moved in legs
         if moved > 0  # a method without fee moves none
     ]
+
+
+# -- corrections
+
+
+class CorrectionKind(StrEnum):
+    """The reasons for a change beside invoices and withdrawals (docs/operators.md)."""
+
+    REVERSAL = "reversal"
+    LATE_CREDIT = "late_credit"
+    SURPLUS = "surplus"
+    MANUAL_CREDIT = "manual_credit"
+    MANUAL_DEBIT = "manual_debit"
+
+
+DEBITS: Final = frozenset({CorrectionKind.REVERSAL, CorrectionKind.MANUAL_DEBIT})
+MANUAL: Final = frozenset({CorrectionKind.MANUAL_CREDIT, CorrectionKind.MANUAL_DEBIT})
+OF_RECEIVED_MONEY: Final = frozenset({CorrectionKind.LATE_CREDIT, CorrectionKind.SURPLUS})
+ALWAYS_BY_TWO: Final = frozenset({CorrectionKind.REVERSAL, *MANUAL})
+
+
+def correction_movements(
+    correction_id: UUID, kind: CorrectionKind, *, amount: Decimal, owed: Decimal
+) -> Sequence[Movement]:
+    """Returns the movements of a correction: the part of a debit that is not available becomes a debt."""
+    reference, settlement = f"correction:{correction_id}", AccountKind.SETTLEMENT
+    if kind not in DEBITS:
+        return [Movement(reference, settlement, AccountKind.AVAILABLE, amount)]
+    both = [
+        Movement(reference, AccountKind.AVAILABLE, settlement, amount - owed),
+        Movement(f"{reference}:owed", AccountKind.OWED, settlement, owed),
+    ]
+    return [each for each in both if each.amount > 0]
+
+
+# -- refunds
+
+
+class RefundStatus(StrEnum):
+    WAITING_FOR_ACCOUNT = "waiting_for_account"
+    READY = "ready"
+    SENT = "sent"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    CANCELED = "canceled"
+
+
+class RefundOrigin(StrEnum):
+    """The money that goes back: credited to the merchant, or never credited as it came late or beyond the amount."""
+
+    CREDITED = "credited"
+    LATE = "late"
+    SURPLUS = "surplus"
+
+
+OPEN_REFUNDS: Final = frozenset({RefundStatus.WAITING_FOR_ACCOUNT, RefundStatus.READY, RefundStatus.SENT})
+REFUND_REACHED_FROM: Final[Mapping[RefundStatus, frozenset[RefundStatus]]] = MappingProxyType(
+    {
+        RefundStatus.READY: frozenset({RefundStatus.WAITING_FOR_ACCOUNT}),
+        RefundStatus.SENT: frozenset({RefundStatus.READY}),
+        RefundStatus.SUCCEEDED: frozenset({RefundStatus.SENT}),
+        RefundStatus.FAILED: OPEN_REFUNDS,
+        RefundStatus.CANCELED: frozenset({RefundStatus.WAITING_FOR_ACCOUNT, RefundStatus.READY}),
+    }
+)
+
+
+def refund_movements(refund_id: UUID, status: RefundStatus, *, amount: Decimal) -> Sequence[Movement]:
+    """Returns the movement of a refund on reaching `status`, if it has one: the amount is held from the request on."""
+    available, reserved = AccountKind.AVAILABLE, AccountKind.RESERVED
+    legs = {
+        RefundStatus.WAITING_FOR_ACCOUNT: ("reserve", available, reserved),
+        RefundStatus.SUCCEEDED: ("pay", reserved, AccountKind.SETTLEMENT),
+        RefundStatus.FAILED: ("release", reserved, available),
+        RefundStatus.CANCELED: ("release", reserved, available),
+    }
+    if not amount or status not in legs:
+        return []
+    name, debit, credit = legs[status]
+    return [Movement(f"refund:{refund_id}:{name}", debit, credit, amount)]

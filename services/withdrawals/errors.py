@@ -114,3 +114,17 @@ def request_key_taken() -> Refused:
     return values.invalid(
         "request_key", "This request_key made another withdrawal already, with other values"
     )
+
+
+def correction_invalid(message: str, **metadata: str) -> Refused:
+    return precondition("CORRECTION_INVALID", message, **metadata)
+
+
+def correction_not_found() -> Refused:
+    return not_found("CORRECTION_NOT_FOUND", "No such correction")
+
+
+def correction_key_taken() -> Refused:
+    return values.invalid(
+        "request_key", "This request_key made another correction already, with other values"
+    )

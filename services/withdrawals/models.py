@@ -9,15 +9,26 @@ from datetime import datetime
 from decimal import Decimal
 from uuid import UUID
 
-from sqlalchemy import CheckConstraint, ForeignKey, Identity, Index, Numeric, Text, UniqueConstraint, text
+from sqlalchemy import (
+    BigInteger,
+    CheckConstraint,
+    ForeignKey,
+    Identity,
+    Index,
+    Numeric,
+    Text,
+    UniqueConstraint,
+    text,
+)
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 import kit.db.database
 from kit.events.inbox import InboxColumns, ParkedColumns
 from services.withdrawals.addresses import NETWORKS
-from services.withdrawals.domain import MERCHANT_KINDS, REACHED_FROM, AccountKind
+from services.withdrawals.domain import DEBITS, MERCHANT_KINDS, REACHED_FROM, AccountKind, CorrectionKind
 
 USDT = Numeric(38, 6)
+FIAT = Numeric(20, 2)
 
 
 def _texts(values: Iterable[str]) -> str:
@@ -26,7 +37,12 @@ def _texts(values: Iterable[str]) -> str:
 
 _STATES = ", ".join(f"('{state.status}', '{state.substatus or 'none'}')" for state in REACHED_FROM)
 _UUID = "[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
-_REFERENCE = f"^(invoice:{_UUID}|withdrawal:{_UUID}:(reserve|pay|fee|release))$"
+_REFERENCE = (
+    "^(invoice:ID|withdrawal:ID:(reserve|pay|fee|release)|correction:ID|correction:ID:owed"
+    "|refund:ID:(reserve|pay|release)|debt:(invoice:ID|correction:ID|(withdrawal|refund):ID:release))$"
+)
+NO_CREDIT = "reference < 'invoice:' OR reference >= 'invoice;'"
+"""The condition of the index of debits, SQL: the transfers of no invoice."""
 
 
 class Base(DeclarativeBase):
@@ -52,6 +68,7 @@ class Account(Base):
         ),
         CheckConstraint("(merchant_id IS NULL) = (balance IS NULL)", name="balance"),
         CheckConstraint("balance >= 0", name="balance_not_negative"),
+        Index("ix_accounts_owed", "balance", postgresql_where=text("kind = 'merchant_owed' AND balance > 0")),
     )
 
     id: Mapped[int] = mapped_column(Identity(always=True), primary_key=True)
@@ -67,7 +84,7 @@ class Transfer(Base):
     __table_args__ = (
         CheckConstraint("amount > 0", name="amount"),
         CheckConstraint("debit_account <> credit_account", name="accounts"),
-        CheckConstraint(f"reference ~ '{_REFERENCE}'", name="reference"),
+        CheckConstraint(f"reference ~ replace('{_REFERENCE}', 'ID', '{_UUID}')", name="reference"),
         # A merchant's statement: what arrived at its accounts, and what left them. A credit writes into the first index
         # only. Both hold the amount, so that the sum of many transfers reads no row.
         Index("ix_transfers_credit", "credit_account", "created_at", "id", postgresql_include=["amount"]),
@@ -77,7 +94,7 @@ class Transfer(Base):
             "created_at",
             "id",
             postgresql_include=["amount"],
-            postgresql_where=text("reference >= 'withdrawal:'"),
+            postgresql_where=text(NO_CREDIT),
         ),
     )
 
@@ -150,6 +167,110 @@ class Withdrawal(Base):
     created_at: Mapped[datetime]
     updated_at: Mapped[datetime]
     processed_at: Mapped[datetime | None]
+
+
+class Correction(Base):
+    """A change of a merchant's money beside invoices and withdrawals. Append-only; its transfers have its id."""
+
+    __tablename__ = "corrections"
+    __table_args__ = (
+        UniqueConstraint("request_key"),
+        CheckConstraint(f"kind IN ({_texts(CorrectionKind)})", name="kind"),
+        CheckConstraint("amount > 0", name="amount"),
+        CheckConstraint(
+            f"owed BETWEEN 0 AND amount AND (owed = 0 OR kind IN ({_texts(sorted(DEBITS, reverse=True))}))",
+            name="owed",
+        ),
+        CheckConstraint("(kind LIKE 'manual%') = (invoice_id IS NULL)", name="invoice_id"),
+        CheckConstraint(
+            "CASE WHEN kind IN ('late_credit', 'surplus') THEN"
+            " received_amount > 0 AND conversion_rate > 0 AND currency_code IS NOT NULL"
+            " ELSE num_nonnulls(received_amount, conversion_rate, currency_code) = 0 END",
+            name="received_amount",
+        ),
+        CheckConstraint("case_number IS NULL OR kind = 'late_credit'", name="case_number"),
+        Index("ix_corrections_list", "created_at", "id"),
+        Index("ix_corrections_merchant", "merchant_id", "created_at", "id"),
+        Index("ix_corrections_invoice", "invoice_id"),
+    )
+
+    id: Mapped[UUID] = mapped_column(primary_key=True)
+    kind: Mapped[str]
+    merchant_id: Mapped[UUID]
+    invoice_id: Mapped[UUID | None]
+    case_number: Mapped[int | None] = mapped_column(BigInteger)
+    amount: Mapped[Decimal] = mapped_column(USDT)
+    # The part of a debit that was not available.
+    owed: Mapped[Decimal] = mapped_column(USDT)
+    # Fiat that came, and fiat per USDT, of a late credit and a surplus.
+    received_amount: Mapped[Decimal | None] = mapped_column(FIAT)
+    currency_code: Mapped[str | None]
+    conversion_rate: Mapped[Decimal | None] = mapped_column(FIAT)
+    reason: Mapped[str]
+    evidence: Mapped[str]
+    request_key: Mapped[UUID]
+    created_at: Mapped[datetime]
+
+
+class Refund(Base):
+    """Fiat that goes back to a customer. `amount` is the merchant's USDT that it takes, zero for money that was never
+    credited.
+    """
+
+    __tablename__ = "refunds"
+    __table_args__ = (
+        UniqueConstraint("merchant_id", "external_id", name="uq_refunds_external_id"),
+        CheckConstraint("origin IN ('credited', 'late', 'surplus')", name="origin"),
+        CheckConstraint(
+            "refund_amount > 0 AND (amount > 0) = (origin = 'credited') AND amount >= 0", name="amount"
+        ),
+        CheckConstraint(
+            "status IN ('waiting_for_account', 'ready', 'sent', 'succeeded', 'failed', 'canceled')",
+            name="status",
+        ),
+        CheckConstraint(
+            "num_nonnulls(account_kind, account, holder) IN (0, 3)"
+            " AND (status NOT IN ('ready', 'sent', 'succeeded') OR account IS NOT NULL)"
+            " AND (status <> 'waiting_for_account' OR account IS NULL)",
+            name="account",
+        ),
+        CheckConstraint(
+            "(status <> 'succeeded' OR bank_reference IS NOT NULL)"
+            " AND (bank_reference IS NULL OR status IN ('sent', 'succeeded', 'failed'))",
+            name="bank_reference",
+        ),
+        CheckConstraint("(status = 'failed') = (failure IS NOT NULL)", name="failure"),
+        CheckConstraint(
+            "(status IN ('succeeded', 'failed', 'canceled')) = (finished_at IS NOT NULL)", name="finished_at"
+        ),
+        Index("ix_refunds_list", "created_at", "id"),
+        Index("ix_refunds_status", "status", "created_at", "id"),
+        Index("ix_refunds_merchant", "merchant_id", "created_at", "id"),
+        Index("ix_refunds_invoice", "invoice_id"),
+    )
+
+    id: Mapped[UUID] = mapped_column(primary_key=True)
+    merchant_id: Mapped[UUID]
+    invoice_id: Mapped[UUID]
+    external_id: Mapped[str]
+    origin: Mapped[str]
+    case_number: Mapped[int | None] = mapped_column(BigInteger)
+    refund_amount: Mapped[Decimal] = mapped_column(FIAT)
+    currency_code: Mapped[str]
+    amount: Mapped[Decimal] = mapped_column(USDT)
+    conversion_rate: Mapped[Decimal] = mapped_column(FIAT)
+    reason: Mapped[str]
+    status: Mapped[str]
+    account_kind: Mapped[str | None]
+    account: Mapped[str | None]
+    holder: Mapped[str | None]
+    bank: Mapped[str | None]
+    account_by_customer: Mapped[bool]
+    bank_reference: Mapped[str | None]
+    failure: Mapped[str | None]
+    created_at: Mapped[datetime]
+    updated_at: Mapped[datetime]
+    finished_at: Mapped[datetime | None]
 
 
 class Inbox(InboxColumns, Base):

@@ -93,7 +93,7 @@ def by_service(books: Books) -> Ledger:
     """The sums of all statements of all months, each of which begins with the closing of the one before."""
     found: Sums = defaultdict(Decimal)
     for merchant in books.merchants:
-        before = pb.MerchantBalance(available="0.000000", reserved="0.000000")
+        before = pb.MerchantBalance(available="0.000000", reserved="0.000000", owed="0.000000")
         for since, until in months():
             month = books.desk.withdrawals.GetStatement(
                 pb.GetStatementRequest(

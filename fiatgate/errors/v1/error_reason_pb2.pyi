@@ -193,6 +193,10 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     """-- a merchant's API keys: never seen on /api/v1
     It has as many active ones as it may. Metadata: most.
     """
+    CORRECTION_NOT_FOUND: _ErrorReason.ValueType  # 190
+    """-- corrections: never seen on /api/v1"""
+    CORRECTION_INVALID: _ErrorReason.ValueType  # 191
+    """The money can't be corrected so. Metadata: most, if it is about the amount."""
     NOT_DECIDED: _ErrorReason.ValueType  # 180
     """-- never seen on /api/v1
     The values that the step would use are not those that the last act about them decided: the row was made or changed by
@@ -378,6 +382,10 @@ API_KEYS_LIMITED: ErrorReason.ValueType  # 170
 """-- a merchant's API keys: never seen on /api/v1
 It has as many active ones as it may. Metadata: most.
 """
+CORRECTION_NOT_FOUND: ErrorReason.ValueType  # 190
+"""-- corrections: never seen on /api/v1"""
+CORRECTION_INVALID: ErrorReason.ValueType  # 191
+"""The money can't be corrected so. Metadata: most, if it is about the amount."""
 NOT_DECIDED: ErrorReason.ValueType  # 180
 """-- never seen on /api/v1
 The values that the step would use are not those that the last act about them decided: the row was made or changed by

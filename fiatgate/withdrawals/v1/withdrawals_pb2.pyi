@@ -105,6 +105,20 @@ class _TransferKindEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Transfer
     """The network fee of a withdrawal that was sent: reserved -> fees."""
     TRANSFER_KIND_RELEASE: _TransferKind.ValueType  # 5
     """A withdrawal failed or was canceled: reserved -> available."""
+    TRANSFER_KIND_CORRECTION_CREDIT: _TransferKind.ValueType  # 6
+    """A correction: settlement -> available."""
+    TRANSFER_KIND_CORRECTION_DEBIT: _TransferKind.ValueType  # 7
+    """A correction: available -> settlement."""
+    TRANSFER_KIND_OWED: _TransferKind.ValueType  # 8
+    """The part of a correction that was not available: owed -> settlement. What the merchant owes grows."""
+    TRANSFER_KIND_DEBT_PAID: _TransferKind.ValueType  # 9
+    """Money that became available pays what the merchant owes, in the same transaction: available -> owed."""
+    TRANSFER_KIND_REFUND_RESERVE: _TransferKind.ValueType  # 10
+    """A refund was requested: available -> reserved."""
+    TRANSFER_KIND_REFUND_PAY: _TransferKind.ValueType  # 11
+    """The customer has the money back: reserved -> settlement."""
+    TRANSFER_KIND_REFUND_RELEASE: _TransferKind.ValueType  # 12
+    """A refund failed or was canceled: reserved -> available."""
 
 class TransferKind(_TransferKind, metaclass=_TransferKindEnumTypeWrapper):
     """The transfers of a merchant's money. Each moves its amount between two accounts."""
@@ -120,6 +134,20 @@ TRANSFER_KIND_FEE: TransferKind.ValueType  # 4
 """The network fee of a withdrawal that was sent: reserved -> fees."""
 TRANSFER_KIND_RELEASE: TransferKind.ValueType  # 5
 """A withdrawal failed or was canceled: reserved -> available."""
+TRANSFER_KIND_CORRECTION_CREDIT: TransferKind.ValueType  # 6
+"""A correction: settlement -> available."""
+TRANSFER_KIND_CORRECTION_DEBIT: TransferKind.ValueType  # 7
+"""A correction: available -> settlement."""
+TRANSFER_KIND_OWED: TransferKind.ValueType  # 8
+"""The part of a correction that was not available: owed -> settlement. What the merchant owes grows."""
+TRANSFER_KIND_DEBT_PAID: TransferKind.ValueType  # 9
+"""Money that became available pays what the merchant owes, in the same transaction: available -> owed."""
+TRANSFER_KIND_REFUND_RESERVE: TransferKind.ValueType  # 10
+"""A refund was requested: available -> reserved."""
+TRANSFER_KIND_REFUND_PAY: TransferKind.ValueType  # 11
+"""The customer has the money back: reserved -> settlement."""
+TRANSFER_KIND_REFUND_RELEASE: TransferKind.ValueType  # 12
+"""A refund failed or was canceled: reserved -> available."""
 Global___TransferKind: _TypeAlias = TransferKind  # noqa: Y015
 
 @_typing.final
@@ -1134,15 +1162,18 @@ class GetBalanceResponse(_message.Message):
     RESERVED_FIELD_NUMBER: _builtins.int
     CREDITED_FIELD_NUMBER: _builtins.int
     WITHDRAWN_FIELD_NUMBER: _builtins.int
+    OWED_FIELD_NUMBER: _builtins.int
     merchant_id: _builtins.str
     available: _builtins.str
     """Can be withdrawn."""
     reserved: _builtins.str
-    """Held for pending withdrawals."""
+    """Held for pending withdrawals and refunds."""
     credited: _builtins.str
-    """Sum of all credits of invoices, ever."""
+    """Sum of all credits less everything that was taken back or refunded, ever."""
     withdrawn: _builtins.str
     """Sum of all successful withdrawals, fees included, ever."""
+    owed: _builtins.str
+    """What the merchant owes: everything that becomes available pays it first."""
     def __init__(
         self,
         *,
@@ -1151,10 +1182,11 @@ class GetBalanceResponse(_message.Message):
         reserved: _builtins.str = ...,
         credited: _builtins.str = ...,
         withdrawn: _builtins.str = ...,
+        owed: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["available", b"available", "credited", b"credited", "merchant_id", b"merchant_id", "reserved", b"reserved", "withdrawn", b"withdrawn"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["available", b"available", "credited", b"credited", "merchant_id", b"merchant_id", "owed", b"owed", "reserved", b"reserved", "withdrawn", b"withdrawn"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1172,6 +1204,8 @@ class Transfer(_message.Message):
     WITHDRAW_UUID_FIELD_NUMBER: _builtins.int
     CREATED_AT_FIELD_NUMBER: _builtins.int
     AFTER_FIELD_NUMBER: _builtins.int
+    CORRECTION_ID_FIELD_NUMBER: _builtins.int
+    REFUND_ID_FIELD_NUMBER: _builtins.int
     transfer_id: _builtins.str
     """UUIDv7."""
     kind: Global___TransferKind.ValueType
@@ -1179,9 +1213,10 @@ class Transfer(_message.Message):
     amount: _builtins.str
     """Above zero; the kind has the direction."""
     invoice_id: _builtins.str
-    """Of a credit; empty for other kinds."""
+    """Exactly one of the four ids is set: that of the thing which moved the money, or whose money paid a debt."""
     withdraw_uuid: _builtins.str
-    """Of every other kind; empty for a credit."""
+    correction_id: _builtins.str
+    refund_id: _builtins.str
     @_builtins.property
     def created_at(self) -> _timestamp_pb2.Timestamp: ...
     @_builtins.property
@@ -1199,10 +1234,12 @@ class Transfer(_message.Message):
         withdraw_uuid: _builtins.str = ...,
         created_at: _timestamp_pb2.Timestamp | None = ...,
         after: Global___MerchantBalance | None = ...,
+        correction_id: _builtins.str = ...,
+        refund_id: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_after", b"_after", "after", b"after", "created_at", b"created_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_after", b"_after", "after", b"after", "amount", b"amount", "created_at", b"created_at", "invoice_id", b"invoice_id", "kind", b"kind", "merchant_id", b"merchant_id", "transfer_id", b"transfer_id", "withdraw_uuid", b"withdraw_uuid"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_after", b"_after", "after", b"after", "amount", b"amount", "correction_id", b"correction_id", "created_at", b"created_at", "invoice_id", b"invoice_id", "kind", b"kind", "merchant_id", b"merchant_id", "refund_id", b"refund_id", "transfer_id", b"transfer_id", "withdraw_uuid", b"withdraw_uuid"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__after: _TypeAlias = _typing.Literal["after"]  # noqa: Y015
     _WhichOneofArgType__after: _TypeAlias = _typing.Literal["_after", b"_after"]  # noqa: Y015
@@ -1216,19 +1253,23 @@ class MerchantBalance(_message.Message):
 
     AVAILABLE_FIELD_NUMBER: _builtins.int
     RESERVED_FIELD_NUMBER: _builtins.int
+    OWED_FIELD_NUMBER: _builtins.int
     available: _builtins.str
     """Can be withdrawn."""
     reserved: _builtins.str
-    """Held for pending withdrawals."""
+    """Held for pending withdrawals and refunds."""
+    owed: _builtins.str
+    """What the merchant owes: everything that becomes available pays it first."""
     def __init__(
         self,
         *,
         available: _builtins.str = ...,
         reserved: _builtins.str = ...,
+        owed: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["available", b"available", "reserved", b"reserved"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["available", b"available", "owed", b"owed", "reserved", b"reserved"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

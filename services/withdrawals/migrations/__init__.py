@@ -13,6 +13,9 @@ RIGHTS: Mapping[str, str] = {
     "transfers": "SELECT, INSERT",
     "withdrawal_methods": "SELECT, INSERT, UPDATE",
     "withdrawals": "SELECT, INSERT, UPDATE (status, substatus, external_tx_id, updated_at, processed_at)",
+    "corrections": "SELECT, INSERT",
+    "refunds": "SELECT, INSERT, UPDATE (status, account_kind, account, holder, bank, account_by_customer,"
+    " bank_reference, failure, updated_at, finished_at)",
     "daily_balances": "SELECT, INSERT",
     "credits_of_other_days": "SELECT, INSERT",
     "withdrawal_addresses": "SELECT, INSERT, UPDATE (removed_at)",

@@ -13,7 +13,7 @@ from services.withdrawals.domain import invoice_credit
 from services.withdrawals.events import InvoicePaid
 from services.withdrawals.store import checks, ledger, other_days, withdrawals
 from services.withdrawals.store.ledger import Balance, Credit
-from services.withdrawals.store.views import Backlog
+from services.withdrawals.store.views import Backlog, WrongWithdrawal
 from services.withdrawals.wiring import Deps
 
 MAX_PROBLEMS: Final = 100
@@ -90,7 +90,9 @@ def check_ledger(deps: Deps) -> Report:
             _overdrawn_problems(tx),
             _credit_problems(tx),
             _transfer_problems(tx),
-            _withdrawal_problems(tx),
+            _step_problems(checks.wrong_withdrawals(tx, limit=MAX_PROBLEMS), "no withdrawal's status"),
+            _step_problems(checks.wrong_corrections(tx, limit=MAX_PROBLEMS), "no correction"),
+            checks.wrong_debts(tx, limit=MAX_PROBLEMS),
             _day_problems(tx),
             _other_day_problems(tx),
         )
@@ -155,12 +157,12 @@ def _transfer_problems(tx: Session) -> list[str]:
     ]
 
 
-def _withdrawal_problems(tx: Session) -> list[str]:
+def _step_problems(found: Sequence[WrongWithdrawal], fits: str) -> list[str]:
     problems = []
-    for wrong in checks.wrong_withdrawals(tx, limit=MAX_PROBLEMS):
+    for wrong in found:
         due, done = (None if each is None else usdt_text(each) for each in (wrong.due, wrong.done))
         if due is None:
-            problems.append(f"Transfer {wrong.reference} of {done} fits no withdrawal's status.")
+            problems.append(f"Transfer {wrong.reference} of {done} fits {fits}.")
         elif done is None:
             problems.append(f"Transfer {wrong.reference} of {due} is missing.")
         else:

@@ -59,13 +59,13 @@ def list_transfers(
 ) -> Sequence[Entry]:
     """Returns the transfers that have all given ids, oldest first."""
     merchant = values.uuid("merchant_id", merchant_id) if merchant_id else None
-    references = _references(invoice_id, withdraw_uuid)
-    if merchant is None and references is None:
+    if not (merchant_id or invoice_id or withdraw_uuid):
         raise values.invalid("merchant_id", "Expected a merchant, an invoice or a withdrawal")
     after_id = values.uuid("after_transfer_id", after_transfer_id) if after_transfer_id else None
     limit = values.rows(limit)
     with deps.db.transaction() as tx:
         checks.begin_snapshot(tx)
+        references = _references(tx, invoice_id, withdraw_uuid)
         span = _span(created_from, created_before)
         accounts = None if merchant is None else statements.accounts_of(tx, merchant)
         if after_id is not None:
@@ -109,12 +109,15 @@ def _is_to_come(deps: Deps, place: Place) -> bool:
     return place.at > deps.clock.now() + CLOCKS_DIFFER
 
 
-def _references(invoice_id: str, withdraw_uuid: str) -> list[str] | None:
-    """Returns the references of the transfers of the invoice or of the withdrawal; None when none is given."""
+def _references(tx: Session, invoice_id: str, withdraw_uuid: str) -> list[str] | None:
+    """Returns the references of the transfers of the invoice, with its corrections and refunds, or of the withdrawal;
+    None when none is given.
+    """
     if not (invoice_id or withdraw_uuid):
         return None
-    of_invoice = {f"invoice:{values.uuid('invoice_id', invoice_id)}"} if invoice_id else set[str]()
-    of_withdrawal = set[str]()
+    of_invoice, of_withdrawal = set[str](), set[str]()
+    if invoice_id:
+        of_invoice = set(statements.references_of_invoice(tx, values.uuid("invoice_id", invoice_id)))
     if withdraw_uuid:
         of_withdrawal = set(references_of(values.uuid("withdraw_uuid", withdraw_uuid)))
     return sorted(of_invoice & of_withdrawal if invoice_id and withdraw_uuid else of_invoice | of_withdrawal)

@@ -36,13 +36,7 @@ _STAGE_FILTERS = {
     pb.WITHDRAWAL_STAGE_PROCESSING: Stage.PROCESSING,
     pb.WITHDRAWAL_STAGE_DONE: Stage.DONE,
 }
-_TRANSFER_KINDS = {
-    TransferKind.CREDIT: pb.TRANSFER_KIND_CREDIT,
-    TransferKind.RESERVE: pb.TRANSFER_KIND_RESERVE,
-    TransferKind.PAY: pb.TRANSFER_KIND_PAY,
-    TransferKind.FEE: pb.TRANSFER_KIND_FEE,
-    TransferKind.RELEASE: pb.TRANSFER_KIND_RELEASE,
-}
+_TRANSFER_KINDS: Final = {kind: pb.TransferKind.Value(f"TRANSFER_KIND_{kind.name}") for kind in TransferKind}
 _NEWEST_FIRST = {
     pb.SORT_ORDER_UNSPECIFIED: True,
     pb.SORT_ORDER_DESC: True,
@@ -100,6 +94,8 @@ def transfer_to_message(transfer: TransferView) -> pb.Transfer:
         amount=usdt_text(transfer.amount),
         invoice_id=str(transfer.invoice_id or ""),
         withdraw_uuid=str(transfer.withdrawal_id or ""),
+        correction_id=str(transfer.correction_id or ""),
+        refund_id=str(transfer.refund_id or ""),
         created_at=timestamp_from(transfer.created_at),
     )
 
@@ -125,7 +121,9 @@ def crossing_to_message(found: Crossing) -> pb.Crossing:
 
 
 def held_to_message(held: Held) -> pb.MerchantBalance:
-    return pb.MerchantBalance(available=usdt_text(held.available), reserved=usdt_text(held.reserved))
+    return pb.MerchantBalance(
+        available=usdt_text(held.available), reserved=usdt_text(held.reserved), owed=usdt_text(held.owed)
+    )
 
 
 def held_from_message(request: pb.ListTransfersRequest) -> Held | None:
@@ -134,7 +132,10 @@ def held_from_message(request: pb.ListTransfersRequest) -> Held | None:
         return None
     given = request.after_balance
     return Held(
-        values.decimal("after_balance", given.available), values.decimal("after_balance", given.reserved)
+        *(
+            values.decimal("after_balance", each)
+            for each in (given.available, given.reserved, given.owed or "0")
+        )
     )
 
 

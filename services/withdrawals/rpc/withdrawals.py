@@ -104,6 +104,7 @@ def get_balance(deps: Deps, request: pb.GetBalanceRequest) -> pb.GetBalanceRespo
         reserved=usdt_text(balance.reserved),
         credited=usdt_text(balance.credited),
         withdrawn=usdt_text(balance.withdrawn),
+        owed=usdt_text(balance.owed),
     )
 
 

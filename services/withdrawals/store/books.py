@@ -6,7 +6,7 @@ from kit.audit import approval_books
 from kit.audit.decisions import follow_acts
 from kit.db.books import Part
 from kit.db.described import schema_part
-from services.withdrawals.store.decisions import ADDRESS, METHOD, REMOVAL, WITHDRAWAL
+from services.withdrawals.store.decisions import ADDRESS, CORRECTION, METHOD, REMOVAL, WITHDRAWAL
 
 PARTS: Final = (
     schema_part("withdrawals"),
@@ -45,6 +45,12 @@ PARTS: Final = (
                 made_by=("withdrawal-method.set",),
             ),
         ),
+    ),
+    Part(
+        name="corrections",
+        one="correction",
+        table="corrections",
+        follows=(follow_acts(CORRECTION, table="corrections", made_by=("correction.make",)),),
     ),
     approval_books.PART,
 )

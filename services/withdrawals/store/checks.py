@@ -42,7 +42,8 @@ _TOTALS = text(f"""
 WITH {_MOVED}
 SELECT (SELECT count(*) FROM transfers) AS transfers,
        count(*) AS accounts,
-       coalesce(sum(coalesce(accounts.balance, moved.balance)), 0) AS sum
+       coalesce(sum(coalesce(CASE kind WHEN 'merchant_owed' THEN -accounts.balance ELSE accounts.balance END,
+                             moved.balance)), 0) AS sum
 FROM accounts LEFT JOIN moved ON moved.account = accounts.id
 """)  # noqa: S608  made of constants
 
@@ -53,9 +54,12 @@ def totals(tx: Session) -> Totals:
 
 _WRONG_BALANCES = text(f"""
 WITH {_MOVED}
-SELECT accounts.id, kind, merchant_id, accounts.balance, coalesce(moved.balance, 0) AS moved
+SELECT accounts.id, kind, merchant_id, accounts.balance, due.balance
 FROM accounts LEFT JOIN moved ON moved.account = accounts.id
-WHERE accounts.balance <> coalesce(moved.balance, 0)
+CROSS JOIN LATERAL (
+  SELECT coalesce(moved.balance, 0) * CASE kind WHEN 'merchant_owed' THEN -1 ELSE 1 END AS balance
+) AS due
+WHERE accounts.balance <> due.balance
 ORDER BY accounts.id LIMIT :limit
 """)  # noqa: S608  made of constants
 
@@ -117,14 +121,78 @@ def wrong_credits(tx: Session, *, limit: int) -> Sequence[WrongCredit]:
     return [WrongCredit(*row) for row in tx.execute(_WRONG_CREDITS, {"limit": limit})]
 
 
+_WRONG_CORRECTIONS = text("""
+WITH due AS (
+  SELECT leg.reference, merchant_id, leg.debit, leg.credit, leg.amount
+  FROM corrections
+  CROSS JOIN LATERAL (VALUES
+    ('correction:' || id, 'settlement', 'merchant_available', amount, kind NOT IN ('reversal', 'manual_debit')),
+    ('correction:' || id, 'merchant_available', 'settlement', amount - owed, kind IN ('reversal', 'manual_debit')),
+    ('correction:' || id || '\\:owed', 'merchant_owed', 'settlement', owed, kind IN ('reversal', 'manual_debit'))
+  ) AS leg (reference, debit, credit, amount, due)
+  WHERE leg.due AND leg.amount > 0
+), done AS (
+  SELECT reference, debit.kind AS debit, credit.kind AS credit, amount,
+         coalesce(debit.merchant_id, credit.merchant_id) AS merchant
+  FROM transfers
+  JOIN accounts AS debit ON debit.id = debit_account
+  JOIN accounts AS credit ON credit.id = credit_account
+  WHERE reference >= 'correction:' AND reference < 'correction;'
+)
+SELECT reference, due.amount AS due, done.amount AS done
+FROM due FULL JOIN done USING (reference)
+WHERE (due.debit, due.credit, due.amount, due.merchant_id)
+      IS DISTINCT FROM (done.debit, done.credit, done.amount, done.merchant)
+ORDER BY due.amount IS NULL, greatest(due.amount, done.amount) DESC LIMIT :limit
+""")
+
+
+def wrong_corrections(tx: Session, *, limit: int) -> Sequence[WrongWithdrawal]:
+    return [WrongWithdrawal(*row) for row in tx.execute(_WRONG_CORRECTIONS, {"limit": limit})]
+
+
+_WRONG_DEBTS = text("""
+SELECT 'Transfer ' || paid.reference || ' pays more than came, or the debt of another merchant'
+FROM transfers AS paid
+JOIN accounts AS debit ON debit.id = debit_account
+JOIN accounts AS credit ON credit.id = credit_account
+LEFT JOIN transfers AS came ON came.reference = substr(paid.reference, 6) AND came.credit_account = paid.debit_account
+WHERE paid.reference >= 'debt:' AND paid.reference < 'debt;' AND (
+  came.amount IS NULL OR paid.amount > came.amount OR paid.created_at <> came.created_at
+  OR (debit.kind, credit.kind) <> ('merchant_available', 'merchant_owed') OR debit.merchant_id <> credit.merchant_id)
+UNION ALL
+SELECT 'Merchant ' || owed.merchant_id || ' owes ' || owed.balance || ' USDT while ' || available.balance
+  || ' are available'
+FROM accounts AS owed JOIN accounts AS available
+  ON available.merchant_id = owed.merchant_id AND available.kind = 'merchant_available'
+WHERE owed.kind = 'merchant_owed' AND owed.balance > 0 AND available.balance > 0
+UNION ALL
+SELECT 'Invoice ' || invoice_id || ' lost ' || lost || ' USDT, more than was credited for it'
+FROM (
+  SELECT invoice_id, sum(CASE kind WHEN 'reversal' THEN amount ELSE -amount END) AS lost
+  FROM corrections WHERE invoice_id IS NOT NULL GROUP BY invoice_id
+) AS reversed LEFT JOIN transfers ON reference = 'invoice:' || invoice_id
+WHERE lost > coalesce(transfers.amount, 0)
+LIMIT :limit
+""")
+
+
+def wrong_debts(tx: Session, *, limit: int) -> Sequence[str]:
+    """Returns a sentence for each payment of a debt without the money that pays it, each debt that available money has
+    not paid, and each invoice of which more was taken back than credited.
+    """
+    return [f"{sentence}." for sentence in tx.scalars(_WRONG_DEBTS, {"limit": limit})]
+
+
 _WRONG_TRANSFERS = text(
     """
 SELECT reference, 'stands ' || count(*) || ' times' FROM transfers GROUP BY reference HAVING count(*) > 1
 UNION ALL
 SELECT reference, 'moves ' || amount || ' USDT' FROM transfers WHERE amount <= 0
 UNION ALL
-SELECT reference, 'is of no invoice and no withdrawal' FROM transfers
-WHERE reference !~ '^invoice:UUID$' AND NOT (reference >= 'withdrawal:' AND reference < 'withdrawal;')
+SELECT reference, 'is of no invoice, withdrawal, refund and correction' FROM transfers
+WHERE reference !~ '^(debt:)?(invoice|correction):UUID$' AND reference !~ '^debt:(withdrawal|refund):UUID[:]release$'
+  AND reference !~ '^(correction:UUID[:]owed|(withdrawal|refund):.*)$'
 LIMIT :limit
 """.replace("UUID", "[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 )
@@ -133,7 +201,7 @@ LIMIT :limit
 def wrong_transfers(tx: Session, *, limit: int) -> Sequence[tuple[str, str]]:
     """Returns references with what is wrong: constraints refuse all of it, and the owner of a database drops those.
 
-    `wrong_withdrawals` finds each reference of a withdrawal that has none.
+    `wrong_withdrawals` finds each reference of a withdrawal that has none, `wrong_refunds` each of a refund.
     """
     return [(reference, wrong) for reference, wrong in tx.execute(_WRONG_TRANSFERS, {"limit": limit})]
 

@@ -1,5 +1,6 @@
 """Balances at the end of days (UTC): the balance at a moment of the past is the one of the day before and the transfers
-since. A day on which an account had no transfer has none.
+since. A day on which an account had no transfer has none. That of what a merchant owes is zero or below: credits less
+debits, as that of the other accounts.
 """
 
 from dataclasses import dataclass
@@ -22,7 +23,8 @@ WITH page AS MATERIALIZED (
   SELECT id, balance, least(
     (SELECT created_at FROM transfers WHERE credit_account = page.id AND created_at >= since
      ORDER BY created_at, id LIMIT 1),
-    (SELECT created_at FROM transfers WHERE debit_account = page.id AND reference >= 'withdrawal:'
+    (SELECT created_at FROM transfers WHERE debit_account = page.id
+       AND (reference < 'invoice:' OR reference >= 'invoice;')
        AND created_at >= since ORDER BY created_at, id LIMIT 1)
   ) AS begin FROM page
 ), spans AS MATERIALIZED (
@@ -36,7 +38,8 @@ WITH page AS MATERIALIZED (
     WHERE credit_account = spans.id AND created_at >= begin AND created_at < spans.until
     UNION ALL
     SELECT created_at, -amount FROM transfers
-    WHERE debit_account = spans.id AND reference >= 'withdrawal:' AND created_at >= begin AND created_at < spans.until
+    WHERE debit_account = spans.id AND (reference < 'invoice:' OR reference >= 'invoice;')
+      AND created_at >= begin AND created_at < spans.until
   ) AS legs GROUP BY 1, 2, 3
 ), closed AS (
   INSERT INTO daily_balances (account, day, balance)

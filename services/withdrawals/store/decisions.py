@@ -25,6 +25,14 @@ ADDRESS: Final = Decided(
     ("withdrawal-address.add", "withdrawal-address.remove"),
     ("merchant_id", "name", "method_id", "network", "address", "address_memo", "added_by", "usable_at"),
 )
+CORRECTION: Final = Decided(
+    "correction",
+    ("correction.make",),
+    (
+        *("merchant_id", "kind", "invoice_id", "case_number", "amount", "owed"),
+        *("received_amount", "currency_code", "conversion_rate", "reason", "evidence", "request_key"),
+    ),
+)
 REMOVAL: Final = Decided("withdrawal-address", ADDRESS.acts, ("removed_at",))
 METHOD: Final = Decided(
     "withdrawal-method",

@@ -15,11 +15,11 @@ from kit.base.ids import new_id
 from kit.db import prepared
 from kit.db.database import table_of
 from kit.db.prepared import Prepared
-from services.withdrawals.domain import MERCHANT_KINDS, AccountKind, Movement
+from services.withdrawals.domain import MERCHANT_KINDS, AccountKind, Held, Movement
 from services.withdrawals.models import Account, Transfer
 
 Accounts = Mapping[AccountKind, int]
-"""The ids of the accounts that one merchant's money can move between: its own two and the system's three."""
+"""The ids of the accounts that one merchant's money can move between: its own three and the system's three."""
 
 
 @dataclass(frozen=True)
@@ -29,11 +29,14 @@ class Balance:
     available: Decimal
     reserved: Decimal
     withdrawn: Decimal
+    owed: Decimal
 
     @property
     def credited(self) -> Decimal:
-        """Everything that ever came in: it is available, held, or withdrawn (CheckLedger verifies this)."""
-        return self.available + self.reserved + self.withdrawn
+        """Everything that ever came in and was not taken back or refunded: it is available, held, or withdrawn, less
+        what is owed (CheckLedger verifies this).
+        """
+        return self.available + self.reserved + self.withdrawn - self.owed
 
 
 @dataclass(frozen=True)
@@ -49,8 +52,8 @@ def accounts(tx: Session, merchant_id: UUID) -> Accounts:
     """Returns the accounts of the merchant, made if it had none, and those of the system."""
     found = _find_accounts(tx, merchant_id)
     if not found.keys() >= set(MERCHANT_KINDS):
-        both = [{"kind": kind, "merchant_id": merchant_id, "balance": 0} for kind in MERCHANT_KINDS]
-        tx.execute(insert(Account).values(both).on_conflict_do_nothing())
+        own = [{"kind": kind, "merchant_id": merchant_id, "balance": 0} for kind in MERCHANT_KINDS]
+        tx.execute(insert(Account).values(own).on_conflict_do_nothing())
         found = _find_accounts(tx, merchant_id)
     return found
 
@@ -94,6 +97,25 @@ def transfer(tx: Session, among: Accounts, movements: Sequence[Movement], *, at:
     tx.execute(_TRANSFER, [_transfer_row(among, movement, at) for movement in movements])
 
 
+_HELD = "SELECT balance FROM accounts WHERE merchant_id = :merchant_id ORDER BY id"
+
+
+def locked(tx: Session, merchant_id: UUID) -> Held:
+    """Returns the money of the merchant, locked until this transaction ends; makes its accounts if it had none.
+
+    Everything that decides by the money, or by what an invoice may still lose, takes this lock first. Accounts are
+    locked in the order of their ids everywhere; those of a merchant are made in the order of `MERCHANT_KINDS`.
+    """
+    accounts(tx, merchant_id)
+    return Held(*tx.scalars(text("SELECT lock_accounts(:merchant_id)"), {"merchant_id": merchant_id}))
+
+
+def held(tx: Session, merchant_id: UUID) -> Held:
+    """Returns the money of the merchant; zeros for one without accounts."""
+    found = tx.scalars(text(_HELD), {"merchant_id": merchant_id}).all()
+    return Held(*found) if found else Held(Decimal(0), Decimal(0))
+
+
 def credit_once(tx: Session, merchant_id: UUID, movement: Movement, *, at: datetime) -> bool:
     """Moves the money to the merchant unless a transfer with its reference exists; returns whether it moved."""
     values = {
@@ -125,6 +147,7 @@ def _transfer_row(among: Accounts, movement: Movement, at: datetime) -> dict[str
 _BALANCE = text("""
 SELECT coalesce(sum(balance) FILTER (WHERE kind = 'merchant_available'), 0) AS available,
        coalesce(sum(balance) FILTER (WHERE kind = 'merchant_reserved'), 0) AS reserved,
+       coalesce(sum(balance) FILTER (WHERE kind = 'merchant_owed'), 0) AS owed,
        (SELECT coalesce(sum(amount), 0) FROM withdrawals
         WHERE merchant_id = :merchant_id AND status = 'success') AS withdrawn
 FROM accounts WHERE merchant_id = :merchant_id
@@ -134,7 +157,7 @@ FROM accounts WHERE merchant_id = :merchant_id
 def balance(connection: Connection, merchant_id: UUID) -> Balance:
     """Returns the balance at one moment, because it is one statement; zeros for an unknown merchant."""
     row = connection.execute(_BALANCE, {"merchant_id": merchant_id}).one()
-    return Balance(available=row.available, reserved=row.reserved, withdrawn=row.withdrawn)
+    return Balance(available=row.available, reserved=row.reserved, withdrawn=row.withdrawn, owed=row.owed)
 
 
 def is_finite(tx: Session, merchant_id: UUID) -> bool:

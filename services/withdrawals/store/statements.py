@@ -15,13 +15,15 @@ from uuid import UUID
 from sqlalchemy import TextClause, text
 from sqlalchemy.orm import Session
 
-from services.withdrawals.domain import AccountKind, Held, TransferKind
+from services.withdrawals.domain import MERCHANT_KINDS, STEPS, AccountKind, Held, TransferKind
+from services.withdrawals.models import NO_CREDIT
 from services.withdrawals.store.views import TransferSum, TransferView
 
 _NOTHING: Final = Decimal(0)
 _FIRST_ID: Final = UUID(int=0)
 _ALWAYS: Final = "-infinity"
 _NEVER: Final = "infinity"
+_NO_CREDIT: Final = f"({NO_CREDIT})"
 
 
 @dataclass(frozen=True)
@@ -52,10 +54,11 @@ class Span:
 
 @dataclass(frozen=True)
 class MerchantAccounts:
-    """The ids of a merchant's two accounts, and the money in them."""
+    """The ids of a merchant's accounts, and the money in them."""
 
     available: int
     reserved: int
+    owed: int
     held: Held
 
 
@@ -69,8 +72,6 @@ _IN_SPAN: Final = (
     "(created_at, id) > (CAST(:after_at AS timestamptz), CAST(:after_id AS uuid))"
     " AND (created_at, id) < (CAST(:before_at AS timestamptz), CAST(:before_id AS uuid))"
 )
-_OF_WITHDRAWALS: Final = "reference >= 'withdrawal:'"
-"""The condition of the index of debits, as it is written there."""
 
 
 def accounts_of(tx: Session, merchant_id: UUID) -> MerchantAccounts | None:
@@ -79,8 +80,8 @@ def accounts_of(tx: Session, merchant_id: UUID) -> MerchantAccounts | None:
     found = {AccountKind(kind): (id, balance) for kind, id, balance in rows if balance is not None}
     if not found:
         return None
-    available, reserved = found[AccountKind.AVAILABLE], found[AccountKind.RESERVED]
-    return MerchantAccounts(available[0], reserved[0], Held(available[1], reserved[1]))
+    (available, held), (reserved, pending), (owed, debt) = (found[kind] for kind in MERCHANT_KINDS)
+    return MerchantAccounts(available, reserved, owed, Held(held, pending, debt))
 
 
 def place_of(tx: Session, transfer_id: UUID, accounts: MerchantAccounts | None = None) -> Place | None:
@@ -88,7 +89,7 @@ def place_of(tx: Session, transfer_id: UUID, accounts: MerchantAccounts | None =
     if accounts is None:
         at = tx.scalar(_PLACE, {"id": transfer_id})
     else:
-        own = [accounts.available, accounts.reserved]
+        own = [accounts.available, accounts.reserved, accounts.owed]
         at = tx.scalar(_OWN_PLACE, {"id": transfer_id, "accounts": own})
     return None if at is None else Place(at, transfer_id)
 
@@ -103,7 +104,8 @@ def _first(*alternatives: str) -> TextClause:
         for each in alternatives
     )
     return text(
-        "SELECT moved.id, reference, coalesce(credit.merchant_id, debit.merchant_id), amount, created_at"  # noqa: S608  made of constants
+        "SELECT moved.id, reference, coalesce(credit.merchant_id, debit.merchant_id),"  # noqa: S608  made of constants
+        " debit.merchant_id IS NULL, amount, created_at"
         f" FROM ({parts}) AS moved JOIN accounts AS debit ON debit.id = debit_account"
         " JOIN accounts AS credit ON credit.id = credit_account ORDER BY created_at, moved.id LIMIT :limit"
     )
@@ -111,36 +113,73 @@ def _first(*alternatives: str) -> TextClause:
 
 _OF_MERCHANT: Final = _first(
     "credit_account = :available",
-    f"debit_account = :available AND {_OF_WITHDRAWALS}",
-    f"debit_account = :reserved AND credit_account <> :available AND {_OF_WITHDRAWALS}",
+    f"debit_account = :available AND {_NO_CREDIT}",
+    f"debit_account = :reserved AND credit_account <> :available AND {_NO_CREDIT}",
+    f"debit_account = :owed AND {_NO_CREDIT}",
 )
 _OF_REFERENCES: Final = _first("reference = ANY(:references)")
 
 
 def of_merchant(tx: Session, accounts: MerchantAccounts, span: Span, *, limit: int) -> list[TransferView]:
     """Returns the first transfers of the merchant in the span, oldest first."""
-    both = {"available": accounts.available, "reserved": accounts.reserved}
-    return [_transfer(*row) for row in tx.execute(_OF_MERCHANT, {**both, **span.values(), "limit": limit})]
+    own = {"available": accounts.available, "reserved": accounts.reserved, "owed": accounts.owed}
+    return [_transfer(row) for row in tx.execute(_OF_MERCHANT, {**own, **span.values(), "limit": limit})]
 
 
 def of_references(tx: Session, references: Sequence[str], span: Span, *, limit: int) -> list[TransferView]:
     """Returns the first transfers with these references in the span, oldest first."""
     values = {"references": list(references), **span.values(), "limit": limit}
-    return [_transfer(*row) for row in tx.execute(_OF_REFERENCES, values)]
+    return [_transfer(row) for row in tx.execute(_OF_REFERENCES, values)]
 
 
-def _transfer(
-    id: UUID, reference: str, merchant_id: UUID, amount: Decimal, created_at: datetime
-) -> TransferView:
-    kind, _, rest = reference.partition(":")
+_REFERENCES_OF_INVOICE: Final = text("""
+SELECT unnest(ARRAY[whole, 'debt:' || whole]) FROM (
+  SELECT 'invoice:' || :invoice_id UNION ALL
+  SELECT 'correction:' || id FROM corrections WHERE invoice_id = CAST(:invoice_id AS uuid) UNION ALL
+  SELECT 'correction:' || id || '\\:owed' FROM corrections WHERE invoice_id = CAST(:invoice_id AS uuid) UNION ALL
+  SELECT 'refund:' || id || ':' || step FROM refunds CROSS JOIN unnest(ARRAY['reserve', 'pay', 'release']) AS step
+  WHERE invoice_id = CAST(:invoice_id AS uuid)
+) AS moved (whole)
+""")
+
+
+def references_of_invoice(tx: Session, invoice_id: UUID) -> Sequence[str]:
+    """Returns the references that transfers of the invoice, its corrections and its refunds can have."""
+    return tx.scalars(_REFERENCES_OF_INVOICE, {"invoice_id": str(invoice_id)}).all()
+
+
+_KINDS: Final[Mapping[tuple[str, str], TransferKind]] = {
+    ("invoice", ""): TransferKind.CREDIT,
+    ("correction", "owed"): TransferKind.OWED,
+    **{("withdrawal", step): step for step in STEPS},
+    ("refund", "reserve"): TransferKind.REFUND_RESERVE,
+    ("refund", "pay"): TransferKind.REFUND_PAY,
+    ("refund", "release"): TransferKind.REFUND_RELEASE,
+}
+
+
+def _transfer(row: Any) -> TransferView:
+    id, reference, merchant_id, arrived, amount, created_at = row
+    of, _, rest = reference.removeprefix("debt:").partition(":")
     object_id, _, step = rest.partition(":")
-    is_credit = kind == "invoice"
+    if reference.startswith("debt:"):
+        kind = TransferKind.DEBT_PAID
+    elif (of, step) == ("correction", ""):
+        kind = TransferKind.CORRECTION_CREDIT if arrived else TransferKind.CORRECTION_DEBIT
+    else:
+        kind = _KINDS[of, step]
+    ids = {
+        each: UUID(object_id) if each == of else None
+        for each in ("invoice", "withdrawal", "correction", "refund")
+    }
     return TransferView(
         id=id,
-        kind=TransferKind.CREDIT if is_credit else TransferKind(step),
+        kind=kind,
         merchant_id=merchant_id,
-        invoice_id=UUID(object_id) if is_credit else None,
-        withdrawal_id=None if is_credit else UUID(object_id),
+        invoice_id=ids["invoice"],
+        withdrawal_id=ids["withdrawal"],
+        correction_id=ids["correction"],
+        refund_id=ids["refund"],
         amount=amount,
         created_at=created_at,
     )
@@ -152,7 +191,7 @@ def _net(since: str, until: str) -> str:
     total = "(SELECT coalesce(sum(amount), 0) FROM transfers WHERE"
     return (
         f"{total} credit_account = given.account AND {span})"
-        f" - {total} debit_account = given.account AND {_OF_WITHDRAWALS} AND {span})"
+        f" - {total} debit_account = given.account AND {_NO_CREDIT} AND {span})"
     )
 
 
@@ -181,32 +220,50 @@ def _by_account(tx: Session, statement: TextClause, values: Mapping[str, Any]) -
 
 def held_after(tx: Session, accounts: MerchantAccounts, place: Place) -> Held:
     """Returns the merchant's money after the transfers up to this place."""
-    both = [accounts.available, accounts.reserved]
-    values = {"accounts": both, "at": place.at, "id": place.id}
+    own = [accounts.available, accounts.reserved, accounts.owed]
+    values = {"accounts": own, "at": place.at, "id": place.id}
     day = place.at.astimezone(UTC).date()
-    found = _by_account(tx, _SINCE_DAY, {**values, "available": both[0], "day": day})
-    if found:
-        return Held(found[both[0]], found[both[1]])
-    later = _by_account(tx, _LATER, values)
-    return Held(accounts.held.available - later[both[0]], accounts.held.reserved - later[both[1]])
+    found = _by_account(tx, _SINCE_DAY, {**values, "available": accounts.available, "day": day})
+    if not found:
+        now = accounts.held
+        later = _by_account(tx, _LATER, values)
+        found = {
+            id: balance - later[id]
+            for id, balance in zip(own, (now.available, now.reserved, -now.owed), strict=True)
+        }
+    return Held(found[own[0]], found[own[1]], -found[own[2]])
 
 
 _ARRIVED: Final = text(
     "SELECT count(*), coalesce(sum(amount), 0) FROM transfers"  # noqa: S608  made of constants
     f" WHERE credit_account = :available AND {_IN_SPAN}"
 )
+_CORRECTED: Final = text(
+    "SELECT count(*), coalesce(sum(amount), 0) FROM transfers WHERE credit_account = :available"  # noqa: S608
+    f" AND debit_account = (SELECT id FROM accounts WHERE kind = 'settlement') AND {_NO_CREDIT} AND {_IN_SPAN}"
+)
 _LEFT: Final = text(
-    "SELECT split_part(reference, ':', 3), count(*), coalesce(sum(amount), 0) FROM transfers"  # noqa: S608  made of constants
-    f" WHERE debit_account IN (:available, :reserved) AND {_OF_WITHDRAWALS} AND {_IN_SPAN} GROUP BY 1"
+    "SELECT CASE WHEN reference LIKE 'debt:%' THEN 'debt_paid'"  # noqa: S608  made of constants
+    " WHEN reference LIKE 'correction:%' THEN coalesce(nullif(split_part(reference, ':', 3), ''), 'correction_debit')"
+    " WHEN reference LIKE 'refund:%' THEN 'refund_' || split_part(reference, ':', 3)"
+    " ELSE split_part(reference, ':', 3) END, count(*), coalesce(sum(amount), 0) FROM transfers"
+    f" WHERE debit_account IN (:available, :reserved, :owed) AND {_NO_CREDIT} AND {_IN_SPAN} GROUP BY 1"
 )
 
 
 def sums_of(tx: Session, accounts: MerchantAccounts, span: Span) -> list[TransferSum]:
     """Returns the number and the sum of the merchant's transfers of each kind that the span has, in their order."""
-    values = {"available": accounts.available, "reserved": accounts.reserved, **span.values()}
+    own = {"available": accounts.available, "reserved": accounts.reserved, "owed": accounts.owed}
+    values = {**own, **span.values()}
     arrived = tx.execute(_ARRIVED, values).one()
     found = {TransferKind(kind): (count, amount) for kind, count, amount in tx.execute(_LEFT, values)}
-    # All that arrived and was not released is credited: so the many credits are summed from their index alone.
-    released = found.get(TransferKind.RELEASE, (0, _NOTHING))
-    found[TransferKind.CREDIT] = (arrived[0] - released[0], arrived[1] - released[1])
+    found[TransferKind.CORRECTION_CREDIT] = corrected = tuple(tx.execute(_CORRECTED, values).one())
+    # The rest of what arrived is credited: so the many credits are summed from their index alone.
+    nothing = (0, _NOTHING)
+    released = found.get(TransferKind.RELEASE, nothing), found.get(TransferKind.REFUND_RELEASE, nothing)
+    others = [corrected, *released]
+    found[TransferKind.CREDIT] = (
+        arrived[0] - sum(count for count, _ in others),
+        arrived[1] - sum(amount for _, amount in others),
+    )
     return [TransferSum(kind, *found[kind]) for kind in TransferKind if kind in found and found[kind][0]]

@@ -5,7 +5,7 @@ from datetime import date, datetime
 from decimal import Decimal
 from uuid import UUID
 
-from services.withdrawals.domain import State, TransferKind, WithdrawalStatus
+from services.withdrawals.domain import CorrectionKind, RefundStatus, State, TransferKind, WithdrawalStatus
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +48,63 @@ class WithdrawalView:
 
 
 @dataclass(frozen=True, slots=True)
+class CorrectionView:
+    """A change of a merchant's money beside invoices and withdrawals; `owed` is the part that became a debt."""
+
+    id: UUID
+    kind: CorrectionKind
+    merchant_id: UUID
+    invoice_id: UUID | None
+    case_number: int | None
+    amount: Decimal
+    owed: Decimal
+    received_amount: Decimal | None
+    currency_code: str | None
+    conversion_rate: Decimal | None
+    reason: str
+    evidence: str
+    request_key: UUID
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class RefundView:
+    """Fiat that goes back to a customer; `amount` is the merchant's USDT that it takes."""
+
+    id: UUID
+    merchant_id: UUID
+    invoice_id: UUID
+    external_id: str
+    origin: str
+    case_number: int | None
+    refund_amount: Decimal
+    currency_code: str
+    amount: Decimal
+    conversion_rate: Decimal
+    reason: str
+    status: RefundStatus
+    account_kind: str | None
+    account: str | None
+    holder: str | None
+    bank: str | None
+    account_by_customer: bool
+    bank_reference: str | None
+    failure: str | None
+    created_at: datetime
+    updated_at: datetime
+    finished_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Debt:
+    """The debt of a merchant, and when it last grew."""
+
+    merchant_id: UUID
+    owed: Decimal
+    since: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class AddressView:
     """An entry of a merchant's address book. It may be used from `usable_at` on, until it is removed."""
 
@@ -66,13 +123,15 @@ class AddressView:
 
 @dataclass(frozen=True, slots=True)
 class TransferView:
-    """A transfer of a merchant's money: a credit of an invoice, or a step of a withdrawal."""
+    """A transfer of a merchant's money: of an invoice, a withdrawal, a correction or a refund."""
 
     id: UUID
     kind: TransferKind
     merchant_id: UUID
     invoice_id: UUID | None
     withdrawal_id: UUID | None
+    correction_id: UUID | None
+    refund_id: UUID | None
     amount: Decimal
     created_at: datetime
 

@@ -1,0 +1,370 @@
+"""Corrections: changes of a merchant's money beside invoices and withdrawals, each once per request_key."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from typing import Any, Final
+from uuid import UUID
+
+from sqlalchemy.orm import Session
+
+from fiatgate.withdrawals.v1 import corrections_pb2 as pb
+from kit.audit import acts
+from kit.audit.approvals import Approval, Terms
+from kit.base.ids import new_id
+from kit.base.money import usdt_text
+from kit.base.proto import most_of
+from kit.db.database import retry_conflicts
+from kit.rpc import approvals, values
+from kit.rpc.errors import edit_conflict
+from services.withdrawals import errors
+from services.withdrawals.domain import (
+    ALWAYS_BY_TWO,
+    DEBITS,
+    MANUAL,
+    MAX_AMOUNT,
+    CorrectionKind,
+    Held,
+    correction_movements,
+)
+from services.withdrawals.operations import fields
+from services.withdrawals.store import corrections, ledger
+from services.withdrawals.store.decisions import CORRECTION
+from services.withdrawals.store.views import CorrectionView, Debt
+from services.withdrawals.wiring import Deps
+
+MAKE: Final = "correction.make"
+_TEXT_MOST: Final = most_of(pb.MakeCorrectionRequest, "reason")
+_UNPAID: Final = frozenset({"fail", "expired", "canceled"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """The fields of a request, as the caller gave them."""
+
+    kind: CorrectionKind
+    merchant_id: str
+    invoice_id: str
+    amount: str
+    received_amount: str
+    conversion_rate: str
+    case_number: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """A correction that is not made yet. All but `locked_rate` stands in its row."""
+
+    kind: CorrectionKind
+    merchant_id: UUID
+    invoice_id: UUID | None
+    case_number: int | None
+    amount: Decimal
+    received_amount: Decimal | None
+    currency_code: str | None
+    conversion_rate: Decimal | None
+    locked_rate: Decimal | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Preview:
+    """The effects that a correction would have now."""
+
+    wanted: Wanted
+    owed: Decimal
+    held: Held
+    reversible: Decimal | None
+    needs_approval: bool
+
+
+def make_correction(
+    deps: Deps, asked: Asked, *, reason: str, evidence: str, request_key: str, expected_amount: str
+) -> CorrectionView:
+    """Moves the money; a `request_key` that was used before returns the correction that it made.
+
+    Raises APPROVAL_REQUIRED, INVOICE_NOT_FOUND, MERCHANT_NOT_FOUND, CORRECTION_INVALID, EDIT_CONFLICT,
+    APPROVAL_STATE_CONFLICT, NOT_DECIDED.
+    """
+    wanted = _wanted(deps, asked)
+    if expected_amount and fields.amount("expected_amount", expected_amount) != wanted.amount:
+        raise edit_conflict("expected_amount", usdt_text(wanted.amount))
+    texts = {
+        "reason": values.text("reason", reason.strip(), most=_TEXT_MOST),
+        "evidence": values.text(
+            "evidence", evidence.strip(), least=0 if wanted.kind in MANUAL else 1, most=_TEXT_MOST
+        ),
+        "request_key": str(values.uuid("request_key", request_key)),
+    }
+    return approvals.done(_make_or_request(deps, wanted, texts))
+
+
+@retry_conflicts
+def _make_or_request(deps: Deps, wanted: Wanted, texts: Mapping[str, str]) -> CorrectionView | Approval:
+    terms = make_terms({**_values(wanted), **texts})
+    with deps.db.transaction() as tx:
+        held = ledger.locked(tx, wanted.merchant_id)
+        made = corrections.of_request_key(tx, UUID(texts["request_key"]))
+        if made is not None:
+            if make_terms({**_values_of(made, wanted.locked_rate)}) != terms:
+                raise errors.correction_key_taken()
+            return made
+        _require_possible(tx, wanted)
+        if _needs_two(deps, wanted):
+            return approvals.request(tx, terms, deps)
+        return _make(deps, tx, wanted, texts, held)
+
+
+def make_approved(deps: Deps, tx: Session, asked: Approval) -> None:
+    """Makes the correction that was requested. Raises CORRECTION_INVALID, APPROVAL_STATE_CONFLICT."""
+    wanted = _from_request(asked.request)
+    held = ledger.locked(tx, wanted.merchant_id)
+    if corrections.of_request_key(tx, UUID(asked.request["request_key"])) is not None:
+        raise approvals.changed_since()
+    _require_possible(tx, wanted)
+    _make(deps, tx, wanted, asked.request, held)
+
+
+def check_correction(deps: Deps, asked: Asked) -> Preview:
+    """Returns what the correction would do now; changes nothing. Raises as `make_correction`."""
+    wanted = _wanted(deps, asked)
+    with deps.db.transaction() as tx:
+        held = ledger.held(tx, wanted.merchant_id)
+        _require_possible(tx, wanted)
+        most = (
+            corrections.reversible(tx, wanted.invoice_id)
+            if wanted.kind is CorrectionKind.REVERSAL and wanted.invoice_id
+            else None
+        )
+    return Preview(
+        wanted=wanted,
+        owed=_owed(wanted, held),
+        held=held,
+        reversible=most,
+        needs_approval=_needs_two(deps, wanted),
+    )
+
+
+def list_corrections(
+    deps: Deps,
+    *,
+    merchant_id: str,
+    invoice_id: str,
+    kind: CorrectionKind | None,
+    limit: int,
+    after_correction_id: str,
+    created_from: datetime | None,
+    created_before: datetime | None,
+) -> Sequence[CorrectionView]:
+    """Returns corrections, newest first. Raises CORRECTION_NOT_FOUND for an unknown `after_correction_id`."""
+    merchant = values.uuid("merchant_id", merchant_id) if merchant_id else None
+    invoice = values.uuid("invoice_id", invoice_id) if invoice_id else None
+    with deps.db.transaction() as tx:
+        after = None
+        if after_correction_id:
+            after = corrections.correction(tx, values.uuid("after_correction_id", after_correction_id))
+            if after is None or merchant not in (None, after.merchant_id):
+                raise errors.correction_not_found()
+        return corrections.listed(
+            tx,
+            merchant_id=merchant,
+            invoice_id=invoice,
+            kind=kind,
+            created_from=created_from,
+            created_before=created_before,
+            after=after,
+            limit=values.rows(limit),
+        )
+
+
+def list_debts(deps: Deps, *, limit: int) -> Sequence[Debt]:
+    """Returns the merchants that owe money, the largest debt first."""
+    with deps.db.transaction() as tx:
+        return corrections.debts(tx, limit=values.rows(limit))
+
+
+# -- what is wanted
+
+
+def _wanted(deps: Deps, asked: Asked) -> Wanted:
+    """Checks the fields that the kind needs, and computes the amount from the deal's terms."""
+    if asked.kind in MANUAL:
+        merchant = values.uuid("merchant_id", asked.merchant_id)
+        refusal = deps.identity.refusal_of(merchant) if deps.identity else None
+        if refusal is not None and refusal.reason == "MERCHANT_NOT_FOUND":
+            raise refusal
+        return _new(asked, merchant, _amount(asked.amount))
+    invoice = values.uuid("invoice_id", asked.invoice_id)
+    if asked.kind is CorrectionKind.REVERSAL:
+        with deps.db.transaction() as tx:
+            credited = corrections.merchant_of(tx, invoice)
+        if credited is None:
+            raise errors.correction_invalid("Nothing was credited for this invoice")
+        return _new(asked, credited, _amount(asked.amount), invoice_id=invoice)
+    if deps.invoices is None:
+        raise errors.correction_invalid("This installation of withdrawals has no address of invoices")
+    received = values.decimal("received_amount", asked.received_amount)
+    rate = values.decimal("conversion_rate", asked.conversion_rate) if asked.conversion_rate else None
+    money = deps.invoices.deal_money(invoice_id=invoice, received_amount=received, conversion_rate=rate)
+    is_late = asked.kind is CorrectionKind.LATE_CREDIT
+    if is_late and money.invoice_status not in _UNPAID:
+        raise errors.correction_invalid("Money is late only for an invoice that ended without success")
+    if not is_late and money.invoice_status != "success":
+        raise errors.correction_invalid("Only a paid invoice can be paid too much")
+    if money.received is None:
+        raise LookupError(f"invoices has computed no credit of invoice {invoice}")
+    return _new(
+        asked,
+        money.merchant_id,
+        _amount(f"{money.received.credit_usdt:f}"),
+        invoice_id=invoice,
+        case_number=(values.whole_number("case_number", asked.case_number, least=0) or None)
+        if is_late
+        else None,
+        received_amount=received,
+        currency_code=money.currency_code,
+        conversion_rate=rate or money.conversion_rate,
+        locked_rate=money.conversion_rate,
+    )
+
+
+def _new(asked: Asked, merchant_id: UUID, amount: Decimal, **more: Any) -> Wanted:
+    nothing = dict.fromkeys(
+        ("invoice_id", "case_number", "received_amount", "currency_code", "conversion_rate", "locked_rate")
+    )
+    return Wanted(kind=asked.kind, merchant_id=merchant_id, amount=amount, **(nothing | more))
+
+
+def _amount(text: str) -> Decimal:
+    amount = fields.amount("amount", text)
+    if not 0 < amount <= MAX_AMOUNT:
+        raise errors.correction_invalid(
+            f"A correction moves more than 0 and at most {usdt_text(MAX_AMOUNT)} USDT"
+        )
+    return amount
+
+
+def _require_possible(tx: Session, wanted: Wanted) -> None:
+    if wanted.kind is CorrectionKind.REVERSAL and wanted.invoice_id is not None:
+        most = corrections.reversible(tx, wanted.invoice_id)
+        if wanted.amount > most:
+            raise errors.correction_invalid(
+                f"At most {usdt_text(most)} USDT can be taken back: what was credited for the invoice, less earlier "
+                "reversals and refunds",
+                most=usdt_text(most),
+            )
+
+
+def _needs_two(deps: Deps, wanted: Wanted) -> bool:
+    return deps.settings.four_eyes and (
+        wanted.kind in ALWAYS_BY_TWO
+        or wanted.conversion_rate != wanted.locked_rate
+        or wanted.amount >= deps.settings.four_eyes_usdt
+    )
+
+
+def _owed(wanted: Wanted, held: Held) -> Decimal:
+    return max(wanted.amount - held.available, Decimal(0)) if wanted.kind in DEBITS else Decimal(0)
+
+
+def _make(deps: Deps, tx: Session, wanted: Wanted, texts: Mapping[str, str], held: Held) -> CorrectionView:
+    made = CorrectionView(
+        id=new_id(),
+        kind=wanted.kind,
+        merchant_id=wanted.merchant_id,
+        invoice_id=wanted.invoice_id,
+        case_number=wanted.case_number,
+        amount=wanted.amount,
+        owed=_owed(wanted, held),
+        received_amount=wanted.received_amount,
+        currency_code=wanted.currency_code,
+        conversion_rate=wanted.conversion_rate,
+        reason=texts["reason"],
+        evidence=texts["evidence"],
+        request_key=UUID(texts["request_key"]),
+        created_at=deps.clock.now(),
+    )
+    corrections.add(tx, made)
+    movements = correction_movements(made.id, made.kind, amount=made.amount, owed=made.owed)
+    ledger.transfer(tx, ledger.accounts(tx, made.merchant_id), movements, at=made.created_at)
+    acts.record(
+        tx,
+        MAKE,
+        f"correction:{made.id}",
+        merchant_id=made.merchant_id,
+        after=acts.values_of(made, [each for each in CORRECTION.fields if each != "merchant_id"]),
+    )
+    return made
+
+
+# -- the request for a second person
+
+_TEXTS: Final = ("kind", "currency_code", "reason", "evidence")
+_NUMBERS: Final = ("received_amount", "conversion_rate", "locked_rate")
+
+
+def _values(wanted: Wanted) -> dict[str, Any]:
+    return {
+        "kind": str(wanted.kind),
+        "merchant_id": str(wanted.merchant_id),
+        "invoice_id": str(wanted.invoice_id or ""),
+        "case_number": wanted.case_number or 0,
+        "amount": usdt_text(wanted.amount),
+        "currency_code": wanted.currency_code or "",
+        **{each: _text(getattr(wanted, each)) for each in _NUMBERS},
+    }
+
+
+def _values_of(made: CorrectionView, locked_rate: Decimal | None) -> dict[str, Any]:
+    wanted = _from_request(
+        {each: getattr(made, each) or "" for each in (*Wanted.__dataclass_fields__,) if each != "locked_rate"}
+        | {"locked_rate": locked_rate or ""}
+    )
+    return {
+        **_values(wanted),
+        "reason": made.reason,
+        "evidence": made.evidence,
+        "request_key": str(made.request_key),
+    }
+
+
+def _text(amount: Decimal | None) -> str:
+    return "" if amount is None else f"{amount:.2f}"
+
+
+def _from_request(request: Mapping[str, Any]) -> Wanted:
+    return Wanted(
+        kind=CorrectionKind(request["kind"]),
+        merchant_id=UUID(str(request["merchant_id"])),
+        invoice_id=UUID(str(request["invoice_id"])) if request["invoice_id"] else None,
+        case_number=int(request["case_number"] or 0) or None,
+        amount=Decimal(request["amount"]),
+        currency_code=request["currency_code"] or None,
+        **{each: Decimal(request[each]) if request[each] else None for each in _NUMBERS},
+    )
+
+
+def make_terms(request: Mapping[str, Any]) -> Terms:
+    wanted = _from_request(request)
+    amount, merchant = usdt_text(wanted.amount), f"merchant {wanted.merchant_id}"
+    came = f"{request['received_amount']} {wanted.currency_code}"
+    rate = f"at {request['conversion_rate']} {wanted.currency_code} per USDT"
+    if wanted.conversion_rate != wanted.locked_rate:
+        rate = f"{rate}, not at {request['locked_rate']} that the deal has locked"
+    does = {
+        CorrectionKind.REVERSAL: f"Take back {amount} USDT from {merchant}, credited for invoice {wanted.invoice_id}",
+        CorrectionKind.LATE_CREDIT: f"Credit {amount} USDT to {merchant} for {came} that came late for invoice "
+        f"{wanted.invoice_id}, {rate}",
+        CorrectionKind.SURPLUS: f"Credit {amount} USDT to {merchant} for {came} that came beyond the amount of invoice "
+        f"{wanted.invoice_id}, {rate}",
+        CorrectionKind.MANUAL_CREDIT: f"Credit {amount} USDT to {merchant}",
+        CorrectionKind.MANUAL_DEBIT: f"Take {amount} USDT from {merchant}",
+    }[wanted.kind]
+    evidence = f". Evidence: {request['evidence']}" if request["evidence"] else ""
+    return Terms(
+        act=MAKE,
+        object=f"invoice:{wanted.invoice_id}" if wanted.invoice_id else f"merchant:{wanted.merchant_id}",
+        request=request,
+        summary=f"{does}. Reason: {request['reason']}{evidence}",
+        merchant_id=wanted.merchant_id,
+    )
