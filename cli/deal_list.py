@@ -5,7 +5,8 @@ from typing import Final
 
 from cli import connection, output
 from cli.listing import Row, Table
-from console.words.deals import AWAITING_CONFIRMATION, state_words
+from console.words.deals import AWAITING_CONFIRMATION
+from console.words.states import words_of
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 from kit.base.codes import in_groups
 from kit.base.money import amount_text, money_text
@@ -34,7 +35,7 @@ def _row(deal: pb.Deal, context: pb.DealContext) -> Row:
 
 def for_people(row: Row) -> Row:
     return {
-        "state": state_words(row["sub_status"]),
+        "state": words_of(row["sub_status"]),
         "paid": output.age(row["mark_paid_at"]),
         "amount": f"{row['amount_to_send']} {row['currency_code']}",
         "reference": in_groups(row["reference"]) if row["reference"] else "",

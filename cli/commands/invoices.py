@@ -7,6 +7,7 @@ import typer
 from cli import connection, ids, listing, output, several, stories
 from cli.command import command, group, option, period
 from cli.listing import Row, Table
+from console.words.states import words_of
 from fiatgate.find.v1 import find_pb2
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 from kit.base.money import amount_text, money_text
@@ -116,11 +117,11 @@ def _id_of(ref: str) -> str:
 def _state(invoice: pb.Invoice) -> str:
     """Returns the sentence above an invoice."""
     status = output.enum_word(pb.InvoiceStatus.DESCRIPTOR, invoice.status)
-    sentence = f"{money_text(invoice.amount, invoice.currency_code)}, {status}"
+    sentence = f"{money_text(invoice.amount, invoice.currency_code)}, {words_of(status)}"
     if not invoice.HasField("deal"):
         return f"{sentence}; no payment method was chosen."
     deal = invoice.deal
-    state = deal.sub_status.replace("_", " ")
+    state = words_of(deal.sub_status)
     if invoice.is_adjusted:
         return (
             f"{sentence}; part payment by {deal.payment_method_name}: "

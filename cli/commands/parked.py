@@ -10,13 +10,13 @@ from cli.listing import Table
 from fiatgate.parked.v1 import parked_pb2 as pb
 from kit.rpc.values import LIST_MOST_ROWS, LIST_ROWS
 
-app = group("parked", "Events that failed too often, or that are not proven.")
+app = group("parked", "Failed events: those that failed too often, or that are not proven.")
 
 CONSUMING: Final = ("withdrawals", "webhooks")
 TABLE: Final = Table(
     columns="service | event_id | claimed_event_id | invoice_id | subject | attempts | error | parked_at",
     stacks="service attempts | event_id invoice_id | subject parked_at | error",
-    empty="Nothing is parked",
+    empty="No event has failed",
 )
 RETRIED: Final = Table(columns="service | retried | took_effect", empty="")
 DISCARDED: Final = Table(columns="service | discarded", empty="")
@@ -29,7 +29,7 @@ _EVEN_IF_TRUE: Final = "Also delete an event with an unknown key or without a si
     option("limit", None, _LIMIT, default=LIST_ROWS, min=1, max=LIST_MOST_ROWS),
 )
 def list_all(request: pb.ListParkedRequest) -> None:
-    """List events that a service could not handle, with the last failure, those parked longest ago first."""
+    """List failed events with the last failure, those set aside longest ago first."""
     rows: list[dict[str, Any]] = []
     for service in CONSUMING:
         answer = connection.parked(service).ListParked(request)
@@ -43,11 +43,13 @@ def list_all(request: pb.ListParkedRequest) -> None:
 def retry(
     event_id: Annotated[str | None, typer.Argument(metavar="EVENT_ID", show_default=False)] = None,
     *,
-    every: Annotated[bool, typer.Option("--all", help="Handle every parked event of every service.")] = False,
+    every: Annotated[
+        bool, typer.Option("--all", help="Process every failed event of every service.")
+    ] = False,
 ) -> None:
-    """Handle parked events again, once, after the cause is removed. Safe to repeat: each takes effect once.
+    """Process failed events again, once, after the cause is removed. Safe to repeat: each takes effect once.
 
-    Exit code 1 when one of them failed again and stays parked, or when no event has this id.
+    Exit code 1 when one of them failed again, or when no event has this id.
     """
     if every == (event_id is not None):
         raise typer.BadParameter("give an EVENT_ID, or --all")
@@ -66,7 +68,7 @@ def retry(
     option("even_if_true", None, _EVEN_IF_TRUE, default=False),
 )
 def discard(request: pb.DiscardParkedRequest) -> None:
-    """Delete a parked event whose signature is wrong. With --even-if-true also one without a known signature.
+    """Delete a failed event whose signature is wrong. With --even-if-true also one without a known signature.
 
     One with an unknown key or without a signature may be true, so it is refused without --even-if-true. One with a
     valid signature is always refused. `fiatgate verify --repair` announces a true event again that was deleted.

@@ -10,6 +10,7 @@ import typer
 from cli import connection, ids, listing, output, pending, several, stories
 from cli.command import argument, command, group, option, period
 from cli.listing import Table
+from console.words.states import words_of
 from console.words.withdrawals import history
 from fiatgate.withdrawals.v1 import withdrawals_pb2 as pb
 from kit.base.ids import new_id
@@ -112,7 +113,7 @@ def list_all(request: pb.ListAllWithdrawalsRequest, *, limit: listing.Limit = li
     listing.show_page(
         *(TABLE, request, call, "withdrawals", "withdraw_uuid", *next_commands),
         limit=limit,
-        for_people=lambda row: {"state": row["substatus"] or row["status"]},
+        for_people=lambda row: {"state": words_of(row["substatus"] or row["status"])},
     )
 
 
@@ -130,7 +131,7 @@ def show(request: pb.GetWithdrawalStoryRequest) -> None:
         return
     state = withdrawal.substatus or output.enum_word(pb.WithdrawalStatus.DESCRIPTOR, withdrawal.status)
     to_send = f"{amount_text(withdrawal.amount_to_receive)} to {withdrawal.address}"
-    sentence = f"{money_text(withdrawal.amount, 'USDT')}, {state.replace('_', ' ')}: {to_send}."
+    sentence = f"{money_text(withdrawal.amount, 'USDT')}, {words_of(state)}: {to_send}."
     output.outcome(withdrawal, sentence, *_next_steps(story), whole=True)
     stories.print_timeline(moments)
 

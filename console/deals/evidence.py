@@ -14,7 +14,8 @@ from console.deals.words import tone, waits
 from console.exchange import Request
 from console.page import Page, follows_own_page
 from console.words.approvals import named
-from console.words.deals import author_words, state_words, step_words
+from console.words.deals import author_words, step_words
+from console.words.states import words_of
 from fiatgate.approvals.v1 import approvals_pb2
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 from kit.base.codes import in_groups
@@ -80,7 +81,7 @@ class Evidence:
 
     @property
     def state(self) -> str:
-        return state_words(self.deal.sub_status)
+        return words_of(self.deal.sub_status)
 
     @property
     def tone(self) -> str:

@@ -15,7 +15,8 @@ from console.ui.beside import following, selected_of
 from console.ui.choices import catalog_choices
 from console.ui.filters import DAYS, SINCE, UNTIL, Amount, Choice, Merchant, Tabs, Text
 from console.ui.values import iso, queried
-from console.words.deals import AWAITING_CONFIRMATION, AWAITING_PAYMENT, OVERDUE, state_words
+from console.words.deals import AWAITING_CONFIRMATION, AWAITING_PAYMENT, OVERDUE
+from console.words.states import words_of
 from fiatgate.approvals.v1 import approvals_pb2
 from fiatgate.catalog.v1 import catalog_pb2
 from fiatgate.invoices.v1 import invoices_pb2 as pb
@@ -49,7 +50,7 @@ class Listed:
 
     @property
     def state(self) -> str:
-        return state_words(self.deal.sub_status)
+        return words_of(self.deal.sub_status)
 
     @property
     def tone(self) -> str:

@@ -100,7 +100,7 @@ KINDS: Final = (
     ),
     Kind(
         name="parked",
-        title="Parked events",
+        title="Failed events",
         task="Remove the cause, then retry.",
         path="/parked",
         roles=("desk", "treasury"),

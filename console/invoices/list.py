@@ -16,7 +16,7 @@ STATUSES: Final = {
     "": "All",
     "pending": "Pending",
     "success": "Success",
-    "fail": "Fail",
+    "fail": "Failed",
     "expired": "Expired",
     "canceled": "Canceled",
 }

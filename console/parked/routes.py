@@ -1,4 +1,4 @@
-"""The addresses of parked events, and their entry of the navigation."""
+"""The addresses of failed events, and their entry of the navigation."""
 
 from typing import Final
 
@@ -11,8 +11,8 @@ from kit.rpc.permissions import READERS
 LINKS: Final = (
     Link(
         "/parked",
-        "Parked events",
-        "events that a service could not handle",
+        "Failed events",
+        "events that a service could not process",
         reads(*READERS),
         group="house",
         count="parked",

@@ -14,7 +14,7 @@ from markupsafe import Markup
 from console.exchange import Request
 from console.surfaces import DASHBOARD, DESK, Surface
 from console.ui import statuses, values
-from console.words.deals import state_words
+from console.words.states import words_of
 from kit.base.clock import SystemClock
 from kit.base.money import amount_text
 from kit.rpc.errors import denied
@@ -100,8 +100,8 @@ class Pages:
         self._templates = Templates(*sorted(CONSOLE.glob("*/templates")))
         self._templates.globals.update(surface=surface, static=f"/static/{self.files.version}")
         self._templates.globals.update(staff_roles=DESK.roles, member_roles=DASHBOARD.roles)
-        self._templates.globals.update(word=values.word, tone_of=statuses.tone_of, words_of=statuses.words_of)
-        self._templates.globals.update(deal_words=state_words)
+        self._templates.globals.update(word=values.word, tone_of=statuses.tone_of, words_of=words_of)
+        self._templates.globals.update(deal_words=words_of)
         self._templates.filters.update(
             time=values.time_text,
             iso=values.iso,

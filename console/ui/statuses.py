@@ -1,4 +1,4 @@
-"""States in words and tones. The words are those of the API and of the command line."""
+"""The tones of states; their words are in console/words/states.py."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -47,8 +47,3 @@ _TONE_OF: Final = {word: tone for tone, words in _TONES.items() for word in word
 def tone_of(word: str) -> str:
     """Returns the tone of a state: good, wait, ask, bad or off; empty for a word without one."""
     return _TONE_OF.get(word, "")
-
-
-def words_of(word: str) -> str:
-    """Returns the state as people read it: "awaiting confirmation"."""
-    return word.replace("_", " ")

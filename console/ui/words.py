@@ -57,7 +57,7 @@ NOTICES: Final[Mapping[str, str]] = {
     # webhooks
     "webhook-delivered": "Delivered: the merchant's server has accepted it.",
     "webhook-delivered-here": "Delivered: your server has accepted it.",
-    "parked-retried": "The events were handled again.",
+    "parked-retried": "The events were processed again.",
     "parked-stayed": "Some events failed again and stay here, with the reason.",
     "parked-discarded": "The event is discarded.",
     "several-done": "All that were ticked are done.",

@@ -10,6 +10,7 @@ from console.list_page import Asked, Found, ListPage
 from console.ui.filters import DAYS, SINCE, UNTIL, Amount, Choice, Filter, Merchant, Text
 from console.ui.values import iso, word
 from console.withdrawals import words
+from console.words.states import words_of
 from fiatgate.withdrawals.v1 import withdrawals_pb2 as pb
 
 STATUSES: Final = {
@@ -21,7 +22,7 @@ STATUSES: Final = {
 }
 FILTERS: Final[Sequence[Filter]] = (
     Merchant(),
-    Choice("status", "Status", {each: each or "Any" for each in STATUSES}),
+    Choice("status", "Status", {each: words_of(each) or "Any" for each in STATUSES}),
     Choice("method", "Method", of="withdrawal_method_id"),
     Text("address", "Address"),
     Text("transaction", "Transaction", hint="hash, in any spelling", of="external_tx_id"),

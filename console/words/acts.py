@@ -5,9 +5,10 @@ from typing import Final
 
 from fiatgate.audit.v1 import audit_pb2 as pb
 
+APPROVED: Final = "Second person approved"
 _TITLES: Final[Mapping[str, tuple[str, str]]] = {
-    "approval.approve": ("Approved by a second person", "good"),
-    "approval.reject": ("Rejected by a second person", "bad"),
+    "approval.approve": (APPROVED, "good"),
+    "approval.reject": ("Second person rejected", "bad"),
     "approval.request": ("Second person asked", "wait"),
     "correction.make": ("Corrected", ""),
     "currency.set": ("Currency set", ""),
@@ -81,8 +82,8 @@ SENTENCES: Final[Mapping[str, str]] = {
     "attempts.prune": "deleted old attempts",
     "deals-system.set": "switched new deals on or off",
     "event.reschedule": "made stuck events due now",
-    "parked.discard": "discarded a parked event",
-    "parked.retry": "retried parked events",
+    "parked.discard": "discarded a failed event",
+    "parked.retry": "retried failed events",
     "person.invite": "invited a person",
     "person.recover": "made a recovery link",
     "webhooks.check": "saw how a server answers a wrong signature",

@@ -1,4 +1,4 @@
-"""States and steps of deals in words."""
+"""Steps of deals in words; their states are in states.py."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -7,14 +7,6 @@ AWAITING_PAYMENT: Final = "awaiting_payment"
 AWAITING_CONFIRMATION: Final = "awaiting_confirmation"
 OVERDUE: Final = "confirmation_overdue"
 
-_STATES: Final[Mapping[str, str]] = {
-    AWAITING_PAYMENT: "not paid yet",
-    AWAITING_CONFIRMATION: "marked paid",
-    "opened_by_customer": "appeal, customer",
-    "opened_by_operator": "appeal, operator",
-    OVERDUE: "appeal, overdue",
-    "canceled_by_operator": "canceled by operator or merchant",
-}
 _STEPS: Final[Mapping[str, tuple[str, str]]] = {
     AWAITING_PAYMENT: ("Payment method chosen", ""),
     AWAITING_CONFIRMATION: ("Marked paid", "wait"),
@@ -31,11 +23,6 @@ _STEPS: Final[Mapping[str, tuple[str, str]]] = {
     "appeal_rejected": ("Appeal rejected", "bad"),
 }
 _NOT_PEOPLE: Final[Mapping[str, str]] = {"customer": "the customer", "time": "time"}
-
-
-def state_words(sub_status: str) -> str:
-    """Returns the state of a deal as a list shows it."""
-    return _STATES.get(sub_status) or sub_status.replace("_", " ")
 
 
 def step_words(sub_status: str) -> str:

@@ -3,13 +3,13 @@
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from decimal import Decimal, localcontext
 from typing import Final
 
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from console.words.acts import author_of, title_of
+from console.words.acts import APPROVED, author_of, title_of
 from fiatgate.invoices.v1 import invoices_pb2
 from fiatgate.webhooks.v1 import webhooks_pb2
 from fiatgate.withdrawals.v1 import withdrawals_pb2
@@ -17,6 +17,7 @@ from kit.base.money import USDT_PLACES, money_text, round_down, usdt_text
 from kit.base.proto import datetime_from
 
 BODY_MOST_CHARACTERS: Final = 1000
+_ONE_TRANSACTION: Final = timedelta(seconds=1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,6 +41,21 @@ class Moment:
     tone: str = ""
     thing: str = ""
     service: str = "invoices"
+
+
+def approvals_first(moments: Iterable[Moment]) -> list[Moment]:
+    """Returns the moments with each approval before what it did: one transaction records both, the approval last."""
+    ordered: list[Moment] = []
+    for each in moments:
+        place = len(ordered)
+        while each.title == APPROVED and place and _is_of(each, ordered[place - 1]):
+            place -= 1
+        ordered.insert(place, each)
+    return ordered
+
+
+def _is_of(approval: Moment, before: Moment) -> bool:
+    return before.by in (approval.by, "") and approval.at - before.at < _ONE_TRANSACTION
 
 
 # -- withdrawals

@@ -11,7 +11,7 @@ from typing import Final
 
 from console.words.acts import author_of, title_of
 from console.words.deals import step_tone, step_words
-from console.words.moments import Moment, given, of_ledger, of_webhooks, time
+from console.words.moments import Moment, approvals_first, given, of_ledger, of_webhooks, time
 from fiatgate.audit.v1 import audit_pb2
 from fiatgate.catalog.v1 import catalog_pb2
 from fiatgate.invoices.v1 import invoices_pb2
@@ -46,7 +46,7 @@ def timeline(
         *of_ledger(story.invoice.deal, transfers),
         *(() if webhooks is None else of_webhooks(webhooks)),
     ]
-    return sorted(moments, key=lambda moment: (moment.at, SERVICES.index(moment.service)))
+    return approvals_first(sorted(moments, key=lambda moment: (moment.at, SERVICES.index(moment.service))))
 
 
 def cells(moment: Moment) -> tuple[str, ...]:

@@ -4,7 +4,8 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from console.words.acts import author_of, title_of
-from console.words.moments import Moment, given
+from console.words.moments import Moment, approvals_first, given
+from console.words.states import words_of
 from fiatgate.withdrawals.v1 import withdrawals_pb2 as pb
 from kit.base.ids import parse_id
 from kit.base.proto import datetime_from
@@ -63,7 +64,7 @@ _WAS: Final[Mapping[int, str]] = {
 
 def history(story: pb.GetWithdrawalStoryResponse) -> list[Moment]:
     """Returns the steps of the withdrawal and the requests about it, oldest first."""
-    return list(_moments(story))
+    return approvals_first(_moments(story))
 
 
 def _moments(story: pb.GetWithdrawalStoryResponse) -> Iterator[Moment]:
@@ -78,7 +79,7 @@ def _moments(story: pb.GetWithdrawalStoryResponse) -> Iterator[Moment]:
             by=author_of(act),
             details=given(
                 ("reason", act.refused),
-                ("reason", substatus.replace("_", " ") if substatus in _REASONS else ""),
+                ("reason", words_of(substatus) if substatus in _REASONS else ""),
                 ("transaction", changed.get("external_tx_id", "")),
                 ("would do", changed.get("summary", "") if act.act == "approval.request" else ""),
             ),

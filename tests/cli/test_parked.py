@@ -68,7 +68,7 @@ def test_what_is_parked_is_listed_and_its_retry_credits_nothing_twice(
     )
     receiver.wait_for(1)
     assert fiatgate("parked", "list") == []
-    assert "Nothing is parked" in fiatgate.shown("parked", "list")
+    assert "No event has failed" in fiatgate.shown("parked", "list")
     good, bad = _park(fiatgate, _announced(fiatgate, invoice_id)), _park(fiatgate, b"no message at all")
     try:
         listed = fiatgate("parked", "list")

@@ -77,8 +77,8 @@ def test_members_read_list_and_history_and_the_statement_leads_there(
         "You get 20.000000",
         HASH,
         "Sent by the operator",
-        "pay sent to you",
-        "fee the network’s fee",
+        "Sent to you",
+        "The network’s fee",
     ):
         assert each in words, each
     assert operator.email not in words and "cli:" not in words, "the operators have no names"

@@ -95,7 +95,7 @@ def adjusted() -> pb.GetInvoiceStoryResponse:
         acts=[
             act(6, "deal.adjust", ANN, object="deal:d", refused="NOT_PERMITTED"),
             act(7, "approval.request", ANN, object="deal:d", changes=[summary], note="90 came"),
-            act(8, "approval.approve", BEN, object="deal:d"),
+            act(9.0001, "approval.approve", BEN, object="deal:d"),
             act(9, "deal.adjust", BEN, object="deal:d"),
         ],
     )
@@ -116,7 +116,7 @@ def test_an_appeal_that_two_people_ended_has_each_step_once_in_order() -> None:
         ("Picture sent with the appeal", "customer"),
         ("Refused: deal adjust", "ann@example.com"),
         ("Second person asked", "ann@example.com"),
-        ("Approved by a second person", "cli:root@bastion for ben@example.com"),
+        ("Second person approved", "cli:root@bastion for ben@example.com"),
         ("Payment confirmed with a lower amount", "cli:root@bastion for ben@example.com"),
         ("Invoice paid", ""),
     ]
