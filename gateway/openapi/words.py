@@ -23,7 +23,8 @@ WORDS: Final[Mapping[str, str]] = {
     "merchant": "An account that accepts payments. API keys, invoices and balances belong to a merchant.",
     "operator": "A person who runs the installation: confirms deals, decides appeals and pays withdrawals.",
     "owner": "The person or company that merchants belong to. Blocking an owner blocks all their merchants.",
-    "payment link": "The address of the page on which a customer pays an invoice.",
+    "payment link": "The address of the page on which a customer pays an invoice; or one that makes an invoice for "
+    "each payment.",
     "payment method": "A way to pay in one currency, with bounds of the amount, a time to pay and a commission.",
     "rate": "The price of one USDT in a fiat currency. A deal locks the rate of the moment of its creation.",
     "requisite": "The account that a customer sends the money to: a holder, an account number and often a bank.",
