@@ -43,17 +43,18 @@ if TYPE_CHECKING:  # a command needs one or two of them
     from fiatgate.parked.v1.parked_pb2_grpc import ParkedServiceStub
     from fiatgate.status.v1.status_pb2_grpc import StatusServiceStub
     from fiatgate.webhooks.v1.webhooks_pb2_grpc import WebhooksServiceStub
+    from fiatgate.withdrawals.v1.corrections_pb2_grpc import CorrectionsServiceStub
     from fiatgate.withdrawals.v1.withdrawals_pb2_grpc import WithdrawalsServiceStub
     from kit.base.tls import Identity
 
 T = TypeVar("T")
 
 
-def _stub(package: str, name: str, service: str = "") -> Any:
+def _stub(package: str, name: str, service: str = "", *, file: str = "") -> Any:
     """Returns a stub on the channel to the service. The generated code of all services takes longer to import than most
     commands.
     """
-    module = importlib.import_module(f"fiatgate.{package}.v1.{package}_pb2_grpc")
+    module = importlib.import_module(f"fiatgate.{package}.v1.{file or package}_pb2_grpc")
     return getattr(module, name)(_channel(service or package))
 
 
@@ -71,6 +72,9 @@ desk: Callable[[], DealDeskServiceStub] = partial(_stub, "invoices", "DealDeskSe
 reports: Callable[[], ReportsServiceStub] = partial(_stub, "invoices", "ReportsServiceStub")
 withdrawals: Callable[[], WithdrawalsServiceStub] = partial(
     _stub, "withdrawals", "WithdrawalsServiceStub", "withdrawals"
+)
+corrections: Callable[[], CorrectionsServiceStub] = partial(
+    _stub, "withdrawals", "CorrectionsServiceStub", "withdrawals", file="corrections"
 )
 webhooks: Callable[[], WebhooksServiceStub] = partial(_stub, "webhooks", "WebhooksServiceStub")
 

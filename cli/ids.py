@@ -25,6 +25,7 @@ SERVICES: Final = {
     "link": "invoices",
     "requisite": "invoices",
     "withdrawal": "withdrawals",
+    "correction": "withdrawals",
     "person": "identity",
     "invitation": "identity",
     "session": "identity",

@@ -20,6 +20,7 @@ _PANELS: Final = {
             "invoices",
             "links",
             "withdrawals",
+            "corrections",
             "addresses",
             "approvals",
             "audit",

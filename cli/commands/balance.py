@@ -18,13 +18,14 @@ from kit.rpc.values import LIST_MOST_ROWS
 EXAMPLE: Final = "fiatgate balance 0197…"
 
 TRANSFERS: Final = Table(
-    columns="created_at: time | kind: transfer | of: invoice or withdrawal | amount: USDT"
-    " | after.available: available after | after.reserved: reserved after",
+    columns="created_at: time | kind: transfer | of | amount: USDT"
+    " | after.available: available after | after.reserved: reserved after | after.owed: owed after",
     empty="No transfers",
     ids=("of",),
-    csv="transfer_id | created_at | kind | invoice_id | withdraw_uuid | amount"
-    " | after.available: available_after | after.reserved: reserved_after",
+    csv="transfer_id | created_at | kind | invoice_id | withdraw_uuid | correction_id | refund_id | amount"
+    " | after.available: available_after | after.reserved: reserved_after | after.owed: owed_after",
 )
+OF: Final = ("invoice_id", "withdraw_uuid", "correction_id", "refund_id")
 SUMS: Final = Table(columns="kind | count | amount", empty="No transfers")
 CREDITS: Final = Table(columns="invoice_id | paid_at | credited_at | amount", empty="")
 
@@ -74,13 +75,14 @@ def _statement(merchant_id: str, of_month: Month, *, after: str, limit: int) -> 
         output.console.print()
         _print_crossing(sums)
         output.console.print()
-        TRANSFERS.show([each | {"of": each["invoice_id"] or each["withdraw_uuid"]} for each in page])
+        TRANSFERS.show([each | {"of": next(filter(None, map(each.get, OF)))} for each in page])
     if listing.is_cut(found, limit):
         listing.print_more(page[-1]["transfer_id"], whole=True)
 
 
 def _held(balance: pb.MerchantBalance) -> str:
-    return f"{money_text(balance.available, 'USDT')} available and {amount_text(balance.reserved)} reserved"
+    owed = f", {amount_text(balance.owed)} owed" if Decimal(balance.owed) else ""
+    return f"{money_text(balance.available, 'USDT')} available and {amount_text(balance.reserved)} reserved{owed}"
 
 
 def _print_crossing(sums: pb.GetStatementResponse) -> None:
