@@ -63,7 +63,7 @@ def credited(house: House, amount: str, merchant: str | None = None) -> tuple[st
 
 
 def short(amount: Decimal | str) -> str:
-    return f"{amount}".rstrip("0").rstrip(".")
+    return f"{Decimal(amount):.6f}".rstrip("0").rstrip(".")
 
 
 def money(house: House, merchant: str) -> tuple[str, str, str]:
