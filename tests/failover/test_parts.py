@@ -29,6 +29,7 @@ EMPTY = Evidence(
     outbox=[],
     transfers=[],
     accounts=[],
+    corrections=[],
     events=[],
     parked=[],
     answers=[],

@@ -43,6 +43,7 @@ class Evidence:
     outbox: Sequence[Row]
     transfers: Sequence[Row]
     accounts: Sequence[Row]
+    corrections: Sequence[Row]
     events: Sequence[Row]
     parked: Sequence[Row]
     answers: Journal
@@ -68,6 +69,7 @@ def evidence(
         outbox=_rows(admin_url("invoices"), "SELECT id, published_at FROM outbox"),
         transfers=_rows(admin_url("withdrawals"), "SELECT * FROM transfers"),
         accounts=_rows(admin_url("withdrawals"), "SELECT * FROM accounts"),
+        corrections=_rows(admin_url("withdrawals"), "SELECT * FROM corrections"),
         events=_rows(admin_url("webhooks"), ours.format("events"), merchants),
         parked=[
             row
@@ -213,8 +215,25 @@ def the_ledger_sums_to_zero(seen: Evidence) -> Iterator[str]:
     if total := sum(sums.values()):
         yield f"all accounts together hold {total} USDT"
     for account in seen.accounts:
-        if account["balance"] is not None and account["balance"] != sums[account["id"]]:
+        sign = -1 if account["kind"] == "merchant_owed" else 1  # it grows when it is debited
+        if account["balance"] is not None and account["balance"] != sign * sums[account["id"]]:
             yield f"account {account['id']} says {account['balance']} and its transfers {sums[account['id']]}"
+
+
+def each_correction_moved_its_money_once(seen: Evidence) -> Iterator[str]:
+    moved: dict[str, Decimal] = defaultdict(Decimal)
+    for transfer in seen.transfers:
+        if transfer["reference"].startswith("correction:"):
+            moved[transfer["reference"].split(":")[1]] += transfer["amount"]
+    made = {str(row["id"]): row for row in seen.corrections}
+    for id, row in made.items():
+        if moved[id] != row["amount"]:
+            yield f"correction {id} of {row['amount']} moved {moved[id]}"
+    yield from (f"correction {id} moved {moved[id]} and does not exist" for id in moved.keys() - made.keys())
+    per_invoice = Counter(str(row["invoice_id"]) for row in seen.corrections)
+    yield from (
+        f"invoice {id} was taken back {count} times" for id, count in per_invoice.items() if count > 1
+    )
 
 
 def no_terminal_state_changed(seen: Evidence) -> Iterator[str]:
@@ -281,6 +300,7 @@ CHECKS: Final[Sequence[Callable[[Evidence], Iterator[str]]]] = (
     each_external_id_is_used_once,
     each_finished_invoice_has_one_event_that_arrived_unchanged,
     each_success_is_credited_once_with_the_right_amount,
+    each_correction_moved_its_money_once,
     the_ledger_sums_to_zero,
     no_terminal_state_changed,
     failures_have_the_documented_shape_and_end_with_the_faults,

@@ -16,7 +16,10 @@ import requests
 
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 from fiatgate.invoices.v1.invoices_pb2_grpc import CheckoutServiceStub, DealDeskServiceStub
+from fiatgate.withdrawals.v1 import corrections_pb2
+from fiatgate.withdrawals.v1.corrections_pb2_grpc import CorrectionsServiceStub
 from kit.base.clock import monotonic_seconds
+from kit.base.ids import new_id
 from kit.base.tls import Identity
 from kit.rpc.client import channel
 from kit.rpc.errors import Refused
@@ -36,7 +39,8 @@ LATER: Final = ("DB_UNAVAILABLE", "INTERNAL_ERROR", "RATES_UNAVAILABLE")
 # A step that was done though nobody said so, or that time was quicker than.
 OVERTAKEN: Final = ("DEAL_STATE_CONFLICT", "INVOICE_FINISHED", "NO_AVAILABLE_REQUISITES")
 STORIES: Final = {
-    "confirm": 8,
+    "confirm": 6,
+    "confirm, take back": 2,
     "confirm and reject at once": 2,
     "forget": 3,
     "cancel": 2,
@@ -87,6 +91,13 @@ class Shoppers:
         self._desk = DealDeskServiceStub(invoices)
         self._by_two = self._opened.enter_context(
             second_person(services["invoices"], service="invoices", identity=identity)
+        )
+        withdrawals = self._opened.enter_context(
+            channel(services["withdrawals"], name="withdrawals", identity=identity)
+        )
+        self._corrections = CorrectionsServiceStub(withdrawals)
+        self._money_by_two = self._opened.enter_context(
+            second_person(services["withdrawals"], service="withdrawals", identity=identity)
         )
         self._closing = threading.Event()
         self._seen_terminal: list[tuple[Shop, str]] = []
@@ -231,7 +242,23 @@ class Shoppers:
             request = pb.ResolveAppealRequest(deal_id=deal_id, **outcomes[story])
             self._step("resolve", deal_id, lambda: self._by_two(lambda: desk.ResolveAppeal(request)))
         else:
-            self._step("confirm", deal_id, lambda: desk.ConfirmDeal(confirm))
+            confirmed = self._step("confirm", deal_id, lambda: desk.ConfirmDeal(confirm))
+            if confirmed is not None and story == "confirm, take back":
+                self._take_back(invoice_id)
+
+    def _take_back(self, invoice_id: str) -> None:
+        """Takes a part of the credit back, once it is there."""
+        request = corrections_pb2.MakeCorrectionRequest(
+            kind=corrections_pb2.CORRECTION_KIND_REVERSAL,
+            invoice_id=invoice_id,
+            amount="0.25",
+            reason="The bank took it back",
+            evidence="BR-77",
+            request_key=str(new_id()),
+        )
+        make = self._corrections.MakeCorrection
+        waits = ("CORRECTION_INVALID", "APPROVAL_STATE_CONFLICT")
+        self._step("take back", invoice_id, lambda: self._money_by_two(lambda: make(request)), *waits)
 
     def _choose(self, invoice_id: str, method: str) -> str:
         """The open deal's id; empty when it was too late for one."""
@@ -239,8 +266,8 @@ class Shoppers:
         chosen = self._step("choose", invoice_id, lambda: self._checkout.SelectPaymentMethod(request))
         return "" if chosen is None else chosen.invoice.deal.deal_id
 
-    def _step(self, what: str, id: str, call: Callable[[], T]) -> T | None:
-        """Its answer; None when it was overtaken."""
+    def _step(self, what: str, id: str, call: Callable[[], T], *later: str) -> T | None:
+        """Its answer; None when it was overtaken. It is done again for the reasons of LATER, and for `later`."""
         until = monotonic_seconds() + STEP_SECONDS
         while monotonic_seconds() < until and not self._closing.is_set():
             began = monotonic_seconds()
@@ -250,7 +277,7 @@ class Shoppers:
                 self._note(what, id, began, refused.reason)
                 if refused.reason in OVERTAKEN:
                     return None
-                if refused.reason not in LATER:
+                if refused.reason not in (*LATER, *later):
                     raise
             else:
                 self._note(what, id, began, None)
