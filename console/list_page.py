@@ -213,6 +213,10 @@ class ListPage(FilePage):
             "away": found.away,
             "first": queried(address, kept | limit) if self._after(req) else None,
             "next": queried(address, kept | limit | {"after": found.after}) if found.after else None,
+            "turned": queried(
+                address,
+                kept | limit | {"order": "newest" if found.values.get("oldest_first") else "oldest"},
+            ),
             "csv": queried(f"{address}.csv", kept) if self.csv_name and exports(req) else None,
         }
 

@@ -13,7 +13,18 @@ from console.exchange import Request
 from console.list_page import Asked, Found, ListPage
 from console.ui.beside import following, selected_of
 from console.ui.choices import catalog_choices
-from console.ui.filters import DAYS, SINCE, UNTIL, Amount, Choice, Merchant, Tabs, Text
+from console.ui.filters import (
+    DAYS,
+    ORDER,
+    SINCE,
+    UNTIL,
+    Amount,
+    Choice,
+    Merchant,
+    Tabs,
+    Text,
+    is_oldest_first,
+)
 from console.ui.values import iso, queried
 from console.words.deals import AWAITING_CONFIRMATION, AWAITING_PAYMENT, OVERDUE
 from console.words.states import words_of
@@ -104,6 +115,7 @@ class DealsPage(ListPage):
         Choice("method", "Method", of="payment_method_code"),
         Choice("currency", "Currency", of="currency_code"),
         *DAYS,
+        ORDER,
     )
 
     async def rows(self, req: Request, asked: Asked) -> Found:
@@ -112,7 +124,7 @@ class DealsPage(ListPage):
             status=status,
             sub_status=sub_status,
             marked_paid=asked["state"] == MARKED,
-            oldest_first=asked["state"] != ALL,
+            oldest_first=is_oldest_first(asked["order"], usual=asked["state"] != ALL),
             account=asked["account"],
             amount_from=asked["amount_from"],
             amount_to=asked["amount_to"],
@@ -133,10 +145,11 @@ class DealsPage(ListPage):
         answer = await self.deps.deals.ListDeals(request)
         listed = [Listed(*each) for each in zip(answer.deals, answer.contexts, strict=True)]
         names = await self.names(*(each.deal.merchant_id for each in listed))
+        values: dict[str, Any] = {"names": names, "oldest_first": request.oldest_first}
         if answer.reached_deal_id:
-            values = {"names": names, "reached_at": answer.reached_at}
+            values["reached_at"] = answer.reached_at
             return Found(listed, answer.reached_deal_id, values=values)
-        return asked.found(listed, after=lambda row: row.deal.deal_id, names=names)
+        return asked.found(listed, after=lambda row: row.deal.deal_id, **values)
 
     def cells(self, row: Listed, found: Found) -> Sequence[str]:
         deal, context = row.deal, row.context

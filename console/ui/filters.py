@@ -82,6 +82,17 @@ class Choice(Filter):
         return text
 
 
+ORDER: Final = Choice(
+    "order", "Order of time", {"": "As usual", "newest": "Newest first", "oldest": "Oldest first"}
+)
+"""Of a list whose page says in `oldest_first` which order it has: the heading of the time links to the other one."""
+
+
+def is_oldest_first(order: str, *, usual: bool) -> bool:
+    """Returns whether a list with this value of `ORDER` begins with the oldest."""
+    return order == "oldest" if order else usual
+
+
 @dataclass(frozen=True)
 class Tabs(Choice):
     """A choice that stands above the list: the parts of a queue.

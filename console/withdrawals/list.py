@@ -7,7 +7,18 @@ from typing import Final
 
 from console.exchange import Request
 from console.list_page import Asked, Found, ListPage
-from console.ui.filters import DAYS, SINCE, UNTIL, Amount, Choice, Filter, Merchant, Text
+from console.ui.filters import (
+    DAYS,
+    ORDER,
+    SINCE,
+    UNTIL,
+    Amount,
+    Choice,
+    Filter,
+    Merchant,
+    Text,
+    is_oldest_first,
+)
 from console.ui.values import iso, word
 from console.withdrawals import words
 from console.words.states import words_of
@@ -29,6 +40,7 @@ FILTERS: Final[Sequence[Filter]] = (
     Amount("least", "Amount from", of="amount_from"),
     Amount("most", "Amount to", of="amount_to"),
     *DAYS,
+    ORDER,
 )
 
 
@@ -61,12 +73,22 @@ class WithdrawalsPage(ListPage):
             request.created_from.FromDatetime(begin)
         if end := UNTIL.end(asked["until"]):
             request.created_before.FromDatetime(end)
+        request.oldest_first = is_oldest_first(asked["order"], usual=self.usual(asked))
         self.narrow(request, asked)
         found = (await self.deps.withdrawals.ListAllWithdrawals(request)).withdrawals
         names = await self.names(*(each.merchant_id for each in found))
         return asked.found(
-            found, after=lambda row: row.withdraw_uuid, names=names, state_of=words.state_of, asked={}
+            found,
+            after=lambda row: row.withdraw_uuid,
+            names=names,
+            state_of=words.state_of,
+            asked={},
+            oldest_first=request.oldest_first,
         )
+
+    def usual(self, asked: Asked) -> bool:
+        """Returns whether the list usually begins with the oldest."""
+        return False
 
     def narrow(self, request: pb.ListAllWithdrawalsRequest, asked: Asked) -> None:
         """Sets what further filters of a surface ask for."""

@@ -289,6 +289,20 @@ def test_the_list_has_a_file_of_all_that_its_filters_leave(
     assert 'name="id"' not in staff("viewer").get("/withdrawals").text
 
 
+def test_the_heading_of_the_time_turns_the_order_of_the_list(payouts: Payouts, treasury: Person) -> None:
+    made = [payouts.made(amount) for amount in ("21", "22")]
+    query = f"stage=requested&merchant={payouts.merchant}"
+    for turned, sort, first in (("newest", "ascending", made[0]), ("oldest", "descending", made[1])):
+        page = treasury.get(f"/withdrawals?{query}" + ("&order=newest" if turned == "oldest" else "")).text
+        places = [page.index(f'href="/withdrawals/{each}"') for each in made]
+        assert min(places) == page.index(f'href="/withdrawals/{first}"')
+        assert f'aria-sort="{sort}"' in page
+        assert f"order={turned}" in page
+    rows = treasury.rows("/withdrawals.csv", stage="requested", merchant=payouts.merchant, order="newest")
+    ids = [each["withdraw_uuid"] for each in rows]
+    assert ids.index(made[1]) < ids.index(made[0])
+
+
 def test_pages_of_money_look_right(payouts: Payouts, staff: Staff, open_page: Open) -> None:
     small, large = payouts.made(), payouts.made(LARGE)
     treasury = staff("treasury")
