@@ -84,7 +84,7 @@ async def first_steps(
             key,
             address,
             invoice,
-            _webhook(merchant, bool(delivered.events), checks, public_url),
+            _webhook(merchant, invoices.invoices, bool(delivered.events), checks, public_url),
         ]
     return () if all(each.done for each in steps) else steps
 
@@ -176,7 +176,14 @@ def _invoice(merchant: merchants_pb2.Merchant, has_invoice: bool, public_url: st
     )
 
 
-def _webhook(merchant: merchants_pb2.Merchant, has_delivered: bool, checks: bool, public_url: str) -> Step:
+def _webhook(
+    merchant: merchants_pb2.Merchant,
+    newest: Sequence[invoices_pb2.Invoice],
+    has_delivered: bool,
+    checks: bool,
+    public_url: str,
+) -> Step:
+    """The line is of the newest invoice; without one there is none."""
     received = (
         "Your server has answered 2xx to the webhook of an invoice."
         if has_delivered
@@ -195,5 +202,5 @@ def _webhook(merchant: merchants_pb2.Merchant, has_delivered: bool, checks: bool
         f"{received} {refused}",
         "/webhooks/test",
         "Send a test event",
-        "" if _is_inactive(merchant) else _curl("/invoices/test-1/webhooks", public_url),
+        _curl(f"/invoices/{newest[0].invoice_id}/webhooks", public_url) if newest else "",
     )

@@ -21,6 +21,7 @@ from console.options import (
 from console.page import Page, leave_for
 from console.settings.preview import is_colour, preview_of
 from console.ui.words import FIELDS
+from fiatgate.catalog.v1 import catalog_pb2
 from fiatgate.merchants.v1 import merchants_pb2 as pb
 from kit.rpc.errors import Refused, invalid, not_found
 
@@ -133,6 +134,11 @@ class SettingsPage(OwnMerchant):
         made from, but for the setting that another person changed: the next save may replace its present value.
         """
         merchant = await self.merchant(req)
+        try:
+            request = catalog_pb2.ListMethodOffersRequest(merchant=merchant)
+            answer = await self.deps.catalog.ListMethodOffers(request)
+        except Refused:  # without a category no method is offered; the page is there while catalog is away
+            answer = catalog_pb2.ListMethodOffersResponse()
         now = values_of(merchant)
         values = now | dict(typed or {})
         conflict = refused.metadata["field"] if refused and refused.reason == "EDIT_CONFLICT" else ""
@@ -145,6 +151,7 @@ class SettingsPage(OwnMerchant):
             merchant=merchant,
             groups=(*GROUPS.values(), LATE_MONEY),
             late_money=LATE_MONEY_WORDS,
+            offers=answer.offers,
             labels=FIELDS,
             values=values,
             was=now | {field: text for field, text in (was or {}).items() if field != conflict},

@@ -58,6 +58,21 @@ class Month(Filter):
         return text
 
 
+SIGNS: Final[Mapping[str, tuple[str | None, str | None]]] = {
+    "credit": ("", None),
+    "reserve": ("-", ""),
+    "pay": (None, "-"),
+    "fee": (None, "-"),
+    "release": ("", "-"),
+    "correction_credit": ("", None),
+    "correction_debit": ("-", None),
+    "owed": (None, None),
+    "debt_paid": ("-", None),
+    "refund_reserve": ("-", ""),
+    "refund_pay": (None, "-"),
+    "refund_release": ("", "-"),
+}
+"""By kind, the sign of a transfer's amount in the available and in the reserved balance; None: it does not change."""
 MONTH: Final = Month("month", "Month", hint="2026-11")
 
 
@@ -74,10 +89,15 @@ class StatementPage(ListPage):
         "invoice_id",
         "withdraw_uuid",
         "amount",
+        "available_change",
+        "reserved_change",
         "available_after",
         "reserved_after",
         "external_id",
         "order_amount",
+        "order_paid",
+        "amount_asked",
+        "amount_received",
         "currency_code",
     )
     filters = (MONTH,)
@@ -124,10 +144,14 @@ class StatementPage(ListPage):
             row.invoice_id,
             row.withdraw_uuid,
             row.amount,
+            *(f"{sign}{row.amount}" if sign is not None else "" for sign in SIGNS[word(row, "kind")]),
             row.after.available,
             row.after.reserved,
             order.external_id,
             order.amount,
+            order.final_amount,
+            order.deal.amount_to_send,
+            order.deal.amount_fiat,
             order.currency_code,
         )
 

@@ -13,7 +13,7 @@ from console.surfaces import DASHBOARD
 from fiatgate.merchants.v1 import merchants_pb2 as pb
 from gateway.pay import brand
 from tests.console.conftest import Open, with_cookies
-from tests.console.house import House, Person, title_of
+from tests.console.house import House, Person, text_of_html, title_of
 from tests.console.looks import looks_right
 from tests.gateway.desk import Desk, Shop
 from tests.support.pictures import PNG
@@ -180,3 +180,12 @@ def test_the_preview_follows_the_colour_while_it_is_typed(
     plain.get_by_role("button", name="Preview").click()
     expect(plain.get_by_label("Colour")).to_have_value("#8a2b0a")
     assert "/settings/preview/8a2b0a/none" in plain.content()
+
+
+def test_the_settings_name_the_commission_of_each_method(business: Business) -> None:
+    (offer,) = business.shop.get("/api/v1/payment-methods").json()["data"]
+    page = business.members["viewer"].get("/settings").text
+    (row,) = re.findall(r"<tr data-row>.*?</tr>", page.partition("Commission by method")[2], re.DOTALL)
+    parts = [f"{offer[each]} %" for each in ("max_commission", "client_commission", "merchant_commission")]
+    assert text_of_html(row).split()[0] in offer["name"]
+    assert re.findall(r">([\d.]+ %)<", row) == parts

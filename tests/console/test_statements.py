@@ -32,6 +32,7 @@ Sums = defaultdict[tuple[str, str], Decimal]
 
 AVAILABLE: Final = {"credit": 1, "reserve": -1, "release": 1}
 RESERVED: Final = {"reserve": 1, "pay": -1, "fee": -1, "release": -1}
+ACCOUNTS: Final = {"available": AVAILABLE, "reserved": RESERVED}
 SYSTEM: Final = {"credit": ("settlement", -1), "pay": ("paid_out", 1), "fee": ("fees", 1)}
 PAID: Final = 6
 """Invoices of each shop: two of each of three months."""
@@ -118,7 +119,11 @@ def by_files(books: Books) -> Ledger:
     for merchant, reader in books.readers.items():
         for since, _ in months():
             for line in reader.rows("/balance.csv", month=f"{since:%Y-%m}"):
-                _added(found, merchant, line["kind"], Decimal(line["amount"]))
+                available, reserved = (Decimal(line[f"{each}_change"] or 0) for each in ACCOUNTS)
+                amount = abs(available or reserved)
+                _added(found, merchant, line["kind"], amount)
+                changes = {each: of.get(line["kind"], 0) * amount for each, of in ACCOUNTS.items()}
+                assert [available, reserved] == [*changes.values()]
                 assert Decimal(line["available_after"]) == found["merchant_available", merchant]
                 assert Decimal(line["reserved_after"]) == found["merchant_reserved", merchant]
     return {key: amount for key, amount in found.items() if amount}
@@ -264,7 +269,12 @@ def test_a_statement_on_paper_adds_up_and_leads_to_each_invoice(
         assert f"901.37 {books.shops[0].currency}" in shown
         assert "part payment accepted: 922.88 were asked for, 800.00 came, 780.48" in shown
 
-    credited = sum(Decimal(each["amount"]) for each in lines)
+    adjusted = [each for each in lines if each["order_amount"] != each["order_paid"]]
+    assert [
+        [each[name] for name in ("order_amount", "amount_asked", "amount_received", "order_paid")]
+        for each in adjusted
+    ] == [["900.37", "922.88", "800.00", "780.48"]]
+    credited = sum(Decimal(each["available_change"]) for each in lines)
     assert opening_of(page, "Available") + credited == closing_of(page, "Available")
     present = reader.get("/balance/print").text
     assert "the month goes on" in present
