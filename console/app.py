@@ -18,6 +18,7 @@ from console.exchange import Exchange, Request
 from console.finding import routes as finding
 from console.invoices import routes as invoices
 from console.keys import routes as keys
+from console.late import routes as late
 from console.links import routes as links
 from console.merchants import routes as merchants
 from console.page import App
@@ -78,6 +79,7 @@ ROOMS: Final = {
         dashboard,
         invoices,
         finding,
+        late,
         links,
         statements,
         withdrawals,

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from fiatgate.invoices.v1 import invoices_pb2
 from kit.base.clock import monotonic_seconds
 from kit.rpc.deadline import within
-from kit.rpc.errors import Refused, is_away
+from kit.rpc.errors import Refused, is_away, not_found
 from kit.web.exchange import REQUEST_SECONDS, allow
 
 if TYPE_CHECKING:
     from fiatgate.invoices.v1.invoices_pb2_grpc import DealDeskServiceAsyncStub
 
+CASE_MAX_DIGITS: Final = 18
 OPTIONAL_SECONDS: Final = 2.0
 """The time of a call that a page can do without: the rest of the request's is for the calls that it needs."""
 INVOICES_PER_CALL: Final = 1000
@@ -141,3 +142,10 @@ async def each_of(
     await asyncio.gather(*(several() for _ in range(at_once)))
     allow(REQUEST_SECONDS)
     return list(found.values())
+
+
+def case_number(text: str) -> int:
+    """Returns the number of a case. Raises CASE_NOT_FOUND for other text."""
+    if not (text.isascii() and text.isdigit() and len(text) <= CASE_MAX_DIGITS):
+        raise not_found("CASE_NOT_FOUND", "No case has this number")
+    return int(text)

@@ -37,12 +37,6 @@ LATE_MONEY: Final = Group(
     "For money that a customer sends after the invoice has ended. An open case keeps what was set when it began.",
     ("late_money",),
 )
-LATE_MONEY_WORDS: Final = {
-    "ask_credit": "Ask the merchant; without an answer in time credit it",
-    "ask_return": "Ask the merchant; without an answer in time send it back",
-    "credit": "Credit it to the merchant",
-    "return": "Send it back to the customer",
-}
 GROUPS: Final[Mapping[str, Group]] = {
     each.name: each
     for each in (

@@ -27,6 +27,7 @@ ACT_OF: Final = {
     "DealDeskService/OpenAppeal": "deal.appeal",
     "DealDeskService/RejectDeal": "deal.reject",
     "DealDeskService/ResolveAppeal": "deal.resolve",
+    "DealDeskService/AnswerCase": "case.answer",
     "DealDeskService/ResolveCase": "case.resolve",
     "DealDeskService/SetDealsSystem": "deals-system.set",
     "InvoicesService/CancelInvoice": "invoice.cancel",

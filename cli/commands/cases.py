@@ -13,9 +13,9 @@ from fiatgate.invoices.v1 import invoices_pb2 as pb
 app = group("cases", "Late money: the invoice had ended, and the customer reports a payment.")
 NUMBER: Final = argument("number", "NUMBER", "The number that the customer has.", min=1)
 TABLE: Final = Table(
-    columns="number: case | state | age | merchant | invoice_id: invoice | deal_id: deal | note: customer's text"
+    columns="number: case | state | age | due | merchant | invoice_id: invoice | deal_id: deal | note: customer's text"
     " | outcome: answer",
-    stacks="number state | age | invoice_id deal_id | merchant | note outcome",
+    stacks="number state | age due | invoice_id deal_id | merchant | note outcome",
     empty="No such cases",
     noun="case",
     ids=("invoice_id", "deal_id"),
@@ -62,9 +62,15 @@ def show(
 
 
 @command(
-    *(app, "resolve", '1001 --outcome "Sent back to your account"', pb.ResolveCaseRequest),
+    *(app, "resolve", '1001 --ended-as return --outcome "Sent back to your account"', pb.ResolveCaseRequest),
     NUMBER,
     option("outcome", "TEXT", "The answer; the customer reads it.", required=True),
+    option(
+        "ended_as",
+        "WHAT",
+        "What was done with the money: credit, return, answer_only.",
+        required=True,
+    ),
     modes="all",
 )
 def resolve(request: pb.ResolveCaseRequest) -> None:

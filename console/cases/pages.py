@@ -8,23 +8,27 @@ from typing import Any, Final
 
 import falcon.asgi
 
+from console.calls import case_number
 from console.exchange import Request
 from console.list_page import Asked, Found, ListPage
 from console.page import Page, own_path
 from console.ui.beside import following, selected_of
 from console.ui.filters import DAYS, SINCE, UNTIL, Merchant, Tabs
 from console.ui.values import iso, queried
+from console.words.late_money import ANSWERS, ENDS, POLICIES
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 from kit.base.codes import in_groups
 from kit.base.proto import most_of
-from kit.rpc.errors import Refused, not_found
+from kit.rpc.errors import Refused
 from kit.web.forms import Form
 
 OPEN: Final = "open"
 ALL: Final = "all"
 OUTCOME_MAX_CHARACTERS: Final = most_of(pb.ResolveCaseRequest, "outcome")
-MENDABLE: Final = frozenset({"CASE_STATE_CONFLICT"})
-_NUMBER_MAX_DIGITS: Final = 18
+MENDABLE: Final = frozenset({"CASE_STATE_CONFLICT", "NOT_DECIDED"})
+
+
+WORDS: Final = {"policies": POLICIES, "answers": ANSWERS, "ends": ENDS}
 
 
 @dataclass(frozen=True)
@@ -67,6 +71,12 @@ class CasesPage(ListPage):
         "deal_id",
         "customers_text",
         "answer",
+        "policy",
+        "answer_by",
+        "merchants_answer",
+        "merchants_text",
+        "due",
+        "ended_as",
     )
     filters = (Tabs("state", "State", {OPEN: "Open", ALL: "All"}), Merchant(), *DAYS)
 
@@ -75,7 +85,7 @@ class CasesPage(ListPage):
             open_only=asked["state"] == OPEN,
             oldest_first=asked["state"] == OPEN,
             merchant_id=asked["merchant"],
-            after_number=number_of(asked.after) if asked.after else 0,
+            after_number=case_number(asked.after) if asked.after else 0,
             limit=asked.limit,
         )
         if begin := SINCE.begin(asked["since"]):
@@ -108,6 +118,12 @@ class CasesPage(ListPage):
             case.deal_id,
             case.note,
             case.outcome,
+            case.policy,
+            iso(case.answer_by),
+            case.merchant_answer,
+            case.merchant_text,
+            case.due,
+            case.ended_as,
         )
 
     async def more(self, req: Request, found: Found) -> Mapping[str, Any]:
@@ -122,6 +138,8 @@ class CasesPage(ListPage):
             "next_number": following(numbers, selected),
             "evidence": None,
             "outcome": "",
+            "ended_as": "",
+            **WORDS,
         }
         if selected:
             try:
@@ -149,7 +167,7 @@ class CaseEvidence:
 
 async def case_of(page: Page, number: str) -> CaseEvidence:
     """Returns the case. Raises CASE_NOT_FOUND."""
-    answer = await page.deps.deals.GetCase(pb.GetCaseRequest(number=number_of(number)))
+    answer = await page.deps.deals.GetCase(pb.GetCaseRequest(number=case_number(number)))
     names = await page.names(answer.case.merchant_id)
     return CaseEvidence(
         answer.case,
@@ -158,13 +176,6 @@ async def case_of(page: Page, number: str) -> CaseEvidence:
         answer.HasField("proof"),
         names.get(answer.case.merchant_id, ""),
     )
-
-
-def number_of(text: str) -> int:
-    """Returns the number of a case. Raises CASE_NOT_FOUND for other text."""
-    if not (text.isascii() and text.isdigit() and len(text) <= _NUMBER_MAX_DIGITS):
-        raise not_found("CASE_NOT_FOUND", "No case has this number")
-    return int(text)
 
 
 class CasePage(Page):
@@ -180,7 +191,8 @@ class CasePage(Page):
     async def on_post_answer(self, req: Request, resp: falcon.asgi.Response, number: str) -> None:
         form = await self.form(req)
         outcome = form.prose("outcome", most=OUTCOME_MAX_CHARACTERS)
-        request = pb.ResolveCaseRequest(number=number_of(number), outcome=outcome)
+        ended_as = form.text("ended_as")
+        request = pb.ResolveCaseRequest(number=case_number(number), outcome=outcome, ended_as=ended_as)
         path = queried(_back(form), {"decided": number, "next": form.text("next")})
         try:
             await self.leave_after(
@@ -189,7 +201,12 @@ class CasePage(Page):
         except Refused as refused:
             if refused.reason != "VALIDATION_ERROR":
                 raise
-            typed = {"outcome": outcome, "back": _back(form), "next_number": form.text("next")}
+            typed = {
+                "outcome": outcome,
+                "ended_as": ended_as,
+                "back": _back(form),
+                "next_number": form.text("next"),
+            }
             await self._show(req, resp, number, refused=refused, **typed)
 
     async def _show(
@@ -201,8 +218,8 @@ class CasePage(Page):
         **typed: str,
     ) -> None:
         evidence = await case_of(self, number)
-        values = {"back": f"/cases/{number}", "next_number": "", "outcome": ""} | typed
-        self.show(req, resp, "cases-case", refused=refused, evidence=evidence, **values)
+        values = {"back": f"/cases/{number}", "next_number": "", "outcome": "", "ended_as": ""} | typed
+        self.show(req, resp, "cases-case", refused=refused, evidence=evidence, **WORDS, **values)
 
 
 def _back(form: Form) -> str:

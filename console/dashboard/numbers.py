@@ -58,6 +58,10 @@ class Day:
         return usdt_text(self.credited_usdt)
 
 
+LATE_SHOWN: Final = 5
+"""Questions about late money; the list has them all."""
+
+
 @dataclass(frozen=True)
 class Figure:
     """A number of the period, and of the one before it."""
@@ -103,7 +107,12 @@ async def numbers_of(page: Page, req: Request) -> Mapping[str, Any]:
     first = today - length + timedelta(days=1)
     reads_balance = page.may(req, "finance", "viewer")
     reads_keys = page.may(req, "developer")
-    (balance, book, keys), (report, before), (payments, waiting), (dead, failing) = await asyncio.gather(
+    (
+        (balance, book, keys),
+        (report, before),
+        (payments, waiting, late),
+        (dead, failing),
+    ) = await asyncio.gather(
         asyncio.gather(
             _balance(page, merchant_id) if reads_balance else _nothing(),
             _book(page, merchant_id) if reads_balance else _nothing(),
@@ -116,6 +125,7 @@ async def numbers_of(page: Page, req: Request) -> Mapping[str, Any]:
         asyncio.gather(
             or_none(page.deps.deals.ListAllInvoices(_payments(merchant_id))),
             or_none(page.deps.deals.ListAllInvoices(_open(merchant_id, first))),
+            or_none(page.deps.deals.ListCases(_undecided(merchant_id))),
         ),
         asyncio.gather(
             or_none(page.deps.webhooks.ListEvents(_given_up(merchant_id))),
@@ -124,7 +134,7 @@ async def numbers_of(page: Page, req: Request) -> Mapping[str, Any]:
     )
     days = days_of(report.rows) if report else []
     asked: dict[str, list[object]] = {
-        "invoices": [report, before, payments, waiting],
+        "invoices": [report, before, payments, waiting, late],
         "webhooks": [dead, failing],
     }
     if reads_balance:
@@ -144,6 +154,7 @@ async def numbers_of(page: Page, req: Request) -> Mapping[str, Any]:
         "charts": charts_of(days, first, today) if days and length.days > 1 else [],
         "dead": _number(dead.events if dead else ()),
         "failing": _number(failing.events if failing else ()),
+        "late": list(zip(late.cases, late.contexts, strict=True)) if late else [],
         "keys": keys,
         "idle_keys": _idle(keys.keys) if keys else [],
         "away": away_of(asked),
@@ -183,6 +194,12 @@ def _paid_at(invoice: invoices_pb2.Invoice) -> int:
 def away_of(asked: Mapping[str, Sequence[object]]) -> list[str]:
     """Returns the services of which an answer is missing, by all answers of each."""
     return [service for service, answers in asked.items() if None in answers]
+
+
+def _undecided(merchant_id: str) -> invoices_pb2.ListCasesRequest:
+    return invoices_pb2.ListCasesRequest(
+        merchant_id=merchant_id, undecided=True, oldest_first=True, limit=LATE_SHOWN
+    )
 
 
 async def _nothing() -> None:

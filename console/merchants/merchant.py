@@ -13,7 +13,6 @@ from console.exchange import Request
 from console.file_page import FilePage
 from console.options import (
     GROUPS,
-    LATE_MONEY_WORDS,
     change_of,
     items_of,
     logo_of,
@@ -24,6 +23,7 @@ from console.options import (
 from console.page import leave_for
 from console.ui.values import percent
 from console.ui.words import FIELDS
+from console.words.late_money import POLICIES
 from fiatgate.accounts.v1 import accounts_pb2
 from fiatgate.approvals.v1 import approvals_pb2
 from fiatgate.catalog.v1 import catalog_pb2
@@ -136,7 +136,7 @@ class MerchantPage(OneMerchant):
             refused=refused,
             groups=GROUPS.values(),
             labels=FIELDS,
-            late_money=LATE_MONEY_WORDS,
+            late_money=POLICIES,
             values=now | dict(typed or {}),
             was=now | {field: text for field, text in (was or {}).items() if field != conflict},
             categories=category_words(categories.categories, now["category_code"]),

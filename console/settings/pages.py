@@ -10,7 +10,6 @@ import falcon.asgi
 from console.exchange import Request
 from console.options import (
     LATE_MONEY,
-    LATE_MONEY_WORDS,
     Group,
     change_of,
     logo_of,
@@ -21,6 +20,7 @@ from console.options import (
 from console.page import Page, leave_for
 from console.settings.preview import is_colour, preview_of
 from console.ui.words import FIELDS
+from console.words.late_money import POLICIES
 from fiatgate.catalog.v1 import catalog_pb2
 from fiatgate.merchants.v1 import merchants_pb2 as pb
 from kit.rpc.errors import Refused, invalid, not_found
@@ -150,7 +150,7 @@ class SettingsPage(OwnMerchant):
             refused=refused,
             merchant=merchant,
             groups=(*GROUPS.values(), LATE_MONEY),
-            late_money=LATE_MONEY_WORDS,
+            late_money=POLICIES,
             offers=answer.offers,
             labels=FIELDS,
             values=values,

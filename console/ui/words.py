@@ -31,6 +31,7 @@ NOTICES: Final[Mapping[str, str]] = {
     "deal-appealed": "In appeal: the deal waits without a limit of time.",
     "deals-rejected": "The deals are rejected.",
     "deals-appealed": "The deals are in appeal.",
+    "case-decided": "Your answer is given to the operator.",
     "case-answered": "The answer is given to the customer.",
     # approvals
     "approved": "Approved and done.",
@@ -219,6 +220,9 @@ FIELDS: Final[Mapping[str, str]] = {
     "frame_origins": "Sites that may show the page in a frame",
     "logo": "Picture",
     "late_money": "Money that comes late",
+    "ended_as": "What was done with the money",
+    "answer": "Your answer",
+    "text": "Words for the operator",
     "commission": "Commission",
     "symbol": "Symbol",
     "decimals": "Decimals",

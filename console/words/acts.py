@@ -39,6 +39,7 @@ PAST: Final[Mapping[str, str]] = {
     "activate": "activated",
     "add": "added",
     "adjust": "adjusted",
+    "answer": "answered",
     "appeal": "moved into appeal",
     "approve": "approved",
     "ban": "banned",

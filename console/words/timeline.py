@@ -11,6 +11,7 @@ from typing import Final
 
 from console.words.acts import author_of, title_of
 from console.words.deals import step_tone, step_words
+from console.words.late_money import ANSWERS, ENDS
 from console.words.moments import Moment, approvals_first, given, of_ledger, of_webhooks, time
 from fiatgate.audit.v1 import audit_pb2
 from fiatgate.catalog.v1 import catalog_pb2
@@ -238,12 +239,21 @@ def _of_case(story: invoices_pb2.GetInvoiceStoryResponse) -> Iterator[Moment]:
         tone="wait",
         thing=thing,
     )
+    if case.HasField("merchant_answer"):
+        yield Moment(
+            at=datetime_from(case.answered_at),
+            title=f"Merchant answered: {ANSWERS.get(case.merchant_answer, case.merchant_answer)}",
+            by=case.answered_by,
+            details=[("case", str(case.number))],
+            note=case.merchant_text,
+            thing=thing,
+        )
     if case.HasField("resolved_at"):
         yield Moment(
             at=datetime_from(case.resolved_at),
             title="Late money answered",
             by=case.actor,
-            details=[("case", str(case.number))],
+            details=[("case", str(case.number)), ("money", ENDS.get(case.ended_as, case.ended_as))],
             note=case.outcome,
             thing=thing,
         )
@@ -258,6 +268,7 @@ _SHOWN_BY_STEPS: Final = frozenset(
         "deal.appeal",
         "deal.resolve",
         "deal.adjust",
+        "case.answer",
         "case.resolve",
         "invoice.cancel",
         "invoice.create",

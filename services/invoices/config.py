@@ -39,6 +39,12 @@ class InvoicesSettings(FourEyesSettings):
         le=43_200,
         description="time after which a deal marked paid becomes an appeal",
     )
+    late_money_answer_hours: int = Field(
+        default=72,
+        ge=1,
+        le=720,
+        description="time that a merchant has to say whether late money is credited or returned",
+    )
 
     method_share_percent: int = Field(
         default=80,
@@ -67,6 +73,10 @@ class InvoicesSettings(FourEyesSettings):
     @property
     def confirmation_time(self) -> timedelta:
         return timedelta(minutes=self.confirmation_minutes)
+
+    @property
+    def late_money_answer_time(self) -> timedelta:
+        return timedelta(hours=self.late_money_answer_hours)
 
     @property
     def limit_per_customer(self) -> CustomerLimit:

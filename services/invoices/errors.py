@@ -165,6 +165,10 @@ def case_state_conflict() -> Refused:
     return precondition("CASE_STATE_CONFLICT", "The case is closed; its answer was given to the customer")
 
 
+def case_answered() -> Refused:
+    return precondition("CASE_STATE_CONFLICT", "The merchant has answered already")
+
+
 def picture_not_found() -> Refused:
     return not_found("PROOF_NOT_FOUND", "The customer sent no picture with it")
 

@@ -2,6 +2,7 @@
 
 from datetime import datetime
 from decimal import Decimal
+from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
@@ -22,8 +23,8 @@ from fiatgate.invoices.v1 import invoices_pb2 as pb
 from kit.base.money import FIAT_PLACES
 from kit.base.proto import most_of
 from kit.events.outbox import BusStateColumns, OutboxColumns
-from services.invoices.domain.late import PictureKind
-from services.invoices.domain.states import OPEN_DEAL_STATUSES, SUB_STATUSES, DealStatus, InvoiceStatus
+from services.invoices.domain.late import End, PictureKind, Policy
+from services.invoices.domain.states import OPEN_DEAL_STATUSES, SUB_STATUSES, InvoiceStatus
 
 FIAT = Numeric(20, 2)
 USDT = Numeric(38, 6)
@@ -31,7 +32,7 @@ PERCENT = Numeric(5, 2)
 PICTURE_MAX_BYTES = most_of(pb.OpenCustomerAppealRequest, "picture")
 
 
-def _one_of(column: str, values: type[InvoiceStatus] | type[DealStatus] | type[PictureKind]) -> str:
+def _one_of(column: str, values: type[StrEnum]) -> str:
     return f"{column} IN ({', '.join(repr(str(value)) for value in values)})"
 
 
@@ -313,6 +314,16 @@ class Case(Base):
         Index("ix_cases_open", "number", postgresql_where=text("resolved_at IS NULL")),
         CheckConstraint("(resolved_at IS NULL) = (outcome IS NULL)", name="outcome"),
         CheckConstraint("(resolved_at IS NULL) = (actor IS NULL)", name="actor"),
+        CheckConstraint("(resolved_at IS NULL) = (ended_as IS NULL)", name="ended"),
+        CheckConstraint(_one_of("ended_as", End), name="ended_as"),
+        CheckConstraint(_one_of("policy", Policy), name="policy"),
+        CheckConstraint("merchant_answer IN ('credit', 'return')", name="merchant_answer"),
+        CheckConstraint(
+            "(merchant_answer IS NULL) = (merchant_text IS NULL) AND (merchant_answer IS NULL) = (answered_by IS NULL)"
+            " AND (merchant_answer IS NULL) = (answered_at IS NULL)",
+            name="answered",
+        ),
+        Index("ix_cases_merchant", "merchant_id", "number"),
     )
 
     # The number that the customer gives on the telephone. It is short, and it does not show how many cases there are.
@@ -322,9 +333,18 @@ class Case(Base):
     deal_id: Mapped[UUID] = mapped_column(ForeignKey("deals.id"))
     opened_at: Mapped[datetime]
     note: Mapped[str]
+    policy: Mapped[str]
+    answer_by: Mapped[datetime | None]
+    # Of the values above, but for the number: the database gives it.
+    seal: Mapped[bytes]
+    merchant_answer: Mapped[str | None]
+    merchant_text: Mapped[str | None]
+    answered_by: Mapped[str | None]
+    answered_at: Mapped[datetime | None]
     resolved_at: Mapped[datetime | None]
     outcome: Mapped[str | None]
     actor: Mapped[str | None]
+    ended_as: Mapped[str | None]
 
 
 class CustomerPicture(Base):

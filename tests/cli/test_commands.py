@@ -134,7 +134,7 @@ def test_groups_and_the_command_itself_show_what_there_is() -> None:
         ("verify", "--grace-seconds", TOO_LARGE),
         ("verify", "--repair-seconds", TOO_LARGE),
         ("cases", "show", TOO_LARGE),
-        ("cases", "resolve", TOO_LARGE, "--outcome", "done"),
+        ("cases", "resolve", TOO_LARGE, "--outcome", "done", "--ended-as", "return"),
         ("webhooks", "show", TOO_LARGE),
         ("webhooks", "prune", "--older-than-days", TOO_LARGE),
         (*CURRENCY, "--decimals", TOO_LARGE),

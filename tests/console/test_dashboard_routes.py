@@ -23,6 +23,7 @@ from console.list_page import ListPage
 from console.page import Page
 from console.surfaces import DASHBOARD
 from console.ui.pages import FOR_MERCHANT
+from fiatgate.invoices.v1 import invoices_pb2
 from fiatgate.merchants.v1 import merchants_pb2
 from fiatgate.withdrawals.v1 import withdrawals_pb2
 from gateway.pay import brand
@@ -30,7 +31,7 @@ from kit.base.ids import new_id
 from tests.console.house import House, Person
 from tests.console.payouts import TRON_ADDRESS, added
 from tests.console.routes import WITHOUT_SESSION, fields_read, places_of
-from tests.gateway.desk import Desk, settled, unique
+from tests.gateway.desk import Desk, Shop, settled, unique
 from tests.support.pictures import PNG
 from tests.support.receiver import Receiver
 from tests.support.stack import Stack
@@ -60,6 +61,7 @@ KINDS: Final[Mapping[str, tuple[str, ...]]] = {
     "address_id": ("address",),
     "address": ("address", "wallet"),
     "order": ("order",),
+    "number": ("case",),
     "customer": ("customer",),
     "person_id": ("person",),
     "author": ("email",),
@@ -72,6 +74,7 @@ KINDS: Final[Mapping[str, tuple[str, ...]]] = {
 """The kinds of things that a field of a path, of a query or of a form names; each is tried."""
 AFTER: Final = {
     "/invoices": "invoice",
+    "/cases": "case",
     "/links": "invoice",
     "/links/many": "link",
     "/webhooks": "event",
@@ -102,7 +105,7 @@ PLAIN: Final = {
     *("made_order", "memo", "method", "month", "most", "note", "notice", "password", "preview", "problem"),
     *("purpose", "repeated", "request_key", "secret", "signature", "since", "stage", "state", "status"),
     *("step_up_challenge", "step_up_code", "step_up_credential", "step_up_goes_on", "to", "type"),
-    *("every", "until", "uri", "valid_days", "was"),
+    *("answer", "every", "text", "until", "uri", "valid_days", "was"),
 }
 """Fields that name no merchant's thing. Only the page that asks a challenge or makes a request_key has it."""
 DEEDS: Final = {
@@ -114,6 +117,7 @@ DEEDS: Final = {
     **dict.fromkeys(("invite", "roles", "recover", "remove", "withdraw"), "changes"),
     **dict.fromkeys(("settings", "logo", "use"), "changes"),
     "late-money": "decides",
+    "answer": "answers",
     "addresses": "adds",
     "/addresses/{address_id}/remove": "removes",
     "/withdrawals/new": "requests",
@@ -220,6 +224,7 @@ class Neighbours:
             "/withdrawals/{withdraw_uuid}/cancel": {"stage": "requested"},
             "/settings": {"group": "addresses", "fail_url": f"https://shop.example/{unique()}"},
             "/settings/late-money": {"late_money": "return", "was:late_money": "credit"},
+            "/cases/{number}/answer": {"answer": "credit"},
             "/keys/{key_id}/rotate": {"newest_key_id": self.newest_key},
             "/settings/logo/use": {"logo": self.logo},
             "/people/invite": {"email": f"{unique()}@example.com", "name": "Ada", "role:viewer": "on"},
@@ -241,6 +246,15 @@ def session_of(person: Person, stack: Stack) -> str:
         cursor.execute(query, [person.email])
         ((id,),) = cursor.fetchall()
         return str(id)
+
+
+def late_money(desk: Desk, shop: Shop, method: str) -> int:
+    """The number of a new case of the merchant."""
+    id = shop.create()["invoice_id"]
+    desk.choose(id, method)
+    desk.cancel(id)
+    request = invoices_pb2.OpenCaseRequest(invoice_id=id, note="I paid")
+    return desk.checkout.OpenCase(request).case.number
 
 
 @pytest.fixture(scope="module")
@@ -291,6 +305,7 @@ def neighbours(stack: Stack, house: House) -> Iterator[Neighbours]:
             "customer": customer,
             "link": made.headers["Location"].rpartition("/")[2],
             "event": first(r'href="/webhooks/(\d+)"', stranger.get("/webhooks?state=all").text),
+            "case": str(late_money(desk, other, method)),
             "merchant": other.merchant_id,
             "withdrawal": waiting,
             "wallet": WALLETS[0],
@@ -307,6 +322,7 @@ def neighbours(stack: Stack, house: House) -> Iterator[Neighbours]:
         }
         nothing = {kind: str(new_id()) for kind in theirs} | {
             "event": NO_EVENT,
+            "case": "999999999",
             "wallet": WALLETS[1],
             "hash": uuid4().hex + uuid4().hex,
             "email": f"{unique()}@example.com",

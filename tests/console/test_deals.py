@@ -190,10 +190,15 @@ def test_deals_are_found_and_their_file_has_what_the_screen_shows(till: Till, st
 def test_cases_have_a_file_and_an_answer_has_words(till: Till, staff: Staff) -> None:
     first, second = till.late("I sent it at noon"), till.late("Me too")
     desk, list = staff("desk"), f"/cases?merchant={till.shop.merchant_id}"
-    assert desk.post(f"/cases/{first}/answer", {"back": list, "outcome": " "}).status_code == 422
-    desk.post(f"/cases/{first}/answer", {"back": list, "outcome": "It was sent back."})
+    assert (
+        desk.post(f"/cases/{first}/answer", {"back": list, "outcome": " ", "ended_as": "return"}).status_code
+        == 422
+    )
+    assert desk.post(f"/cases/{first}/answer", {"back": list, "outcome": "Why?"}).status_code == 422
+    desk.post(f"/cases/{first}/answer", {"back": list, "outcome": "It was sent back.", "ended_as": "return"})
     rows = desk.rows(list.replace("?", ".csv?"))
     assert [row["customers_text"] for row in rows if row["number"] in (str(first), str(second))] == ["Me too"]
     everything = desk.rows(list.replace("?", ".csv?state=all&"))
-    assert {each["number"]: each["answer"] for each in everything}[str(first)] == "It was sent back."
+    ended = {each["number"]: (each["answer"], each["ended_as"]) for each in everything}
+    assert ended[str(first)] == ("It was sent back.", "return")
     assert desk.get("/cases/0").status_code == 404

@@ -96,6 +96,7 @@ IN_ROOMS: Final = {
     "test_webhooks.py": "/webhooks /webhooks/{event_id} /parked",
     "test_links.py": "/links /links/new /links/{invoice_id} /links/many /links/many/new /links/many/{link_id}",
     "test_dashboard.py": "/webhooks/test /balance /keys",
+    "test_late_money.py": "/cases /cases/{number}",
     "test_statements.py": "/balance/print",
     "test_own_withdrawals.py": "/addresses",
     "test_settings.py": "/settings /settings/logo",

@@ -161,6 +161,8 @@ def test_late_money_is_answered_and_the_next_case_is_shown(till: Till, at: At) -
     page.goto(at.house.desk + list)
     expect(page.locator(".evidence blockquote")).to_have_text("I sent it at noon")
     looks_right(page, "cases")
+    expect(page.locator(".evidence")).to_contain_text("It may answer until")
+    page.get_by_label("sent back to the customer").check()
     page.keyboard.press("a")
     expect(page.get_by_label("Answer for the customer")).to_be_focused()
     page.keyboard.type("It was sent back.")
@@ -170,7 +172,7 @@ def test_late_money_is_answered_and_the_next_case_is_shown(till: Till, at: At) -
     expect(page.get_by_role("status").first).to_contain_text("The answer is given to the customer.")
     expect(page.locator(".evidence blockquote")).to_have_text("Me too")
     again = at.staff("admin").post(
-        f"/cases/{first}/answer", {"back": list, "next": str(second), "outcome": "No."}
+        f"/cases/{first}/answer", {"back": list, "next": str(second), "outcome": "No.", "ended_as": "credit"}
     )
     assert "Nothing was changed: the case was answered already" in again.text
     assert f"Answered by <bdi>{at.staff('desk').email}</bdi>" in again.text

@@ -52,7 +52,9 @@ class Till:
         """Rejects what waits in the shop's queues, and answers its cases."""
         open_cases = pb.ListCasesRequest(open_only=True, merchant_id=self.shop.merchant_id, limit=1000)
         for case in self.desk.deals.ListCases(open_cases).cases:
-            self.desk.deals.ResolveCase(pb.ResolveCaseRequest(number=case.number, outcome="Over."))
+            self.desk.deals.ResolveCase(
+                pb.ResolveCaseRequest(number=case.number, outcome="Over.", ended_as="answer_only")
+            )
         for status in (pb.DEAL_STATUS_PENDING, pb.DEAL_STATUS_APPEAL):
             request = pb.ListDealsRequest(status=status, merchant_id=self.shop.merchant_id, limit=1000)
             for deal in self.desk.deals.ListDeals(request).deals:

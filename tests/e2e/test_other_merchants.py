@@ -13,6 +13,8 @@ import pytest
 from google.protobuf.message_factory import GetMessageClass
 
 from fiatgate.accounts.v1 import accounts_pb2
+from fiatgate.invoices.v1 import invoices_pb2
+from fiatgate.invoices.v1.invoices_pb2_grpc import CheckoutServiceStub
 from fiatgate.rpc.v1 import access_pb2
 from fiatgate.withdrawals.v1 import withdrawals_pb2
 from kit.base.ids import new_id
@@ -45,6 +47,7 @@ class Other:
     key_id: str
     invoice_id: str
     open_invoice_id: str
+    case_number: int
     link_id: str
     event_id: int
     withdraw_uuid: str
@@ -63,6 +66,8 @@ class Newcomer:
 
 
 FOREIGN: Final[dict[str, Callable[[Other], dict[str, Any]]]] = {
+    "DealDeskService/AnswerCase": lambda other: {"number": other.case_number, "answer": "credit"},
+    "DealDeskService/GetCase": lambda other: {"number": other.case_number},
     "DealDeskService/GetInvoiceStory": lambda other: {"invoice_id": other.invoice_id},
     "InvoicesService/CancelInvoice": lambda other: {"invoice_id": other.open_invoice_id},
     "InvoicesService/CancelLink": lambda other: {"link_id": other.link_id},
@@ -135,6 +140,14 @@ def newcomer(stack: Stack, house: House) -> Newcomer:
     return Newcomer(merchant_id, house.member(merchant_id, "owner"))
 
 
+def case_of(stack: Stack, invoice_id: str) -> int:
+    """The number of a new case about the invoice, which its customer canceled."""
+    with channel(stack.addresses["invoices"], name="invoices") as invoices:
+        checkout = CheckoutServiceStub(invoices)
+        checkout.CancelCheckout(invoices_pb2.CancelCheckoutRequest(invoice_id=invoice_id))
+        return int(checkout.OpenCase(invoices_pb2.OpenCaseRequest(invoice_id=invoice_id)).case.number)
+
+
 @pytest.fixture(scope="module")
 def other(stack: Stack, house: House, operator: Operator) -> Iterator[Other]:
     theirs = Shop.opened(stack)
@@ -144,6 +157,9 @@ def other(stack: Stack, house: House, operator: Operator) -> Iterator[Other]:
         operator.confirm(invoice)
         event_id = invoice.wait_for_delivery()["event_id"]
         waiting = theirs.create(receiver.url())
+        late = theirs.create(receiver.url())
+        Customer(late.created["payment_link"]).choose()
+        number = case_of(stack, late.id)
     settled(lambda: operator.available(theirs) > 30, "the credit")
     withdrawal = stack.cli(
         *("withdrawals", "create", theirs.merchant_id, "--method", "1"),
@@ -175,6 +191,7 @@ def other(stack: Stack, house: House, operator: Operator) -> Iterator[Other]:
         key_id=key["key_id"],
         invoice_id=invoice.id,
         open_invoice_id=waiting.id,
+        case_number=number,
         link_id=link["link_id"],
         event_id=event_id,
         withdraw_uuid=withdrawal["withdraw_uuid"],
@@ -232,6 +249,7 @@ def test_a_member_finds_no_object_of_another_merchant(
 ) -> None:
     theirs = FOREIGN[method](other)
     unknown = {name: 2**40 if isinstance(value, int) else str(new_id()) for name, value in theirs.items()}
+    unknown |= {name: value for name, value in theirs.items() if name == "answer"}
     found = refusal(caller.token(), lambda: services.call(service, method, **theirs))
     assert found == refusal(caller.token(), lambda: services.call(service, method, **unknown))
     assert found[0].endswith("_NOT_FOUND")

@@ -109,14 +109,16 @@ def test_a_case_that_no_operator_answered_and_a_deleted_one_are_named(world: Wor
         numbers.append(opened.number)
     answered, rewritten, deleted, forged = numbers
     for number in (answered, rewritten, deleted):
-        cases.resolve_case(world.deps, number=number, outcome="Sent back")
+        cases.resolve_case(world.deps, number=number, outcome="Sent back", ended_as="return")
     assert [page.problems for page in checked(world.deps.db, "cases", limit=1) if page.problems] == []
     url = past_all_rules(world.deps.settings.database_url)
     with closing(psycopg2.connect(url)) as database, database, database.cursor() as cursor:
         cursor.execute("UPDATE cases SET actor = 'eve' WHERE number = %s", (rewritten,))
         cursor.execute("DELETE FROM cases WHERE number = %s", (deleted,))
         cursor.execute(
-            "UPDATE cases SET resolved_at = now(), outcome = 'No', actor = 'eve' WHERE number = %s", (forged,)
+            "UPDATE cases SET resolved_at = now(), outcome = 'No', actor = 'eve', ended_as = 'credit'"
+            " WHERE number = %s",
+            (forged,),
         )
     found = [each for page in checked(world.deps.db, "cases", limit=1) for each in page.problems]
     assert {(each.subject, each.field, each.found) for each in found} == {

@@ -31,7 +31,7 @@ def test_a_case_leaves_its_invoice_as_it_is(world: World) -> None:
     deal = ended(world)
     before, facts = status_of(world, deal), world.announced(deal.invoice_id)
     number = opened(world, deal, note="at noon", picture=PNG)
-    cases.resolve_case(world.deps, number=number, outcome=" Sent back ")
+    cases.resolve_case(world.deps, number=number, outcome=" Sent back ", ended_as="return")
     assert (status_of(world, deal), world.announced(deal.invoice_id)) == (before, facts)
     story = cases.get_case(world.deps, number=number)
     assert (story.case.outcome, story.case.actor, story.case.note) == (
@@ -48,7 +48,9 @@ def test_an_invoice_has_one_case_whoever_is_quicker(world: World) -> None:
     with ThreadPoolExecutor(8) as pool:
         numbers = list(pool.map(lambda n: opened(world, deal, note=str(n), picture=PNG), range(8)))
     assert len(set(numbers)) == 1
-    assert [row.case.number for row in cases.list_cases(world.deps, open_only=True, limit=0)] == numbers[:1]
+    assert [row.case.number for row in cases.list_cases(world.deps, open_only=True, limit=0).rows] == numbers[
+        :1
+    ]
 
 
 def test_what_time_has_ended_meanwhile_has_its_case_at_once(world: World) -> None:
@@ -72,11 +74,11 @@ def test_where_nothing_is_late_there_is_no_case(world: World) -> None:
 
 def test_a_case_is_answered_once(world: World) -> None:
     number = opened(world, ended(world))
-    cases.resolve_case(world.deps, number=number, outcome="Sent back")
-    again = refusal(lambda: cases.resolve_case(world.deps, number=number, outcome="No"))
+    cases.resolve_case(world.deps, number=number, outcome="Sent back", ended_as="return")
+    again = refusal(lambda: cases.resolve_case(world.deps, number=number, outcome="No", ended_as="return"))
     assert again.reason == "CASE_STATE_CONFLICT"
-    assert not cases.list_cases(world.deps, open_only=True, limit=10)
-    assert [row.case.outcome for row in cases.list_cases(world.deps, open_only=False, limit=10)] == [
+    assert not cases.list_cases(world.deps, open_only=True, limit=10).rows
+    assert [row.case.outcome for row in cases.list_cases(world.deps, open_only=False, limit=10).rows] == [
         "Sent back"
     ]
 
@@ -127,7 +129,7 @@ def test_with_what_is_no_picture_nothing_is_done(world: World, picture: bytes) -
     deal = ended(world)
     refused = refusal(lambda: opened(world, deal, picture=picture))
     assert (refused.reason, refused.metadata["field"]) == ("VALIDATION_ERROR", "picture")
-    assert not cases.list_cases(world.deps, open_only=False, limit=10)
+    assert not cases.list_cases(world.deps, open_only=False, limit=10).rows
 
 
 def test_where_and_with_what_a_picture_was_taken_is_not_kept(world: World) -> None:

@@ -88,10 +88,13 @@ def test_cases_come_with_their_deals_oldest_first_and_by_merchant(world: World) 
         checkout.cancel_checkout(world.deps, invoice_id=str(deal.invoice_id))
         cases.open_case(world.deps, invoice_id=str(deal.invoice_id), note="", picture=None)
     merchant = world.merchant.merchant_id
-    rows = cases.list_cases(world.deps, open_only=True, limit=10, oldest_first=True, merchant_id=merchant)
+    rows = cases.list_cases(
+        world.deps, open_only=True, limit=10, oldest_first=True, merchant_id=merchant
+    ).rows
     assert [row.listed.deal.id for row in rows] == [deal.id for deal in ended]
     after = rows[0].case.number
-    (row,) = cases.list_cases(world.deps, open_only=True, limit=10, oldest_first=True, after_number=after)
+    found = cases.list_cases(world.deps, open_only=True, limit=10, oldest_first=True, after_number=after)
+    (row,) = found.rows
     assert row.listed.deal.id == ended[1].id
     other = str(world.with_deal().id)
-    assert not cases.list_cases(world.deps, open_only=True, limit=10, merchant_id=other)
+    assert not cases.list_cases(world.deps, open_only=True, limit=10, merchant_id=other).rows

@@ -85,7 +85,7 @@ def test_members_read_which_member_canceled_an_unpaid_deal_and_of_operators_no_n
     whole = reading.get_invoice_story(world.deps, invoice_id=str(deal.invoice_id))
 
     def last_step(reader: Actor) -> tuple[str, str]:
-        seen = acting(reader, lambda: story_as_seen(story_to_message(whole, "invoices")))
+        seen = acting(reader, lambda: story_as_seen(story_to_message(whole, "invoices", world.clock.now())))
         return seen.deals[0].history[-1].sub_status, seen.deals[0].history[-1].actor
 
     assert last_step(BEN) == ("canceled_by_operator", author.name)
@@ -99,7 +99,7 @@ def test_late_money_is_part_of_the_story(world: World) -> None:
     story = reading.get_invoice_story(world.deps, invoice_id=str(deal.invoice_id))
     assert story.case is not None
     number = story.case.number
-    acting(ANN, lambda: cases.resolve_case(world.deps, number=number, outcome="Sent back"))
+    acting(ANN, lambda: cases.resolve_case(world.deps, number=number, outcome="Sent back", ended_as="return"))
     story = reading.get_invoice_story(world.deps, invoice_id=str(deal.invoice_id))
     assert story.case is not None
     assert (story.case.outcome, story.opened_at) == ("Sent back", None)

@@ -74,9 +74,11 @@ SELECT {_id("d")}, {_id("i")}, {_MERCHANT},
 FROM generate_series(1, {ROWS}) AS n;
 INSERT INTO deal_transitions (deal_id, at, status, sub_status, actor, note)
 SELECT id, created_at, status, sub_status, 'time', '' FROM deals ORDER BY created_at;
-INSERT INTO cases (invoice_id, merchant_id, deal_id, opened_at, note, resolved_at, outcome, actor)
+INSERT INTO cases (invoice_id, merchant_id, deal_id, opened_at, note, resolved_at, outcome, actor, ended_as,
+                   policy, answer_by, seal)
 SELECT {_id("i")}, {_MERCHANT}, {_id("d")}, {_AT}, 'late', CASE WHEN n %% 50 > 0 THEN {_AT} END,
-       CASE WHEN n %% 50 > 0 THEN 'answered' END, CASE WHEN n %% 50 > 0 THEN 'an operator' END
+       CASE WHEN n %% 50 > 0 THEN 'answered' END, CASE WHEN n %% 50 > 0 THEN 'an operator' END,
+       CASE WHEN n %% 50 > 0 THEN 'return' END, 'ask_credit', {_AT}, sha256('')
 FROM generate_series({OPEN + 8}, {ROWS}, 10) AS n;
 """
 _WITHDRAWALS: Final = f"""

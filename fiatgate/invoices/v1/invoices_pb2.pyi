@@ -619,6 +619,14 @@ class Case(_message.Message):
     RESOLVED_AT_FIELD_NUMBER: _builtins.int
     OUTCOME_FIELD_NUMBER: _builtins.int
     ACTOR_FIELD_NUMBER: _builtins.int
+    POLICY_FIELD_NUMBER: _builtins.int
+    ANSWER_BY_FIELD_NUMBER: _builtins.int
+    MERCHANT_ANSWER_FIELD_NUMBER: _builtins.int
+    MERCHANT_TEXT_FIELD_NUMBER: _builtins.int
+    ANSWERED_BY_FIELD_NUMBER: _builtins.int
+    ANSWERED_AT_FIELD_NUMBER: _builtins.int
+    DUE_FIELD_NUMBER: _builtins.int
+    ENDED_AS_FIELD_NUMBER: _builtins.int
     number: _builtins.int
     """The number that the customer gives; counts up from 1001."""
     invoice_id: _builtins.str
@@ -631,12 +639,30 @@ class Case(_message.Message):
     """The answer for the customer. Null while open."""
     actor: _builtins.str
     """The author of the answer, as in DealTransition. Null while open."""
+    policy: _builtins.str
+    """What the merchant had chosen to be done with late money when the case was opened, as in Merchant."""
+    merchant_answer: _builtins.str
+    """"credit" or "return": the merchant's answer. Null: none was given."""
+    merchant_text: _builtins.str
+    """The merchant's words for the operator; may be empty. Null without an answer."""
+    answered_by: _builtins.str
+    """The e-mail address of the member who answered. Null without an answer."""
+    due: _builtins.str
+    """"credit", "return", or "undecided" while the merchant's answer is awaited; of a closed case as it was at its end."""
+    ended_as: _builtins.str
+    """"credit", "return" or "answer_only": what the operator did. Null while open."""
     @_builtins.property
     def opened_at(self) -> _timestamp_pb2.Timestamp: ...
     @_builtins.property
     def resolved_at(self) -> _timestamp_pb2.Timestamp:
         """Null while open."""
 
+    @_builtins.property
+    def answer_by(self) -> _timestamp_pb2.Timestamp:
+        """Until then the merchant may answer before the policy's second word holds. Null: the policy does not ask."""
+
+    @_builtins.property
+    def answered_at(self) -> _timestamp_pb2.Timestamp: ...
     def __init__(
         self,
         *,
@@ -649,19 +675,51 @@ class Case(_message.Message):
         resolved_at: _timestamp_pb2.Timestamp | None = ...,
         outcome: _builtins.str | None = ...,
         actor: _builtins.str | None = ...,
+        policy: _builtins.str = ...,
+        answer_by: _timestamp_pb2.Timestamp | None = ...,
+        merchant_answer: _builtins.str | None = ...,
+        merchant_text: _builtins.str | None = ...,
+        answered_by: _builtins.str | None = ...,
+        answered_at: _timestamp_pb2.Timestamp | None = ...,
+        due: _builtins.str = ...,
+        ended_as: _builtins.str | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_actor", b"_actor", "_outcome", b"_outcome", "_resolved_at", b"_resolved_at", "actor", b"actor", "opened_at", b"opened_at", "outcome", b"outcome", "resolved_at", b"resolved_at"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_actor", b"_actor", "_answer_by", b"_answer_by", "_answered_at", b"_answered_at", "_answered_by", b"_answered_by", "_ended_as", b"_ended_as", "_merchant_answer", b"_merchant_answer", "_merchant_text", b"_merchant_text", "_outcome", b"_outcome", "_resolved_at", b"_resolved_at", "actor", b"actor", "answer_by", b"answer_by", "answered_at", b"answered_at", "answered_by", b"answered_by", "ended_as", b"ended_as", "merchant_answer", b"merchant_answer", "merchant_text", b"merchant_text", "opened_at", b"opened_at", "outcome", b"outcome", "resolved_at", b"resolved_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_actor", b"_actor", "_outcome", b"_outcome", "_resolved_at", b"_resolved_at", "actor", b"actor", "deal_id", b"deal_id", "invoice_id", b"invoice_id", "merchant_id", b"merchant_id", "note", b"note", "number", b"number", "opened_at", b"opened_at", "outcome", b"outcome", "resolved_at", b"resolved_at"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_actor", b"_actor", "_answer_by", b"_answer_by", "_answered_at", b"_answered_at", "_answered_by", b"_answered_by", "_ended_as", b"_ended_as", "_merchant_answer", b"_merchant_answer", "_merchant_text", b"_merchant_text", "_outcome", b"_outcome", "_resolved_at", b"_resolved_at", "actor", b"actor", "answer_by", b"answer_by", "answered_at", b"answered_at", "answered_by", b"answered_by", "deal_id", b"deal_id", "due", b"due", "ended_as", b"ended_as", "invoice_id", b"invoice_id", "merchant_answer", b"merchant_answer", "merchant_id", b"merchant_id", "merchant_text", b"merchant_text", "note", b"note", "number", b"number", "opened_at", b"opened_at", "outcome", b"outcome", "policy", b"policy", "resolved_at", b"resolved_at"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__actor: _TypeAlias = _typing.Literal["actor"]  # noqa: Y015
     _WhichOneofArgType__actor: _TypeAlias = _typing.Literal["_actor", b"_actor"]  # noqa: Y015
+    _WhichOneofReturnType__answer_by: _TypeAlias = _typing.Literal["answer_by"]  # noqa: Y015
+    _WhichOneofArgType__answer_by: _TypeAlias = _typing.Literal["_answer_by", b"_answer_by"]  # noqa: Y015
+    _WhichOneofReturnType__answered_at: _TypeAlias = _typing.Literal["answered_at"]  # noqa: Y015
+    _WhichOneofArgType__answered_at: _TypeAlias = _typing.Literal["_answered_at", b"_answered_at"]  # noqa: Y015
+    _WhichOneofReturnType__answered_by: _TypeAlias = _typing.Literal["answered_by"]  # noqa: Y015
+    _WhichOneofArgType__answered_by: _TypeAlias = _typing.Literal["_answered_by", b"_answered_by"]  # noqa: Y015
+    _WhichOneofReturnType__ended_as: _TypeAlias = _typing.Literal["ended_as"]  # noqa: Y015
+    _WhichOneofArgType__ended_as: _TypeAlias = _typing.Literal["_ended_as", b"_ended_as"]  # noqa: Y015
+    _WhichOneofReturnType__merchant_answer: _TypeAlias = _typing.Literal["merchant_answer"]  # noqa: Y015
+    _WhichOneofArgType__merchant_answer: _TypeAlias = _typing.Literal["_merchant_answer", b"_merchant_answer"]  # noqa: Y015
+    _WhichOneofReturnType__merchant_text: _TypeAlias = _typing.Literal["merchant_text"]  # noqa: Y015
+    _WhichOneofArgType__merchant_text: _TypeAlias = _typing.Literal["_merchant_text", b"_merchant_text"]  # noqa: Y015
     _WhichOneofReturnType__outcome: _TypeAlias = _typing.Literal["outcome"]  # noqa: Y015
     _WhichOneofArgType__outcome: _TypeAlias = _typing.Literal["_outcome", b"_outcome"]  # noqa: Y015
     _WhichOneofReturnType__resolved_at: _TypeAlias = _typing.Literal["resolved_at"]  # noqa: Y015
     _WhichOneofArgType__resolved_at: _TypeAlias = _typing.Literal["_resolved_at", b"_resolved_at"]  # noqa: Y015
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__actor) -> _WhichOneofReturnType__actor | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__answer_by) -> _WhichOneofReturnType__answer_by | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__answered_at) -> _WhichOneofReturnType__answered_at | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__answered_by) -> _WhichOneofReturnType__answered_by | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__ended_as) -> _WhichOneofReturnType__ended_as | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__merchant_answer) -> _WhichOneofReturnType__merchant_answer | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__merchant_text) -> _WhichOneofReturnType__merchant_text | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__outcome) -> _WhichOneofReturnType__outcome | None: ...
     @_typing.overload
@@ -3122,6 +3180,7 @@ class ListCasesRequest(_message.Message):
     AFTER_NUMBER_FIELD_NUMBER: _builtins.int
     MERCHANT_ID_FIELD_NUMBER: _builtins.int
     OLDEST_FIRST_FIELD_NUMBER: _builtins.int
+    UNDECIDED_FIELD_NUMBER: _builtins.int
     open_only: _builtins.bool
     """Only those that wait for an answer."""
     limit: _builtins.int
@@ -3132,6 +3191,8 @@ class ListCasesRequest(_message.Message):
     """Empty: all."""
     oldest_first: _builtins.bool
     """Oldest first; else newest first."""
+    undecided: _builtins.bool
+    """Only those that are open and wait for the merchant's answer."""
     @_builtins.property
     def opened_from(self) -> _timestamp_pb2.Timestamp:
         """Only cases opened at this time or later. Null: all."""
@@ -3150,10 +3211,11 @@ class ListCasesRequest(_message.Message):
         after_number: _builtins.int = ...,
         merchant_id: _builtins.str = ...,
         oldest_first: _builtins.bool = ...,
+        undecided: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_opened_before", b"_opened_before", "_opened_from", b"_opened_from", "opened_before", b"opened_before", "opened_from", b"opened_from"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_opened_before", b"_opened_before", "_opened_from", b"_opened_from", "after_number", b"after_number", "limit", b"limit", "merchant_id", b"merchant_id", "oldest_first", b"oldest_first", "open_only", b"open_only", "opened_before", b"opened_before", "opened_from", b"opened_from"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_opened_before", b"_opened_before", "_opened_from", b"_opened_from", "after_number", b"after_number", "limit", b"limit", "merchant_id", b"merchant_id", "oldest_first", b"oldest_first", "open_only", b"open_only", "opened_before", b"opened_before", "opened_from", b"opened_from", "undecided", b"undecided"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__opened_before: _TypeAlias = _typing.Literal["opened_before"]  # noqa: Y015
     _WhichOneofArgType__opened_before: _TypeAlias = _typing.Literal["_opened_before", b"_opened_before"]  # noqa: Y015
@@ -3254,23 +3316,74 @@ class GetCaseResponse(_message.Message):
 Global___GetCaseResponse: _TypeAlias = GetCaseResponse  # noqa: Y015
 
 @_typing.final
+class AnswerCaseRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NUMBER_FIELD_NUMBER: _builtins.int
+    ANSWER_FIELD_NUMBER: _builtins.int
+    TEXT_FIELD_NUMBER: _builtins.int
+    number: _builtins.int
+    answer: _builtins.str
+    """"credit" or "return"."""
+    text: _builtins.str
+    """For the operator; may be empty."""
+    def __init__(
+        self,
+        *,
+        number: _builtins.int = ...,
+        answer: _builtins.str = ...,
+        text: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["answer", b"answer", "number", b"number", "text", b"text"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___AnswerCaseRequest: _TypeAlias = AnswerCaseRequest  # noqa: Y015
+
+@_typing.final
+class AnswerCaseResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CASE_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def case(self) -> Global___Case: ...
+    def __init__(
+        self,
+        *,
+        case: Global___Case | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["case", b"case"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["case", b"case"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___AnswerCaseResponse: _TypeAlias = AnswerCaseResponse  # noqa: Y015
+
+@_typing.final
 class ResolveCaseRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     NUMBER_FIELD_NUMBER: _builtins.int
     OUTCOME_FIELD_NUMBER: _builtins.int
+    ENDED_AS_FIELD_NUMBER: _builtins.int
     number: _builtins.int
     outcome: _builtins.str
     """The customer reads it; never empty."""
+    ended_as: _builtins.str
+    """As in Case."""
     def __init__(
         self,
         *,
         number: _builtins.int = ...,
         outcome: _builtins.str = ...,
+        ended_as: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["number", b"number", "outcome", b"outcome"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["ended_as", b"ended_as", "number", b"number", "outcome", b"outcome"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -1166,6 +1166,11 @@ class DealDeskServiceStub:
                 request_serializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.GetCaseRequest.SerializeToString,
                 response_deserializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.GetCaseResponse.FromString,
                 _registered_method=True)
+        self.AnswerCase = channel.unary_unary(
+                '/fiatgate.invoices.v1.DealDeskService/AnswerCase',
+                request_serializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.AnswerCaseRequest.SerializeToString,
+                response_deserializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.AnswerCaseResponse.FromString,
+                _registered_method=True)
         self.ResolveCase = channel.unary_unary(
                 '/fiatgate.invoices.v1.DealDeskService/ResolveCase',
                 request_serializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.ResolveCaseRequest.SerializeToString,
@@ -1333,8 +1338,17 @@ class DealDeskServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def AnswerCase(self, request, context):
+        """The merchant's answer: credit the money or return it. Once, while the case is open. Reasons: CASE_NOT_FOUND,
+        CASE_STATE_CONFLICT, NOT_DECIDED.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def ResolveCase(self, request, context):
-        """Closes it with the answer for the customer. Reasons: CASE_NOT_FOUND, CASE_STATE_CONFLICT (already closed).
+        """Closes it with the answer for the customer, and says what was done with the money. Reasons: CASE_NOT_FOUND,
+        CASE_STATE_CONFLICT (already closed), NOT_DECIDED.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -1497,6 +1511,11 @@ def add_DealDeskServiceServicer_to_server(servicer, server):
                     servicer.GetCase,
                     request_deserializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.GetCaseRequest.FromString,
                     response_serializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.GetCaseResponse.SerializeToString,
+            ),
+            'AnswerCase': grpc.unary_unary_rpc_method_handler(
+                    servicer.AnswerCase,
+                    request_deserializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.AnswerCaseRequest.FromString,
+                    response_serializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.AnswerCaseResponse.SerializeToString,
             ),
             'ResolveCase': grpc.unary_unary_rpc_method_handler(
                     servicer.ResolveCase,
@@ -1917,6 +1936,33 @@ class DealDeskService:
             '/fiatgate.invoices.v1.DealDeskService/GetCase',
             fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.GetCaseRequest.SerializeToString,
             fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.GetCaseResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def AnswerCase(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/fiatgate.invoices.v1.DealDeskService/AnswerCase',
+            fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.AnswerCaseRequest.SerializeToString,
+            fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.AnswerCaseResponse.FromString,
             options,
             channel_credentials,
             insecure,

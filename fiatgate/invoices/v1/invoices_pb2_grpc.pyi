@@ -509,8 +509,14 @@ class DealDeskServiceStub:
     """Late money that customers reported, newest first unless oldest_first."""
     GetCase: _grpc.UnaryUnaryMultiCallable[_invoices_pb2.GetCaseRequest, _invoices_pb2.GetCaseResponse]
     """Reason: CASE_NOT_FOUND."""
+    AnswerCase: _grpc.UnaryUnaryMultiCallable[_invoices_pb2.AnswerCaseRequest, _invoices_pb2.AnswerCaseResponse]
+    """The merchant's answer: credit the money or return it. Once, while the case is open. Reasons: CASE_NOT_FOUND,
+    CASE_STATE_CONFLICT, NOT_DECIDED.
+    """
     ResolveCase: _grpc.UnaryUnaryMultiCallable[_invoices_pb2.ResolveCaseRequest, _invoices_pb2.ResolveCaseResponse]
-    """Closes it with the answer for the customer. Reasons: CASE_NOT_FOUND, CASE_STATE_CONFLICT (already closed)."""
+    """Closes it with the answer for the customer, and says what was done with the money. Reasons: CASE_NOT_FOUND,
+    CASE_STATE_CONFLICT (already closed), NOT_DECIDED.
+    """
     AddRequisite: _grpc.UnaryUnaryMultiCallable[_invoices_pb2.AddRequisiteRequest, _invoices_pb2.AddRequisiteResponse]
     """An account that customers pay to. One that the method has already is refused (VALIDATION_ERROR, field account):
     spaces, hyphens and capitals make no difference, and a disabled one without open deals does not count. An account of
@@ -588,8 +594,14 @@ class DealDeskServiceAsyncStub(DealDeskServiceStub):
     """Late money that customers reported, newest first unless oldest_first."""
     GetCase: _aio.UnaryUnaryMultiCallable[_invoices_pb2.GetCaseRequest, _invoices_pb2.GetCaseResponse]  # type: ignore[assignment]
     """Reason: CASE_NOT_FOUND."""
+    AnswerCase: _aio.UnaryUnaryMultiCallable[_invoices_pb2.AnswerCaseRequest, _invoices_pb2.AnswerCaseResponse]  # type: ignore[assignment]
+    """The merchant's answer: credit the money or return it. Once, while the case is open. Reasons: CASE_NOT_FOUND,
+    CASE_STATE_CONFLICT, NOT_DECIDED.
+    """
     ResolveCase: _aio.UnaryUnaryMultiCallable[_invoices_pb2.ResolveCaseRequest, _invoices_pb2.ResolveCaseResponse]  # type: ignore[assignment]
-    """Closes it with the answer for the customer. Reasons: CASE_NOT_FOUND, CASE_STATE_CONFLICT (already closed)."""
+    """Closes it with the answer for the customer, and says what was done with the money. Reasons: CASE_NOT_FOUND,
+    CASE_STATE_CONFLICT (already closed), NOT_DECIDED.
+    """
     AddRequisite: _aio.UnaryUnaryMultiCallable[_invoices_pb2.AddRequisiteRequest, _invoices_pb2.AddRequisiteResponse]  # type: ignore[assignment]
     """An account that customers pay to. One that the method has already is refused (VALIDATION_ERROR, field account):
     spaces, hyphens and capitals make no difference, and a disabled one without open deals does not count. An account of
@@ -744,12 +756,24 @@ class DealDeskServiceServicer(metaclass=_abc_1.ABCMeta):
         """Reason: CASE_NOT_FOUND."""
 
     @_abc_1.abstractmethod
+    def AnswerCase(
+        self,
+        request: _invoices_pb2.AnswerCaseRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_invoices_pb2.AnswerCaseResponse, _abc.Awaitable[_invoices_pb2.AnswerCaseResponse]]:
+        """The merchant's answer: credit the money or return it. Once, while the case is open. Reasons: CASE_NOT_FOUND,
+        CASE_STATE_CONFLICT, NOT_DECIDED.
+        """
+
+    @_abc_1.abstractmethod
     def ResolveCase(
         self,
         request: _invoices_pb2.ResolveCaseRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_invoices_pb2.ResolveCaseResponse, _abc.Awaitable[_invoices_pb2.ResolveCaseResponse]]:
-        """Closes it with the answer for the customer. Reasons: CASE_NOT_FOUND, CASE_STATE_CONFLICT (already closed)."""
+        """Closes it with the answer for the customer, and says what was done with the money. Reasons: CASE_NOT_FOUND,
+        CASE_STATE_CONFLICT (already closed), NOT_DECIDED.
+        """
 
     @_abc_1.abstractmethod
     def AddRequisite(

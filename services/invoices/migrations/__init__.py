@@ -15,7 +15,8 @@ RIGHTS: Mapping[str, str] = {
     " merchant_usdt, finished_at, sender_name, sender_words)",
     "deal_transitions": "SELECT, INSERT",
     "requisites": "SELECT, INSERT, UPDATE (max_deals, open_deals, enabled, last_used_at)",
-    "cases": "SELECT, INSERT, UPDATE (resolved_at, outcome, actor)",
+    "cases": "SELECT, INSERT, UPDATE (merchant_answer, merchant_text, answered_by, answered_at, resolved_at, outcome,"
+    " actor, ended_as)",
     "proofs": "SELECT, INSERT",
     "switches": "SELECT, INSERT, UPDATE",
     "page_openings": "SELECT, INSERT",

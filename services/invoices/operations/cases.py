@@ -3,20 +3,27 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from uuid import UUID
 
 from sqlalchemy.orm import Session
 
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 from kit.audit import acts
+from kit.audit.decisions import is_as_decided
 from kit.base import actors
 from kit.base.pictures import NoPicture, Picture, cleaned
 from kit.base.proto import most_of
 from kit.db.database import retry_conflicts
 from kit.rpc import values
+from kit.rpc.actors import require_merchant
+from kit.rpc.errors import not_decided
 from services.invoices import errors
 from services.invoices.domain.late import (
+    ANSWERS,
     PICTURE_MAX_PIXELS,
+    End,
     PictureKind,
+    Policy,
     late_money_possible,
 )
 from services.invoices.domain.states import InvoiceStatus
@@ -24,6 +31,7 @@ from services.invoices.models import PICTURE_MAX_BYTES, Case, CustomerPicture, D
 from services.invoices.operations import fields, lifecycle
 from services.invoices.store import cases, deal_lists, deals, invoices
 from services.invoices.store.deal_lists import ListedDeal
+from services.invoices.store.decisions import CASE_ANSWER, is_as_opened, seal_of_case
 from services.invoices.store.views import (
     CaseView,
     InvoiceView,
@@ -38,12 +46,13 @@ OUTCOME_MAX_CHARACTERS = most_of(pb.ResolveCaseRequest, "outcome")
 
 @dataclass(frozen=True)
 class CaseStory:
-    """A case with everything that an operator needs to find the money."""
+    """A case with everything that an operator needs to find the money, as it was at this time."""
 
     case: CaseView
     invoice: InvoiceView
     requisite: RequisiteView
     picture: PictureView | None
+    at: datetime
 
 
 @dataclass(frozen=True)
@@ -54,19 +63,36 @@ class ListedCase:
     listed: ListedDeal
 
 
+@dataclass(frozen=True)
+class ListedCases:
+    """Cases as they were at this time."""
+
+    rows: Sequence[ListedCase]
+    at: datetime
+
+
 # -- the customer
 
 
-@retry_conflicts
 def open_case(deps: Deps, *, invoice_id: str, note: str, picture: bytes | None) -> CaseView:
-    """Records late money; returns the invoice's case, or the earlier one when it already had one.
+    """Records late money; returns the invoice's case, or the earlier one when it already had one. The case keeps what
+    its merchant wants to be done with late money now.
 
     Raises INVOICE_NOT_FOUND, INVOICE_FINISHED, DEAL_STATE_CONFLICT, VALIDATION_ERROR.
     """
-    now = deps.clock.now()
     written, content = fields.note(note), picture_from(picture)
+    invoice = invoices.invoice_view_by_id(deps.db, fields.invoice_id(invoice_id))
+    if invoice is None:
+        raise errors.invoice_not_found()
+    policy = Policy(deps.identity.merchant(invoice.merchant_id).late_money)
+    return _opened(deps, invoice.id, policy, written=written, content=content)
+
+
+@retry_conflicts
+def _opened(deps: Deps, id: UUID, policy: Policy, *, written: str, content: Picture | None) -> CaseView:
+    now = deps.clock.now()
     with deps.db.transaction() as tx:
-        invoice, deal = lifecycle.locked(tx, fields.invoice_id(invoice_id))
+        invoice, deal = lifecycle.locked(tx, id)
         lifecycle.expire_if_overdue(tx, deps, invoice, deal, now)
         if invoice.status == InvoiceStatus.PENDING:
             raise errors.deal_state_conflict("The payment is open; nothing is late", status=invoice.status)
@@ -78,7 +104,10 @@ def open_case(deps: Deps, *, invoice_id: str, note: str, picture: bytes | None) 
             deal_id=deal.id,
             opened_at=now,
             note=written,
+            policy=policy,
+            answer_by=now + deps.settings.late_money_answer_time if policy.asks else None,
         )
+        opened.seal = seal_of_case(deps.seals, opened)
         row = cases.insert_case_if_first(tx, opened)
         if row is None:  # an existing case is not changed
             return _found(cases.case_of_invoice(tx, invoice.id))
@@ -129,8 +158,12 @@ def list_cases(
     after_number: int = 0,
     merchant_id: str = "",
     oldest_first: bool = False,
-) -> Sequence[ListedCase]:
-    """Returns cases, newest first unless `oldest_first`: from the start, or after the number `after_number`."""
+    undecided: bool = False,
+) -> ListedCases:
+    """Returns cases, newest first unless `oldest_first`: from the start, or after the number `after_number`. With
+    `undecided` only those that wait for the merchant's answer.
+    """
+    now = deps.clock.now()
     with deps.db.autocommit() as connection:
         rows = cases.cases(
             connection,
@@ -141,15 +174,18 @@ def list_cases(
             after=values.whole_number("after_number", after_number, least=0),
             merchant_id=values.uuid("merchant_id", merchant_id) if merchant_id else None,
             oldest_first=oldest_first,
+            undecided_at=now if undecided else None,
         )
         of_cases = deal_lists.listed_deals(connection, {row.deal_id for row in rows})
-    return [ListedCase(row, of_cases[row.deal_id]) for row in rows]
+    return ListedCases([ListedCase(row, of_cases[row.deal_id]) for row in rows], now)
 
 
 def get_case(deps: Deps, *, number: int) -> CaseStory:
     """Returns the case with its invoice and requisite. Raises CASE_NOT_FOUND."""
+    now = deps.clock.now()
     with deps.db.autocommit() as connection:
         row = _found(cases.case(connection, number))
+        require_merchant(row.merchant_id, errors.case_not_found)
         invoice = invoices.invoice_view(connection, row.invoice_id)
         requisite = (
             deals.requisite(connection, invoice.deal.requisite_id) if invoice and invoice.deal else None
@@ -158,29 +194,58 @@ def get_case(deps: Deps, *, number: int) -> CaseStory:
             raise LookupError(f"case {number} has lost its invoice or requisite")  # foreign keys forbid it
         pictures = cases.pictures(connection, row.deal_id)
     picture = next((each for each in pictures if each.kind == PictureKind.CASE), None)
-    return CaseStory(row, invoice, requisite, picture)
+    return CaseStory(row, invoice, requisite, picture, now)
 
 
 @retry_conflicts
-def resolve_case(deps: Deps, *, number: int, outcome: str) -> CaseView:
-    """Closes the case with the answer for the customer. Raises CASE_NOT_FOUND, CASE_STATE_CONFLICT."""
-    answer = values.text("outcome", outcome.strip(), most=OUTCOME_MAX_CHARACTERS)
+def resolve_case(deps: Deps, *, number: int, outcome: str, ended_as: str) -> CaseView:
+    """Closes the case with the answer for the customer and what was done with the money.
+
+    Raises CASE_NOT_FOUND, CASE_STATE_CONFLICT, NOT_DECIDED.
+    """
+    text = values.text("outcome", outcome.strip(), most=OUTCOME_MAX_CHARACTERS)
+    end, now = fields.one_of("ended_as", ended_as, tuple(End)), deps.clock.now()
     with deps.db.transaction() as tx:
-        known = _found(cases.case(tx, number))
-        row = cases.resolve_case_if_open(
-            tx, number, outcome=answer, actor=str(actors.current()), at=deps.clock.now()
-        )
-        if row is None:
-            raise errors.case_state_conflict()
-        acts.record(
-            tx,
-            "case.resolve",
-            f"case:{number}",
-            merchant_id=row.merchant_id,
-            after={"outcome": answer, "invoice_id": row.invoice_id},
-        )
-        lifecycle.send_hint(tx, deps, known.invoice_id)
+        _open_case(deps, tx, number)
+        ended = {"outcome": text, "ended_as": end, "actor": str(actors.current()), "resolved_at": now}
+        row = cases.changed_case(tx, number, **ended)
+        after = {"outcome": text, "ended_as": end, "due": row.due(now), "invoice_id": row.invoice_id}
+        acts.record(tx, "case.resolve", f"case:{number}", merchant_id=row.merchant_id, after=after)
+        lifecycle.send_hint(tx, deps, row.invoice_id)
     return row
+
+
+@retry_conflicts
+def answer_case(deps: Deps, *, number: int, answer: str, text: str) -> CaseView:
+    """Records the merchant's answer: credit the late money or return it.
+
+    Raises CASE_NOT_FOUND, CASE_STATE_CONFLICT, NOT_DECIDED.
+    """
+    given = fields.one_of("answer", answer, ANSWERS)
+    words = values.text("text", text.strip(), least=0, most=OUTCOME_MAX_CHARACTERS)
+    with deps.db.transaction() as tx:
+        if _open_case(deps, tx, number).merchant_answer is not None:
+            raise errors.case_answered()
+        decided = {"merchant_answer": given, "merchant_text": words}
+        by = {"answered_by": str(actors.current()), "answered_at": deps.clock.now()}
+        row = cases.changed_case(tx, number, **decided, **by)
+        after = decided | {"invoice_id": row.invoice_id}
+        acts.record(tx, "case.answer", f"case:{number}", merchant_id=row.merchant_id, after=after)
+    return row
+
+
+def _open_case(deps: Deps, tx: Session, number: int) -> Case:
+    """Returns the open case, locked. Raises NOT_DECIDED for one of which SQL wrote the policy or the answer."""
+    case = cases.case_to_change(tx, number)
+    if case is None:
+        raise errors.case_not_found()
+    require_merchant(case.merchant_id, errors.case_not_found)
+    if case.resolved_at is not None:
+        raise errors.case_state_conflict()
+    answer = acts.values_of(case, CASE_ANSWER.fields)
+    if not is_as_opened(deps.seals, case) or not is_as_decided(tx, CASE_ANSWER, number, answer, locked=True):
+        raise not_decided("case")
+    return case
 
 
 def get_picture(deps: Deps, *, deal_id: str, kind: PictureKind) -> PictureWithContent:

@@ -1,6 +1,7 @@
 """Checks of request values that are rules of this service; those of all services are in kit/rpc/values.py."""
 
 import unicodedata
+from collections.abc import Sequence
 from functools import partial
 from uuid import UUID
 
@@ -57,6 +58,13 @@ def sub_status(value: str) -> str:
     """Returns a sub_status that deals can have, or ""."""
     if value and value not in SUB_STATUSES:
         raise values.invalid("sub_status", f"Expected one of {', '.join(sorted(SUB_STATUSES))}")
+    return value
+
+
+def one_of(field: str, value: str, known: Sequence[str]) -> str:
+    """Returns the value if it is one of those."""
+    if value not in known:
+        raise values.invalid(field, f"Expected one of {', '.join(known)}")
     return value
 
 

@@ -5,7 +5,7 @@ the operators' names and notes, and their acts but for two: a cancellation and t
 the one who created an invoice by hand, the one who canceled it.
 """
 
-from typing import Final
+from typing import Any, Final
 
 from fiatgate.audit.v1 import audit_pb2
 from fiatgate.invoices.v1 import invoices_pb2 as pb
@@ -40,12 +40,30 @@ def story_as_seen(story: pb.GetInvoiceStoryResponse) -> pb.GetInvoiceStoryRespon
             by_member = step.sub_status == "canceled_by_operator" and step.actor in members
             if step.actor not in _AUTHORS and not by_member:
                 step.actor, step.note = THE_OPERATOR, ""
-    if story.case.actor:
-        story.case.actor = THE_OPERATOR
+    _strip_case(story.case)
     acts = [each for each in story.acts if each.act in ACTS and not each.refused]
     story.ClearField("acts")
     story.acts.extend(map(_act, acts))
     return story
+
+
+def case_as_seen(answer: dict[str, Any]) -> dict[str, Any]:
+    """Returns the fields of GetCaseResponse as the author of this call may see them."""
+    if not _by_member():
+        return answer
+    _strip_case(answer["case"])
+    return {"case": answer["case"], "invoice": invoice_as_seen(answer["invoice"])}
+
+
+def cases_as_seen(answer: dict[str, Any]) -> dict[str, Any]:
+    """Returns the fields of ListCasesResponse as the author of this call may see them."""
+    if _by_member():
+        for case, deal, context in zip(answer["cases"], answer["deals"], answer["contexts"], strict=True):
+            _strip_case(case)
+            _strip_deal(deal)
+            for name in ("account", "holder"):
+                context.ClearField(name)
+    return answer
 
 
 def _by_member() -> bool:
@@ -55,6 +73,11 @@ def _by_member() -> bool:
 def _strip_deal(deal: pb.Deal) -> None:
     deal.ClearField("requisite_id")
     deal.ClearField("sender_name")
+
+
+def _strip_case(case: pb.Case) -> None:
+    if case.actor:
+        case.actor = THE_OPERATOR
 
 
 def _act(act: audit_pb2.Act) -> audit_pb2.Act:

@@ -1,5 +1,6 @@
 """Values as messages, and back."""
 
+from datetime import datetime
 from typing import Any, Final
 
 from fiatgate.catalog.v1 import catalog_pb2
@@ -210,7 +211,7 @@ def transition_to_message(step: TransitionView) -> pb.DealTransition:
     )
 
 
-def case_to_message(case: CaseView) -> pb.Case:
+def case_to_message(case: CaseView, at: datetime) -> pb.Case:
     return pb.Case(
         number=case.number,
         invoice_id=str(case.invoice_id),
@@ -221,10 +222,29 @@ def case_to_message(case: CaseView) -> pb.Case:
         resolved_at=timestamp_from(case.resolved_at),
         outcome=case.outcome,
         actor=case.actor,
+        policy=case.policy,
+        answer_by=timestamp_from(case.answer_by),
+        merchant_answer=case.merchant_answer,
+        merchant_text=case.merchant_text,
+        answered_by=case.answered_by,
+        answered_at=timestamp_from(case.answered_at),
+        due=case.due(at),
+        ended_as=case.ended_as,
     )
 
 
-def story_to_message(story: InvoiceStory, service: str) -> pb.GetInvoiceStoryResponse:
+def case_for_customer(case: CaseView) -> pb.Case:
+    """Returns the case without what merchant and operator tell each other."""
+    return pb.Case(
+        number=case.number,
+        invoice_id=str(case.invoice_id),
+        opened_at=timestamp_from(case.opened_at),
+        resolved_at=timestamp_from(case.resolved_at),
+        outcome=case.outcome,
+    )
+
+
+def story_to_message(story: InvoiceStory, service: str, at: datetime) -> pb.GetInvoiceStoryResponse:
     return pb.GetInvoiceStoryResponse(
         invoice=invoice_to_message(story.invoice),
         opened_at=timestamp_from(story.opened_at),
@@ -238,7 +258,7 @@ def story_to_message(story: InvoiceStory, service: str) -> pb.GetInvoiceStoryRes
             )
             for each in story.deals
         ],
-        case=None if story.case is None else case_to_message(story.case),
+        case=None if story.case is None else case_to_message(story.case, at),
         acts=[act_to_message(each, service) for each in story.acts],
     )
 

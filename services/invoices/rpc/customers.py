@@ -8,7 +8,7 @@ from kit.base.proto import timestamp_from
 from kit.rpc.methods import Methods, by_name
 from services.invoices.operations import cases, checkout, links
 from services.invoices.rpc.converters import (
-    case_to_message,
+    case_for_customer,
     invoice_to_message,
     link_to_message,
     requisite_to_message,
@@ -33,7 +33,7 @@ def _page(page: checkout.Checkout) -> dict[str, Any]:
         "requisite": requisite_to_message(page.requisite) if page.requisite else None,
         "now": timestamp_from(page.now),
         "methods_refused": page.offers_refused,
-        "case": case_to_message(page.case) if page.case else None,
+        "case": case_for_customer(page.case) if page.case else None,
     }
 
 
@@ -64,5 +64,5 @@ METHODS: Final[Methods] = {
     "MarkPaid": by_name(checkout.mark_paid, _invoice),
     "CancelCheckout": by_name(checkout.cancel_checkout, _invoice),
     "OpenCustomerAppeal": by_name(checkout.open_customer_appeal, _invoice),
-    "OpenCase": by_name(cases.open_case, lambda row: {"case": case_to_message(row)}),
+    "OpenCase": by_name(cases.open_case, lambda row: {"case": case_for_customer(row)}),
 }

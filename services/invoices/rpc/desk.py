@@ -8,10 +8,10 @@ from kit.base.proto import optional, timestamp_from
 from kit.rpc import values
 from kit.rpc.methods import Methods, by_name
 from services.invoices.operations import cases, desk, merchant_methods, reading
-from services.invoices.operations.cases import CaseStory
+from services.invoices.operations.cases import CaseStory, ListedCases
 from services.invoices.operations.desk import DealStory
 from services.invoices.rpc import requisites
-from services.invoices.rpc.as_seen import invoice_as_seen, story_as_seen
+from services.invoices.rpc.as_seen import case_as_seen, cases_as_seen, invoice_as_seen, story_as_seen
 from services.invoices.rpc.converters import (
     case_to_message,
     deal_context_to_message,
@@ -25,13 +25,13 @@ from services.invoices.rpc.converters import (
 )
 from services.invoices.rpc.requisites import deals_to_fields
 from services.invoices.store.invoice_lists import InvoiceList
-from services.invoices.store.views import DealView, SwitchView
+from services.invoices.store.views import CaseView, DealView, SwitchView
 from services.invoices.wiring import Deps
 
 
 def get_invoice_story(deps: Deps, request: pb.GetInvoiceStoryRequest) -> pb.GetInvoiceStoryResponse:
     story = reading.get_invoice_story(deps, invoice_id=request.invoice_id)
-    return story_as_seen(story_to_message(story, deps.settings.service))
+    return story_as_seen(story_to_message(story, deps.settings.service, deps.clock.now()))
 
 
 def resolve_appeal(deps: Deps, request: pb.ResolveAppealRequest) -> pb.ResolveAppealResponse:
@@ -91,12 +91,28 @@ def _deal_story(story: DealStory) -> dict[str, Any]:
 
 
 def _case_story(story: CaseStory) -> dict[str, Any]:
-    return {
-        "case": case_to_message(story.case),
-        "invoice": invoice_to_message(story.invoice),
-        "requisite": requisite_to_message(story.requisite),
-        "proof": picture_to_message(story.picture) if story.picture else None,
-    }
+    return case_as_seen(
+        {
+            "case": case_to_message(story.case, story.at),
+            "invoice": invoice_to_message(story.invoice),
+            "requisite": requisite_to_message(story.requisite),
+            "proof": picture_to_message(story.picture) if story.picture else None,
+        }
+    )
+
+
+def _cases(found: ListedCases) -> dict[str, Any]:
+    return cases_as_seen(
+        {
+            "cases": [case_to_message(row.case, found.at) for row in found.rows],
+            "deals": [deal_to_message(row.listed.deal) for row in found.rows],
+            "contexts": [deal_context_to_message(row.listed) for row in found.rows],
+        }
+    )
+
+
+def _case(row: CaseView) -> dict[str, Any]:
+    return {"case": case_to_message(row, row.resolved_at or row.answered_at or row.opened_at)}
 
 
 def _methods(found: merchant_methods.MerchantMethods) -> dict[str, Any]:
@@ -128,16 +144,10 @@ METHODS: Final[Methods] = {
     "GetProof": by_name(
         cases.get_picture, lambda row: {"proof": picture_to_message(row), "content": row.content}
     ),
-    "ListCases": by_name(
-        cases.list_cases,
-        lambda rows: {
-            "cases": [case_to_message(row.case) for row in rows],
-            "deals": [deal_to_message(row.listed.deal) for row in rows],
-            "contexts": [deal_context_to_message(row.listed) for row in rows],
-        },
-    ),
+    "ListCases": by_name(cases.list_cases, _cases),
     "GetCase": by_name(cases.get_case, _case_story),
-    "ResolveCase": by_name(cases.resolve_case, lambda row: {"case": case_to_message(row)}),
+    "AnswerCase": by_name(cases.answer_case, _case),
+    "ResolveCase": by_name(cases.resolve_case, _case),
     "ListMerchantMethods": by_name(merchant_methods.list_merchant_methods, _methods),
     "GetDealsSystem": by_name(desk.get_deals_system, _switch),
     "SetDealsSystem": by_name(desk.set_deals_system, lambda enabled: {"enabled": enabled}),

@@ -5,7 +5,7 @@ them.
 from collections.abc import Iterator
 from typing import Final
 
-from sqlalchemy import select, text
+from sqlalchemy import Text, cast, collate, select, text
 from sqlalchemy.orm import Session
 
 from kit.audit import approval_books
@@ -14,15 +14,17 @@ from kit.base.actors import Actor
 from kit.db.books import Difference, Follows, Part
 from kit.db.database import seals_of
 from kit.db.described import schema_part
-from services.invoices.models import Deal, Invoice
+from services.invoices.models import Case, Deal, Invoice
 from services.invoices.store.decisions import (
     CASE,
+    CASE_ANSWER,
     DEAL,
     LINK,
     REQUISITE,
     SWITCH,
     has_its_terms,
     is_as_created,
+    is_as_opened,
 )
 
 # -- invoices
@@ -139,13 +141,20 @@ def _deals_follow_their_acts(tx: Session, first: str, last: str) -> Iterator[Dif
 _NUMBER: Final = "CAST(number AS text)"
 
 
-def _has_the_author_of_its_act(table: str, *, key: str, decided: Decided) -> Follows:
-    """Returns the rule that the `actor` of each row is the author of its newest act.
+def _cases_are_sealed(tx: Session, first: str, last: str) -> Iterator[Difference]:
+    seals, number = seals_of(tx), collate(cast(Case.number, Text), "C")
+    for case in tx.scalars(select(Case).where(number > first, number <= last)):
+        if not is_as_opened(seals, case):
+            yield case.number, "terms", "not those with which it was opened", "sealed by invoices"
+
+
+def _has_the_author_of_its_act(table: str, *, key: str, decided: Decided, column: str = "actor") -> Follows:
+    """Returns the rule that the `column` of each row is the author of its newest act.
 
     The act does not name its author among its values: members read those.
     """
     within = f'{key} COLLATE "C" > :first AND {key} COLLATE "C" <= :last'
-    rows = text(f"SELECT {key} AS id, actor FROM {table} WHERE {within}")  # noqa: S608  made of constants
+    rows = text(f"SELECT {key} AS id, {column} AS actor FROM {table} WHERE {within}")  # noqa: S608  made of constants
 
     def follows(tx: Session, first: str, last: str) -> Iterator[Difference]:
         found = {f"{decided.kind}:{row.id}": row for row in tx.execute(rows, {"first": first, "last": last})}
@@ -157,7 +166,7 @@ def _has_the_author_of_its_act(table: str, *, key: str, decided: Decided) -> Fol
         }
         for object, author in authors.items():
             if found[object].actor != author:
-                yield found[object].id, "actor", found[object].actor or "nothing", author
+                yield found[object].id, column, found[object].actor or "nothing", author
 
     return follows
 
@@ -219,6 +228,9 @@ PARTS: Final = (
         follows=(
             follow_acts(CASE, table="cases", id=_NUMBER, key_type="text", made_by=CASE.acts),
             _has_the_author_of_its_act("cases", key=_NUMBER, decided=CASE),
+            follow_acts(CASE_ANSWER, table="cases", id=_NUMBER, key_type="text", made_by=CASE_ANSWER.acts),
+            _has_the_author_of_its_act("cases", key=_NUMBER, decided=CASE_ANSWER, column="answered_by"),
+            _cases_are_sealed,
         ),
     ),
     approval_books.PART,

@@ -23,9 +23,8 @@ _WITH_CONTENT = Rows(PictureWithContent, table_of(CustomerPicture), size=_SIZE)
 
 def insert_case_if_first(tx: Session, case: Case) -> CaseView | None:
     """Stores the case and returns it; None when the invoice has one already."""
-    given = {
-        name: getattr(case, name) for name in ("invoice_id", "merchant_id", "deal_id", "opened_at", "note")
-    }
+    names = ("invoice_id", "merchant_id", "deal_id", "opened_at", "note", "policy", "answer_by", "seal")
+    given = {name: getattr(case, name) for name in names}
     new = insert(Case).values(given).on_conflict_do_nothing(index_elements=["invoice_id"])
     return _CASES.one_or_none(tx.execute(new.returning(*_CASES.columns)))
 
@@ -50,9 +49,10 @@ def cases(
     after: int,
     merchant_id: UUID | None = None,
     oldest_first: bool = False,
+    undecided_at: datetime | None = None,
 ) -> Sequence[CaseView]:
     """Returns cases in the order of their numbers, the greatest first unless `oldest_first`: from the start, or after
-    the number `after`.
+    the number `after`. With `undecided_at` only those that wait for the merchant's answer then.
     """
     query = select(*_CASES.columns).limit(limit)
     query = query.order_by(Case.number if oldest_first else Case.number.desc())
@@ -63,15 +63,21 @@ def cases(
         query = query.where(Case.merchant_id == merchant_id)
     if open_only:
         query = query.where(Case.resolved_at.is_(None))
+    if undecided_at is not None:
+        waits = (Case.resolved_at.is_(None), Case.merchant_answer.is_(None), Case.answer_by > undecided_at)
+        query = query.where(*waits)
     return _CASES.all(connection.execute(query))
 
 
-def resolve_case_if_open(
-    tx: Session, number: int, *, outcome: str, actor: str, at: datetime
-) -> CaseView | None:
-    query = update(Case).where(Case.number == number, Case.resolved_at.is_(None))
-    query = query.values(outcome=outcome, actor=actor, resolved_at=at)
-    return _CASES.one_or_none(tx.execute(query.returning(*_CASES.columns)))
+def case_to_change(tx: Session, number: int) -> Case | None:
+    """Returns the row, locked until the transaction ends."""
+    return tx.scalar(select(Case).where(Case.number == number).with_for_update())
+
+
+def changed_case(tx: Session, number: int, **columns: object) -> CaseView:
+    """Writes these columns of the case, which is locked, and returns it."""
+    query = update(Case).where(Case.number == number).values(columns).returning(*_CASES.columns)
+    return _CASES.make(*tx.execute(query).one())
 
 
 def open_case_count(connection: Connection) -> int:

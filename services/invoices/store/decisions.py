@@ -7,7 +7,7 @@ from kit.audit.decisions import Decided
 from kit.base.seals import Seals, canonical
 from services.invoices.domain.creating import NewInvoice
 from services.invoices.domain.places import NewDeal
-from services.invoices.models import Deal, Invoice
+from services.invoices.models import Case, Deal, Invoice
 
 REQUISITE: Final = Decided(
     "requisite",
@@ -27,7 +27,8 @@ LINK: Final = Decided(
     ("merchant_id", "code", "amount", "currency_code", "purpose", "note", "expires_at", "canceled_at"),
 )
 # Open before its act: customers open cases without one.
-CASE: Final = Decided("case", ("case.resolve",), ("outcome",))
+CASE: Final = Decided("case", ("case.resolve",), ("outcome", "ended_as"))
+CASE_ANSWER: Final = Decided("case", ("case.answer",), ("merchant_answer", "merchant_text"))
 
 _TERMS: Final[Sequence[str]] = (
     *("id", "invoice_id", "merchant_id", "method_code", "method_name", "currency_code", "currency_decimals"),
@@ -42,6 +43,10 @@ _OF_INVOICE: Final[Sequence[str]] = (
     *("callback_url", "success_url", "fail_url", "created_at", "expires_at"),
 )
 _INVOICE_SEALED: Final = "an invoice"
+_CASE_SEALED: Final = "a case"
+_OF_CASE: Final[Sequence[str]] = (
+    *("invoice_id", "merchant_id", "deal_id", "opened_at", "note", "policy", "answer_by"),
+)
 
 
 def seal_of_invoice(seals: Seals, new: NewInvoice) -> bytes:
@@ -52,6 +57,16 @@ def seal_of_invoice(seals: Seals, new: NewInvoice) -> bytes:
 def is_as_created(seals: Seals, invoice: Invoice) -> bool:
     """Returns whether a process of the service created the invoice with these values."""
     return seals.is_right(_INVOICE_SEALED, _of_invoice(invoice), invoice.seal)
+
+
+def seal_of_case(seals: Seals, case: Case) -> bytes:
+    """Returns the seal of what stands when a case is opened: what the customer wrote and the merchant's policy."""
+    return seals.seal(_CASE_SEALED, _values(case, _OF_CASE))
+
+
+def is_as_opened(seals: Seals, case: Case) -> bool:
+    """Returns whether a process of the service opened the case with these values."""
+    return seals.is_right(_CASE_SEALED, _values(case, _OF_CASE), bytes(case.seal))
 
 
 def seal_of_terms(seals: Seals, deal: NewDeal) -> bytes:

@@ -5,7 +5,7 @@ from datetime import datetime
 from decimal import Decimal
 from uuid import UUID
 
-from services.invoices.domain.late import PictureKind
+from services.invoices.domain.late import PictureKind, Policy, due
 from services.invoices.domain.states import DealState, DealStatus, InvoiceStatus, LinkStatus
 
 
@@ -134,9 +134,21 @@ class CaseView:
     deal_id: UUID
     opened_at: datetime
     note: str
+    policy: Policy
+    answer_by: datetime | None
+    merchant_answer: str | None
+    merchant_text: str | None
+    answered_by: str | None
+    answered_at: datetime | None
     resolved_at: datetime | None
     outcome: str | None
     actor: str | None
+    ended_as: str | None
+
+    def due(self, now: datetime) -> str:
+        """Returns what is to be done with the money; of a closed case, what was when it was closed."""
+        at = self.resolved_at or now
+        return due(self.policy, self.merchant_answer, answer_by=self.answer_by, now=at)
 
 
 @dataclass(frozen=True, slots=True)

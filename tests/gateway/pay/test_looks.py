@@ -60,7 +60,9 @@ def pages(desk: Desk, currency: str) -> dict[str, str]:
     desk.cancel(nobody[0])
     answered = told()
     desk.choose(invoice(amount="77.70")[0], full)
-    desk.deals.ResolveCase(pb.ResolveCaseRequest(number=answered[1], outcome="Sent back to your account"))
+    desk.deals.ResolveCase(
+        pb.ResolveCaseRequest(number=answered[1], outcome="Sent back to your account", ended_as="return")
+    )
     return {
         "choose": fresh[1],
         "taken": invoice(amount="77.70")[1],

@@ -101,7 +101,17 @@ def test_late_money_is_recorded_once_and_changes_nothing(
     assert (case["note"], case["proof"]["size"]) == ("first", len(PNG))
     assert case["requisite"]["account"] == "4000002500003155"
     assert number in [each["number"] for each in stack.cli("cases", "list", "--open")]
-    stack.cli("cases", "resolve", str(number), "--outcome", "<b>Sent back</b>", "--as", "eve@example.com")
+    stack.cli(
+        "cases",
+        "resolve",
+        str(number),
+        "--outcome",
+        "<b>Sent back</b>",
+        "--ended-as",
+        "return",
+        "--as",
+        "eve@example.com",
+    )
     page = requests.get(invoice["payment_link"], timeout=HTTP_SECONDS).text
     assert "&lt;b&gt;Sent back&lt;/b&gt;" in page
     assert number not in [each["number"] for each in stack.cli("cases", "list", "--open")]

@@ -116,10 +116,29 @@ ATTACKS: Final = (
     found(
         "invoices",
         "late money answered in an operator's name",
-        "INSERT INTO cases (invoice_id, merchant_id, deal_id, opened_at, note, resolved_at, outcome, actor)"
-        " SELECT invoice_id, merchant_id, id, now(), '', now(), 'No money came', 'ann@example.com' FROM deals"
+        "INSERT INTO cases (invoice_id, merchant_id, deal_id, opened_at, note, resolved_at, outcome, actor, ended_as,"
+        " policy, seal) SELECT invoice_id, merchant_id, id, now(), '', now(), 'No money came', 'ann@example.com',"
+        " 'credit', 'credit', sha256('eve') FROM deals"
         " WHERE id = %(rejected_deal)s",
         "case 1001: act is none",
+    ),
+    found(
+        "invoices",
+        "a merchant's answer about late money",
+        "INSERT INTO cases (number, invoice_id, merchant_id, deal_id, opened_at, note, policy, seal, merchant_answer,"
+        " merchant_text, answered_by, answered_at) OVERRIDING SYSTEM VALUE SELECT 7001, invoice_id, merchant_id, id,"
+        " now(), '', 'return', sha256('eve'), 'credit', '', 'ann@example.com', now() FROM deals"
+        " WHERE invoice_id NOT IN (SELECT invoice_id FROM cases) LIMIT 1",
+        "case 7001: act is none",
+    ),
+    found(
+        "invoices",
+        "what a merchant had chosen for late money",
+        "INSERT INTO cases (number, invoice_id, merchant_id, deal_id, opened_at, note, policy, seal)"
+        " OVERRIDING SYSTEM VALUE SELECT 7002, invoice_id, merchant_id, id, now(), '', 'credit', sha256('eve')"
+        " FROM deals WHERE invoice_id NOT IN (SELECT invoice_id FROM cases) LIMIT 1",
+        "case 7002",
+        "terms is not those with which it was opened",
     ),
     refused(
         "invoices",

@@ -199,17 +199,32 @@ CREATE TABLE cases (
   deal_id uuid NOT NULL,
   opened_at timestamp with time zone NOT NULL,
   note text NOT NULL,
+  policy text NOT NULL,
+  answer_by timestamp with time zone,
+  seal bytea NOT NULL,
+  merchant_answer text,
+  merchant_text text,
+  answered_by text,
+  answered_at timestamp with time zone,
   resolved_at timestamp with time zone,
   outcome text,
   actor text,
+  ended_as text,
   CONSTRAINT pk_cases PRIMARY KEY (number),
   CONSTRAINT uq_cases_invoice_id UNIQUE (invoice_id),
   CONSTRAINT fk_cases_invoice_id FOREIGN KEY (invoice_id) REFERENCES invoices (id),
   CONSTRAINT fk_cases_deal_id FOREIGN KEY (deal_id) REFERENCES deals (id),
   CONSTRAINT ck_cases_outcome CHECK ((resolved_at IS NULL) = (outcome IS NULL)),
-  CONSTRAINT ck_cases_actor CHECK ((resolved_at IS NULL) = (actor IS NULL))
+  CONSTRAINT ck_cases_actor CHECK ((resolved_at IS NULL) = (actor IS NULL)),
+  CONSTRAINT ck_cases_ended CHECK ((resolved_at IS NULL) = (ended_as IS NULL)),
+  CONSTRAINT ck_cases_ended_as CHECK (ended_as IN ('credit', 'return', 'answer_only')),
+  CONSTRAINT ck_cases_policy CHECK (policy IN ('credit', 'return', 'ask_credit', 'ask_return')),
+  CONSTRAINT ck_cases_merchant_answer CHECK (merchant_answer IN ('credit', 'return')),
+  CONSTRAINT ck_cases_answered CHECK ((merchant_answer IS NULL) = (merchant_text IS NULL)
+    AND (merchant_answer IS NULL) = (answered_by IS NULL) AND (merchant_answer IS NULL) = (answered_at IS NULL))
 );
 CREATE INDEX ix_cases_open ON cases (number) WHERE resolved_at IS NULL;
+CREATE INDEX ix_cases_merchant ON cases (merchant_id, number);
 """
 _PROOFS = """
 CREATE TABLE proofs (
@@ -329,7 +344,10 @@ DEAL_NUMBERS = (
     *("invoice_amount", "amount_fiat", "conversion_rate", "client_percent", "merchant_percent"),
     *("merchant_usdt", "adjusted_amount"),
 )
-CASE_TERMS = ("number", "invoice_id", "merchant_id", "deal_id", "opened_at", "note")
+CASE_TERMS = (
+    *("number", "invoice_id", "merchant_id", "deal_id", "opened_at", "note"),
+    *("policy", "answer_by", "seal"),
+)
 
 
 def upgrade() -> None:
@@ -369,6 +387,7 @@ def upgrade() -> None:
     # The role may own the table, so it has to give up these rights itself.
     op.execute("REVOKE UPDATE, DELETE, TRUNCATE ON deal_transitions FROM CURRENT_USER")
     guards.keep("cases", CASE_TERMS, ended="resolved_at")
+    guards.set_once("cases", ("merchant_answer", "merchant_text", "answered_by", "answered_at"))
     guards.stay("cases")
     for table in ("proofs", "page_openings", "facts"):
         guards.append_only(table)
