@@ -9,6 +9,8 @@ import falcon.asgi
 from gateway.access.auth import Authentication
 from gateway.api.catalog import CurrencyResource, PaymentMethodResource
 from gateway.api.invoices import CreateInvoiceResource, InvoiceResource
+from gateway.api.money import BalanceResource, CorrectionResource
+from gateway.api.refunds import RefundResource
 from gateway.api.webhooks import WebhookResource
 from gateway.api.withdrawals import WithdrawalResource
 from gateway.config import GatewaySettings
@@ -82,6 +84,9 @@ def routes(deps: Deps) -> falcon.asgi.App[Any, Any]:
     app.add_route("/api/v1/invoices/{invoice_ref}", invoices)
     app.add_route("/api/v1/invoices/{invoice_ref}/webhooks", webhooks)
     app.add_route("/api/v1/invoices/{invoice_ref}/webhooks/resend", webhooks, suffix="resend")
+    app.add_route("/api/v1/invoices/{invoice_ref}/refunds", RefundResource(deps))
+    app.add_route("/api/v1/invoices/{invoice_ref}/corrections", CorrectionResource(deps))
+    app.add_route("/api/v1/balance", BalanceResource(deps))
     app.add_route("/api/v1/currencies", CurrencyResource(deps))
     app.add_route("/api/v1/payment-methods", PaymentMethodResource(deps))
     app.add_route("/api/v1/withdrawals", withdrawals, suffix="list")
@@ -95,6 +100,7 @@ def routes(deps: Deps) -> falcon.asgi.App[Any, Any]:
     app.add_route("/pay/{invoice_id}/cancel", page, suffix="cancel")
     app.add_route("/pay/{invoice_id}/appeal", page, suffix="appeal")
     app.add_route("/pay/{invoice_id}/late", page, suffix="late")
+    app.add_route("/pay/{invoice_id}/refund", page, suffix="refund")
     app.add_route("/pay/{invoice_id}/events", page, suffix="events")
     app.add_route("/pay/{invoice_id}/qr.svg", page, suffix="qr")
     app.add_route("/pay/links/{link_id}", LinkResource(deps, pace))

@@ -13,6 +13,8 @@ from fiatgate.catalog.v1.catalog_pb2_grpc import CatalogServiceStub
 from fiatgate.invoices.v1.invoices_pb2_grpc import CheckoutServiceStub, InvoicesServiceStub
 from fiatgate.merchants.v1.merchants_pb2_grpc import MerchantsServiceStub
 from fiatgate.webhooks.v1.webhooks_pb2_grpc import WebhooksServiceStub
+from fiatgate.withdrawals.v1.corrections_pb2_grpc import CorrectionsServiceStub
+from fiatgate.withdrawals.v1.refunds_pb2_grpc import RefundsServiceStub
 from fiatgate.withdrawals.v1.withdrawals_pb2_grpc import WithdrawalsServiceStub
 from gateway.access.limits import RateLimit
 from gateway.config import GatewaySettings
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
     from fiatgate.invoices.v1.invoices_pb2_grpc import CheckoutServiceAsyncStub, InvoicesServiceAsyncStub
     from fiatgate.merchants.v1.merchants_pb2_grpc import MerchantsServiceAsyncStub
     from fiatgate.webhooks.v1.webhooks_pb2_grpc import WebhooksServiceAsyncStub
+    from fiatgate.withdrawals.v1.corrections_pb2_grpc import CorrectionsServiceAsyncStub
+    from fiatgate.withdrawals.v1.refunds_pb2_grpc import RefundsServiceAsyncStub
     from fiatgate.withdrawals.v1.withdrawals_pb2_grpc import WithdrawalsServiceAsyncStub
 
 
@@ -49,6 +53,8 @@ class Deps:
     invoices: InvoicesServiceAsyncStub
     checkout: CheckoutServiceAsyncStub
     withdrawals: WithdrawalsServiceAsyncStub
+    corrections: CorrectionsServiceAsyncStub
+    refunds: RefundsServiceAsyncStub
     webhooks: WebhooksServiceAsyncStub
     health: Mapping[str, Any]
     hints: Hints
@@ -93,6 +99,8 @@ async def wired(settings: GatewaySettings) -> AsyncIterator[Deps]:
             invoices=InvoicesServiceStub(called["invoices"]),
             checkout=CheckoutServiceStub(called["invoices"]),
             withdrawals=WithdrawalsServiceStub(called["withdrawals"]),
+            corrections=CorrectionsServiceStub(called["withdrawals"]),
+            refunds=RefundsServiceStub(called["withdrawals"]),
             webhooks=WebhooksServiceStub(called["webhooks"]),
             health={name: health_pb2_grpc.HealthStub(channel) for name, channel in channels.items()},
             hints=hints,

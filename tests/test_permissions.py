@@ -17,15 +17,16 @@ from console.words import acts
 from fiatgate.rpc.v1 import access_pb2
 from kit.base.actors import MEMBER_ROLES, STAFF_ROLES
 from kit.base.services import PACKAGES, SERVICES
-from tests.support.contracts import BY_PROCESS, SHARED, permissions_of, serves
+from tests.support.contracts import BY_PROCESS, SHARED, modules_of, permissions_of, serves
 from tests.test_architecture import ROOT
 
 
 def method_of(service: str, method: str) -> Any:
     name, _, called = method.partition("/")
     modules = [
-        importlib.import_module(f"fiatgate.{each}.v1.{each}_pb2")
+        module
         for each in (*PACKAGES.get(service, (service,)), *BY_PROCESS, *SHARED)
+        for module in modules_of(each)
     ]
     (found,) = [
         each.DESCRIPTOR.services_by_name[name] for each in modules if name in each.DESCRIPTOR.services_by_name
@@ -103,6 +104,8 @@ NEED_A_STEP_UP: Final = {
     "catalog": {"SetCurrency", "SetPaymentMethod", "SetRate", "Approve"},
     "invoices": {"AddRequisite", "AddRequisites", "EnableRequisite", "Approve"},
     "withdrawals": {
+        "MakeCorrection",
+        "SendRefund",
         "SetWithdrawalMethod",
         "CreateWithdrawal",
         "RequestWithdrawal",

@@ -22,6 +22,7 @@ LINKS: Final[Mapping[str, str]] = {
     "api.md": "/docs",
     "api.md#get-withdrawal": "/docs#getWithdrawal",
     "api.md#list-withdrawals": "/docs#listWithdrawals",
+    "api.md#refund-a-payment": "/docs#createRefund",
     "api.md#test-events": "/docs#invoiceFinished",
 }
 """Links of the document, and where the same stands at the gateway."""

@@ -1,6 +1,8 @@
 """Create, get and list invoices (docs/api.md#create-invoice)."""
 
-from typing import Any, Final
+from __future__ import annotations  # the asynchronous stubs exist for the type checker only
+
+from typing import TYPE_CHECKING, Any, Final
 
 import falcon
 import falcon.asgi
@@ -17,6 +19,9 @@ from gateway.walls.strangers import PAYMENTS
 from gateway.wiring import Deps
 from kit.base.proto import optional
 from kit.web.replies import reply
+
+if TYPE_CHECKING:
+    from fiatgate.invoices.v1.invoices_pb2_grpc import InvoicesServiceAsyncStub
 
 STATUS_NAMES: Final = {
     pb.INVOICE_STATUS_PENDING: "pending",
@@ -68,12 +73,8 @@ class InvoiceResource:
 
     async def on_get(self, req: Request, resp: falcon.asgi.Response, invoice_ref: str) -> None:
         no_query(req.query_string)
-        answer = await self._invoices.GetInvoice(
-            pb.GetInvoiceRequest(
-                merchant_id=req.exchange.caller.merchant_id, invoice_ref=invoice_ref_from(invoice_ref)
-            )
-        )
-        reply(resp, {"successful": True, "data": invoice_to_json(answer.invoice, self._links)})
+        invoice = await invoice_of(self._invoices, req, invoice_ref)
+        reply(resp, {"successful": True, "data": invoice_to_json(invoice, self._links)})
 
     async def on_get_list(self, req: Request, resp: falcon.asgi.Response) -> None:
         query = Query(req.query_string)
@@ -94,6 +95,14 @@ class InvoiceResource:
         )
         data = [invoice_to_json(invoice, self._links) for invoice in answer.invoices]
         reply(resp, page_to_json(page, answer.total, data))
+
+
+async def invoice_of(invoices: InvoicesServiceAsyncStub, req: Request, segment: str) -> pb.Invoice:
+    """Returns the caller's invoice that the segment of the path names. Raises INVOICE_NOT_FOUND."""
+    request = pb.GetInvoiceRequest(
+        merchant_id=req.exchange.caller.merchant_id, invoice_ref=invoice_ref_from(segment)
+    )
+    return (await invoices.GetInvoice(request)).invoice
 
 
 def create_request_from(wanted: CreateInvoice, exchange: Exchange) -> pb.CreateInvoiceRequest:

@@ -1,4 +1,4 @@
-"""Request bodies: strict JSON first, then the schema of create-invoice (docs/api.md#create-invoice).
+"""Request bodies: strict JSON first, then the schema of the endpoint (docs/api.md#create-invoice).
 
 A body that is not JSON and a body with a field that is too long get the same kind of answer: 400 with a list of faults
 (docs/api.md#validation-errors).
@@ -7,14 +7,16 @@ A body that is not JSON and a body with a field that is too long get the same ki
 import json
 import re
 from functools import lru_cache
-from typing import Annotated, Any, Final, NoReturn
+from typing import Annotated, Any, Final, NoReturn, TypeVar
 from urllib.parse import urlsplit
 
 from falcon.util.mediatypes import parse_header
+from google.protobuf.message import Message
 from pydantic import AfterValidator, BaseModel, ConfigDict, StringConstraints, ValidationError
 from pydantic_core import PydanticCustomError
 
 from fiatgate.invoices.v1 import invoices_pb2 as pb
+from fiatgate.withdrawals.v1 import refunds_pb2
 from gateway.exchange import Request
 from gateway.json.problems import BodyFault, FieldFault, InvalidBody, InvalidFields
 from kit.base import money
@@ -24,6 +26,8 @@ from kit.web.forms import TYPE_MAX_CHARACTERS
 
 AMOUNT_MAX_DECIMALS: Final = money.FIAT_PLACES
 WHOLE_DIGITS_MAX: Final = 30
+AMOUNT_MAX: Final = 24
+"""Characters of the amount of a refund, which is at most that of an invoice."""
 DECIMALS_KEPT: Final = AMOUNT_MAX_DECIMALS + 1  # enough to detect too many
 
 _UTF_8_NAMES: Final = ("", "utf-8", "utf8")
@@ -173,8 +177,8 @@ def _addressable(text: str) -> str:
     return text
 
 
-def _length(field: str) -> StringConstraints:
-    return StringConstraints(min_length=1, max_length=most_of(pb.CreateInvoiceRequest, field))
+def _length(field: str, of: type[Message] = pb.CreateInvoiceRequest) -> StringConstraints:
+    return StringConstraints(min_length=1, max_length=most_of(of, field))
 
 
 _NoNul = AfterValidator(_no_nul)
@@ -204,8 +208,20 @@ def create_invoice_from(req: Request, *, http_callbacks: bool) -> CreateInvoice:
 
     http_callbacks  allow http callback URLs; a development setting (WEBHOOK_ALLOW_PRIVATE)
     """
+    wanted = _validated(CreateInvoice, req)
+    if wanted.callback_url and not http_callbacks and not wanted.callback_url.lower().startswith("https:"):
+        raise InvalidBody(BodyFault(("body", "callback_url"), "url_scheme", "URL scheme should be 'https'"))
+    if len(wanted.amount.partition(".")[2]) > AMOUNT_MAX_DECIMALS:
+        raise InvalidFields(FieldFault("amount", f"must have at most {AMOUNT_MAX_DECIMALS} decimal places"))
+    return wanted
+
+
+_Body = TypeVar("_Body", bound=BaseModel)
+
+
+def _validated(body: type[_Body], req: Request) -> _Body:
     try:
-        wanted = CreateInvoice.model_validate(json_object(req))
+        return body.model_validate(json_object(req))
     except ValidationError as error:
         raise InvalidBody(
             *(
@@ -213,8 +229,38 @@ def create_invoice_from(req: Request, *, http_callbacks: bool) -> CreateInvoice:
                 for fault in error.errors(include_url=False, include_context=False, include_input=False)
             )
         ) from None
-    if wanted.callback_url and not http_callbacks and not wanted.callback_url.lower().startswith("https:"):
-        raise InvalidBody(BodyFault(("body", "callback_url"), "url_scheme", "URL scheme should be 'https'"))
-    if len(wanted.amount.partition(".")[2]) > AMOUNT_MAX_DECIMALS:
-        raise InvalidFields(FieldFault("amount", f"must have at most {AMOUNT_MAX_DECIMALS} decimal places"))
+
+
+# -- refunds
+
+
+class CreateRefund(BaseModel):
+    """The body of a refund. Lengths are in characters, unknown fields are ignored, null means absent."""
+
+    model_config = ConfigDict(strict=True, extra="ignore", frozen=True)
+
+    external_id: Annotated[str, _length("external_id", refunds_pb2.RequestRefundRequest), _NoNul]
+    amount: (
+        Annotated[str, StringConstraints(pattern=r"^[0-9]+(\.[0-9]{1,2})?$", max_length=AMOUNT_MAX)] | None
+    ) = None
+    reason: Annotated[str, _length("reason", refunds_pb2.RequestRefundRequest), _NoNul] | None = None
+    account_kind: str | None = None
+    account: Annotated[str, _length("account", refunds_pb2.RefundAccount), _NoNul] | None = None
+    account_holder: Annotated[str, _length("holder", refunds_pb2.RefundAccount), _NoNul] | None = None
+    account_bank: Annotated[str, _length("bank", refunds_pb2.RefundAccount), _NoNul] | None = None
+
+
+def create_refund_from(req: Request) -> CreateRefund:
+    """Returns the body of a refund. Raises InvalidBody, also for a part of an account."""
+    wanted = _validated(CreateRefund, req)
+    given = {
+        "account_kind": wanted.account_kind,
+        "account": wanted.account,
+        "account_holder": wanted.account_holder,
+    }
+    missing = [name for name, value in given.items() if value is None]
+    if missing and (len(missing) < len(given) or wanted.account_bank is not None):
+        raise InvalidBody(
+            *(BodyFault(("body", name), "missing", "Field required with an account") for name in missing)
+        )
     return wanted

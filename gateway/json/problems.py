@@ -107,6 +107,12 @@ PROBLEMS: Final[Mapping[str, Problem]] = {
     # -- withdrawals
     "WITHDRAWALS_NOT_FOUND": Problem(404, "No withdrawals match"),
     "WITHDRAWAL_NOT_FOUND": Problem(404, "Withdrawal not found"),
+    # -- refunds
+    "REFUND_INVALID": Problem(
+        422, "The payment can't be refunded, or not by so much", {"refundable": str, "currency": str}
+    ),
+    "REFUND_EXISTS": Problem(409, "Another refund has this external_id", {"refund_id": str}),
+    "INSUFFICIENT_BALANCE": Problem(409, "The balance is too low", {"available": str, "requested": str}),
     # -- any call
     "VALIDATION_ERROR": Problem(400, "Invalid payload"),
     "INTERNAL_ERROR": _INTERNAL,
@@ -144,7 +150,8 @@ PROBLEMS: Final[Mapping[str, Problem]] = {
     "WITHDRAWAL_AMOUNT_INVALID": Problem(
         422, "The amount is out of the method's bounds", {"minimum": str, "maximum": str}
     ),
-    "INSUFFICIENT_BALANCE": Problem(409, "The balance is too low", {"available": str, "requested": str}),
+    "REFUND_NOT_FOUND": Problem(404, "Refund not found"),
+    "REFUND_STATE_CONFLICT": Problem(409, "The refund's state does not allow this", _STATE),
     "WITHDRAWAL_STATE_CONFLICT": Problem(409, "The withdrawal's state does not allow this", _STATE),
     "SIGNING_SECRET_NOT_FOUND": Problem(409, "No active key of the merchant can sign"),
     "WEBHOOK_EVENT_NOT_FOUND": Problem(404, "Webhook event not found"),

@@ -11,6 +11,9 @@ _NO_RATE: Final = N_(
     "There is no valid exchange rate right now, so this cannot be paid. Please try again later, or contact the shop."
 )
 _SHOP_NOT_READY: Final = N_("The shop cannot take payments right now. Please contact the shop.")
+_REFUND_CHANGED: Final = N_(
+    "This refund has changed since you loaded the page. Its current state is shown below."
+)
 NOTICES: Final[Mapping[str, str]] = {
     "INVOICE_FINISHED": "",
     "DEAL_STATE_CONFLICT": N_(
@@ -27,6 +30,8 @@ NOTICES: Final[Mapping[str, str]] = {
     "RATES_INVALID": _NO_RATE,
     "RATE_INVALID": _NO_RATE,
     "RATE_NOT_FOUND": _NO_RATE,
+    "REFUND_NOT_FOUND": _REFUND_CHANGED,
+    "REFUND_STATE_CONFLICT": _REFUND_CHANGED,
     "OWNER_BLOCKED": _SHOP_NOT_READY,
     "MERCHANT_BLOCKED": _SHOP_NOT_READY,
     "MERCHANT_CATEGORY_MISSING": _SHOP_NOT_READY,
@@ -38,8 +43,12 @@ METHOD_IN_USE: Final = N_(
     "All accounts for %(method)s are in use. Choose another method, or try again later."
 )
 PICTURE_REFUSED: Final = N_("We could not accept that picture: it must be JPEG, PNG or WebP, up to 5 MB.")
+ACCOUNT_REFUSED: Final = N_("We could not accept that account. Please check each field and try again.")
 # After these the customer has to choose again; after the others the page shows its present state.
-CHOOSE_AGAIN: Final = frozenset(NOTICES) - {"INVOICE_FINISHED", "DEAL_STATE_CONFLICT", "VALIDATION_ERROR"}
+CHOOSE_AGAIN: Final = frozenset(NOTICES) - {
+    *("INVOICE_FINISHED", "DEAL_STATE_CONFLICT", "VALIDATION_ERROR"),
+    *("REFUND_NOT_FOUND", "REFUND_STATE_CONFLICT"),
+}
 NOTHING_TO_CHOOSE: Final = N_(
     "No payment method is available for this amount right now. Please try again in a few minutes."
 )

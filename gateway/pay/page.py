@@ -1,6 +1,6 @@
 """The routes of the customer's page: complete without JavaScript, safe to repeat, never wrong."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Final
@@ -11,12 +11,14 @@ import falcon.asgi
 from markupsafe import Markup
 
 from fiatgate.invoices.v1 import invoices_pb2 as pb
+from fiatgate.withdrawals.v1 import refunds_pb2
 from gateway.exchange import Request
 from gateway.json.query import Query
 from gateway.pay.existing import ExistingPayments
 from gateway.pay.languages import Language
-from gateway.pay.notices import CHOOSE_AGAIN, METHOD_IN_USE, NOTICES, PICTURE_REFUSED
+from gateway.pay.notices import ACCOUNT_REFUSED, CHOOSE_AGAIN, METHOD_IN_USE, NOTICES, PICTURE_REFUSED
 from gateway.pay.qr import svg_of
+from gateway.pay.refunds import ACCOUNT_MAX_CHARACTERS, FIELDS, KINDS, Refund, Typed, refunds_of, typed_in
 from gateway.pay.rendering import answer_page, language_of
 from gateway.pay.view import Screen, View, view_of
 from gateway.walls.pace import Pace
@@ -37,10 +39,13 @@ HINT: Final = subject_of(pb.InvoiceChanged)
 SENDER_NAME_MAX_CHARACTERS: Final = most_of(pb.MarkPaidRequest, "sender_name")
 NOTE_MAX_CHARACTERS: Final = most_of(pb.OpenCustomerAppealRequest, "note")
 PICTURE_FIELD: Final = "picture"
+REFUNDS_SECONDS: Final = 1.0
+"""The page waits no longer for refunds: it matters more."""
 
 
 class PageResource:
-    """/pay/{invoice_id} and its steps: methods, paid, cancel, appeal, late. A GET shows, a POST acts and redirects.
+    """/pay/{invoice_id} and its steps: methods, paid, cancel, appeal, late, refund. A GET shows, a POST acts and
+    redirects.
 
     A step that no longer fits (another tab was quicker, or time ran out) redirects to the page in its present state,
     with a sentence about it.
@@ -48,6 +53,7 @@ class PageResource:
 
     def __init__(self, deps: Deps, pace: Pace) -> None:
         self._checkout = deps.checkout
+        self._refunds = deps.refunds
         self._existing = ExistingPayments(deps.checkout)
         self._links = deps.links
         self._live = Live(deps.hints, item="payment")
@@ -83,6 +89,8 @@ class PageResource:
     async def on_get_paid(self, req: Request, resp: falcon.asgi.Response, invoice_id: str) -> None:
         """Redirects to the page: a browser may have this address after a failed POST."""
         self._redirect(resp, invoice_id)
+
+    on_get_refund = on_get_paid
 
     async def on_get_qr(self, req: Request, resp: falcon.asgi.Response, invoice_id: str) -> None:
         """Answers with the requisite's QR code, as a picture."""
@@ -168,6 +176,16 @@ class PageResource:
         call = partial(self._checkout.OpenCase, request)
         await self._step_with_picture(req, resp, invoice_id, template="late", note=note, call=call)
 
+    async def on_post_refund(self, req: Request, resp: falcon.asgi.Response, invoice_id: str) -> None:
+        typed = typed_in(await self._form(req, invoice_id))
+        call = partial(self._refunds.GiveRefundAccount, typed.request(_known_form(invoice_id)))
+        try:
+            await self._step(req, resp, invoice_id, call)
+        except _FieldRefused:
+            view = await self._view(req, invoice_id)
+            name = view.screen.value
+            self._show(req, resp, invoice_id, name, view, status=422, notice=ACCOUNT_REFUSED, typed=typed)
+
     # -- helpers
 
     async def _view(self, req: Request, invoice_id: str, *, choosing: bool = False) -> View:
@@ -183,7 +201,16 @@ class PageResource:
         network = req.exchange.network
         async with self._pace.page(network):
             checkout = await self._strangers.ask(PAYMENTS, network, known_form, call)
-        return view_of(checkout, self._links)
+        return view_of(checkout, self._links, await self._refunds_of(checkout.invoice))
+
+    async def _refunds_of(self, invoice: pb.Invoice) -> Sequence[Refund]:
+        if invoice.status == pb.INVOICE_STATUS_PENDING:
+            return ()
+        request = refunds_pb2.ListRefundsOfPageRequest(invoice_id=invoice.invoice_id)
+        with suppress(Refused):
+            answer = await self._refunds.ListRefundsOfPage(request, timeout=REFUNDS_SECONDS)
+            return refunds_of(answer.refunds)
+        return ()
 
     async def _admit(self, req: Request, known_form: str) -> None:
         """Waits for the turn of the client's network. Raises INVOICE_NOT_FOUND, and RATE_LIMITED when too many wait.
@@ -224,6 +251,7 @@ class PageResource:
         status: int = 200,
         notice: str = "",
         note: str = "",
+        typed: Typed | None = None,
     ) -> None:
         language = language_of(req)
         query = Query(req.query_string)
@@ -246,6 +274,9 @@ class PageResource:
             note_max_characters=NOTE_MAX_CHARACTERS,
             sender_name_max_characters=SENDER_NAME_MAX_CHARACTERS,
             picture_max_bytes=PICTURE_MAX_BYTES,
+            typed=typed,
+            account_kinds=KINDS,
+            account_max_characters=ACCOUNT_MAX_CHARACTERS,
         )
 
     async def _form(self, req: Request, invoice_id: str) -> Form:
@@ -300,7 +331,7 @@ class PageResource:
         """Does the same as `_step`. After a refused picture it shows the form again, with the customer's text."""
         try:
             await self._step(req, resp, invoice_id, call)
-        except _PictureRefused:
+        except _FieldRefused:
             view = await self._view(req, invoice_id)
             self._show(req, resp, invoice_id, template, view, status=422, notice=PICTURE_REFUSED, note=note)
 
@@ -317,8 +348,8 @@ class PageResource:
         try:
             await self._strangers.ask(PAYMENTS, req.exchange.network, _known_form(invoice_id), call)
         except Refused as refused:
-            if refused.metadata.get("field") == PICTURE_FIELD:
-                raise _PictureRefused from None
+            if refused.metadata.get("field") in {PICTURE_FIELD, *FIELDS}:
+                raise _FieldRefused from None
             if refused.reason not in NOTICES:
                 raise
             self._redirect(resp, invoice_id, refused.reason, method_code=method_code)
@@ -353,8 +384,8 @@ def _notice_of(query: Query, view: View, language: Language) -> str:
     return language.text(sentence)
 
 
-class _PictureRefused(Exception):
-    """The uploaded file is no picture, or too large."""
+class _FieldRefused(Exception):
+    """The form is shown again: the uploaded file is no picture, or the account is none."""
 
 
 def _known_form(invoice_id: str) -> str:

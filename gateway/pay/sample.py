@@ -6,7 +6,8 @@ from typing import Final
 from gateway.pay import languages
 from gateway.pay.accounts import code_of, reference_in_groups
 from gateway.pay.rendering import render
-from gateway.pay.view import Brand, Requisite, Screen, Until, View
+from gateway.pay.until import Until
+from gateway.pay.view import Brand, Requisite, Screen, View
 from kit.base.groups import account_in_groups
 
 ACCOUNT: Final = "DE89370400440532013000"  # the example of the register of IBANs

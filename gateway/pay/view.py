@@ -14,6 +14,8 @@ from gateway.links import Links
 from gateway.pay.accounts import Code, code_of, reference_in_groups
 from gateway.pay.brand import stylesheet_name
 from gateway.pay.notices import NOTHING_TO_CHOOSE, NOTICES
+from gateway.pay.refunds import Refund
+from gateway.pay.until import Until
 from kit.base.groups import account_in_groups
 from kit.base.money import fiat_text
 from kit.base.proto import datetime_from, optional, optional_datetime
@@ -34,26 +36,6 @@ class Screen(Enum):
     WAITING = "waiting"
     REVIEW = "review"
     OUTCOME = "outcome"
-
-
-@dataclass(frozen=True)
-class Until:
-    """A time limit, seen at the time `now`; the minutes left are the seconds left, rounded up."""
-
-    at: datetime
-    now: datetime
-
-    @property
-    def iso(self) -> str:
-        return self.at.isoformat(timespec="seconds")
-
-    @property
-    def seconds_left(self) -> int:
-        return max(-int(-(self.at - self.now).total_seconds() // 1), 0)
-
-    @property
-    def minutes_left(self) -> int:
-        return -(-self.seconds_left // 60)
 
 
 @dataclass(frozen=True)
@@ -137,6 +119,8 @@ class View:
     finished_at  the time of the outcome; null before
     late_money  the case of this invoice; null when none was opened
     return_url  the merchant's page for this outcome, http or https only
+    refunds    newest first
+    account_kind  the form of account that a refund needs; empty: the customer chooses one
     """
 
     screen: Screen
@@ -168,6 +152,8 @@ class View:
     return_url: str | None = None
     refresh: Refresh | None = None
     has_lost_account: bool = False
+    refunds: Sequence[Refund] = ()
+    account_kind: str = ""
 
     @property
     def can_cancel(self) -> bool:
@@ -185,6 +171,10 @@ class View:
     def can_report_late_money(self) -> bool:
         """It ended without success, and a requisite was shown to which money may have gone."""
         return self.outcome in LATE_OUTCOMES and self.deal_id is not None and self.late_money is None
+
+    @property
+    def has_open_refund(self) -> bool:
+        return any(each.is_open for each in self.refunds)
 
     @property
     def all_are_taken(self) -> bool:
@@ -215,7 +205,8 @@ class View:
             choice = (
                 ",".join(each.code for each in self.methods if each.is_taken) if self.methods else "nothing"
             )
-        return " ".join(filter(None, (self.screen.value, choice, self.deal_id, self.outcome, case)))
+        refunds = ",".join(each.status for each in self.refunds)
+        return " ".join(filter(None, (self.screen.value, choice, self.deal_id, self.outcome, case, refunds)))
 
 
 LATE_OUTCOMES: Final = frozenset({"fail", "expired", "canceled"})
@@ -227,8 +218,8 @@ OUTCOMES: Final = {
 }
 
 
-def view_of(checkout: pb.GetCheckoutResponse, links: Links) -> View:
-    """Returns the view of a checkout."""
+def view_of(checkout: pb.GetCheckoutResponse, links: Links, refunds: Sequence[Refund] = ()) -> View:
+    """Returns the view of a checkout, and of the refunds of its invoice."""
     invoice = checkout.invoice
     page = links.page(invoice.invoice_id)
     deal = invoice.deal if invoice.HasField("deal") else None
@@ -276,7 +267,14 @@ def view_of(checkout: pb.GetCheckoutResponse, links: Links) -> View:
         finished_at=_until(invoice.finished_at, now) if invoice.HasField("finished_at") else None,
         late_money=_late_money(checkout),
         return_url=return_url,
-        refresh=_refresh(screen, page, return_url, stays=outcome in LATE_OUTCOMES and open_deal is not None),
+        refresh=_refresh(
+            screen,
+            page,
+            return_url,
+            stays=bool(refunds) or (outcome in LATE_OUTCOMES and open_deal is not None),
+        ),
+        refunds=refunds,
+        account_kind=checkout.account_kind,
     )
 
 
@@ -391,7 +389,7 @@ def _return_url(invoice: pb.Invoice, outcome: str | None) -> str | None:
 
 
 def _refresh(screen: Screen, page: str, return_url: str | None, *, stays: bool) -> Refresh | None:
-    """stays  the page does not lead away, because the customer may want to report late money there"""
+    """stays  the page does not lead away, because of a refund or for a report of late money there"""
     if screen is Screen.OUTCOME:
         return Refresh(RETURN_SECONDS, return_url) if return_url and not stays else None
     if screen in (Screen.WAITING, Screen.REVIEW):

@@ -60,6 +60,7 @@ KINDS: Final = (
         frozenset(
             {
                 "InvoicesService/GetInvoice",
+                "WithdrawalsService/GetBalance",
                 "WithdrawalsService/GetWithdrawal",
             }
         ),
@@ -79,7 +80,9 @@ KINDS: Final = (
         "lists",
         frozenset(
             {
+                "CorrectionsService/ListCorrections",
                 "InvoicesService/ListInvoices",
+                "RefundsService/ListRefunds",
                 "WithdrawalsService/ListWithdrawals",
                 "WebhooksService/ListInvoiceEvents",
             }
@@ -97,6 +100,21 @@ KINDS: Final = (
         waiting=64,
         seconds=SHARE_WAIT_SECONDS,
         share=Bound(running=4, waiting=20),
+    ),
+    # Each is two calls of withdrawals to invoices.
+    Kind(
+        "refunds",
+        frozenset({"RefundsService/RequestRefund"}),
+        running=8,
+        waiting=64,
+        seconds=SHARE_WAIT_SECONDS,
+        share=Bound(running=2, waiting=14),
+    ),
+    Kind(
+        "refund pages",
+        frozenset({"RefundsService/ListRefundsOfPage", "RefundsService/GiveRefundAccount"}),
+        running=8,
+        waiting=100,
     ),
     Kind(
         "pages",

@@ -25,6 +25,12 @@ def account_in_groups(account: str) -> Sequence[str]:
     return list(_of_phone(dense)) if _PHONE(dense) else [account]
 
 
+def masked(account: str) -> str:
+    """Returns the last characters of an account: four, of a short one fewer."""
+    dense = "".join(account.split())
+    return f"···{dense[-min(GROUP, len(dense) // 3) :]}" if len(dense) > 2 else "···"
+
+
 def fours(text: str) -> Sequence[str]:
     """Returns the text in pieces of four characters."""
     return [text[start : start + GROUP] for start in range(0, len(text), GROUP)]

@@ -11,7 +11,7 @@ from kit.base.config.values import AddressOrNone
 
 class WithdrawalsSettings(FactSettings, FourEyesSettings):
     service: ClassVar[str] = "withdrawals"
-    slot_connections: ClassVar[int] = 5
+    slot_connections: ClassVar[int] = 7
 
     # CheckLedger reads the whole ledger: some seconds per million transfers. The database limits all other calls.
     call_seconds: int = Field(

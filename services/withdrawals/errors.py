@@ -2,11 +2,12 @@
 
 from datetime import datetime
 from decimal import Decimal
+from uuid import UUID
 
 from kit.base.money import usdt_text
 from kit.rpc import values
 from kit.rpc.errors import Refused, already_exists, denied, exhausted, invalid, not_found, precondition
-from services.withdrawals.domain import State
+from services.withdrawals.domain import RefundStatus, State
 
 
 def owner_blocked() -> Refused:
@@ -128,3 +129,25 @@ def correction_key_taken() -> Refused:
     return values.invalid(
         "request_key", "This request_key made another correction already, with other values"
     )
+
+
+def invoice_not_found() -> Refused:
+    return not_found("INVOICE_NOT_FOUND", "Invoice not found")
+
+
+def refund_not_found() -> Refused:
+    return not_found("REFUND_NOT_FOUND", "No such refund")
+
+
+def refund_invalid(message: str, **metadata: str) -> Refused:
+    return precondition("REFUND_INVALID", message, **metadata)
+
+
+def refund_exists(refund_id: UUID) -> Refused:
+    message = "Another refund has this external_id, with other values"
+    return already_exists("REFUND_EXISTS", message, refund_id=str(refund_id))
+
+
+def refund_state_conflict(current: RefundStatus) -> Refused:
+    message = f"The refund is {current.replace('_', ' ')}"
+    return precondition("REFUND_STATE_CONFLICT", message, status=current)

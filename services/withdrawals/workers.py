@@ -116,6 +116,8 @@ def gauges(deps: Deps) -> Sequence[Gauge]:
     return [
         Gauge("withdrawals_pending", backlog.pending, "Withdrawals that no operator has begun to send"),
         Gauge("withdrawals_processing", backlog.processing, "Withdrawals that are being sent"),
+        Gauge("refunds_ready", backlog.refunds_ready, "Refunds that no operator has sent"),
+        Gauge("refunds_sent", backlog.refunds_sent, "Refunds that are sent and not known to have arrived"),
         Gauge("parked", backlog.parked, "Events that could not take effect and were parked"),
         *approvals.gauges(deps),
     ]

@@ -16,7 +16,7 @@ from fiatgate.accounts.v1 import accounts_pb2
 from fiatgate.invoices.v1 import invoices_pb2
 from fiatgate.invoices.v1.invoices_pb2_grpc import CheckoutServiceStub
 from fiatgate.rpc.v1 import access_pb2
-from fiatgate.withdrawals.v1 import withdrawals_pb2
+from fiatgate.withdrawals.v1 import corrections_pb2, refunds_pb2, withdrawals_pb2
 from kit.base.ids import new_id
 from kit.base.services import SERVICES
 from kit.rpc.client import channel
@@ -28,6 +28,7 @@ from tests.support.receiver import Receiver
 from tests.support.stack import Stack
 from tests.test_permissions import method_of
 
+ACCOUNT: Final = refunds_pb2.RefundAccount(kind="free", account="4711", holder="Mia Muster")
 TRON_ADDRESS: Final = "TJRabPrwbZy45sbavfcjinPJC18kjpRTv8"
 
 OPEN_TO_MEMBERS: Final = {
@@ -53,6 +54,8 @@ class Other:
     withdraw_uuid: str
     transfer_id: str
     address_id: str
+    refund_id: str
+    correction_id: str
     person_id: str
     invitation_id: str
 
@@ -74,6 +77,9 @@ FOREIGN: Final[dict[str, Callable[[Other], dict[str, Any]]]] = {
     "MerchantsService/DeactivateApiKey": lambda other: {"key_id": other.key_id},
     "PeopleService/GetPerson": lambda other: {"person": other.person_id},
     "PeopleService/WithdrawInvitation": lambda other: {"invitation_id": other.invitation_id},
+    "RefundsService/GetRefund": lambda other: {"refund_id": other.refund_id},
+    "RefundsService/SetRefundAccount": lambda other: {"refund_id": other.refund_id, "account": ACCOUNT},
+    "RefundsService/CancelRefund": lambda other: {"refund_id": other.refund_id},
     "WebhooksService/GetEvent": lambda other: {"event_id": other.event_id},
     "WithdrawalsService/GetWithdrawalStory": lambda other: {"withdraw_uuid": other.withdraw_uuid},
     "WithdrawalsService/RemoveAddress": lambda other: {"address_id": other.address_id},
@@ -82,9 +88,11 @@ FOREIGN: Final[dict[str, Callable[[Other], dict[str, Any]]]] = {
 """The request that names the object, for each method that loads one by its id."""
 
 PLACES: Final[dict[str, Callable[[Other], Any]]] = {
+    "after_correction_id": lambda other: other.correction_id,
     "after_event_id": lambda other: other.event_id,
     "after_invoice_id": lambda other: other.invoice_id,
     "after_link_id": lambda other: other.link_id,
+    "after_refund_id": lambda other: other.refund_id,
     "after_transfer_id": lambda other: other.transfer_id,
     "after_withdraw_uuid": lambda other: other.withdraw_uuid,
 }
@@ -149,7 +157,7 @@ def case_of(stack: Stack, invoice_id: str) -> int:
 
 
 @pytest.fixture(scope="module")
-def other(stack: Stack, house: House, operator: Operator) -> Iterator[Other]:
+def other(stack: Stack, house: House, services: Services, operator: Operator) -> Iterator[Other]:
     theirs = Shop.opened(stack)
     with Receiver() as receiver:
         invoice = theirs.create(receiver.url())
@@ -185,6 +193,17 @@ def other(stack: Stack, house: House, operator: Operator) -> Iterator[Other]:
         )
     )
     (key,) = stack.cli("keys", "list", theirs.merchant_id)
+    asked = {"external_id": new_id().hex, "amount": "0.10"}
+    refund = theirs.request("POST", f"/api/v1/invoices/{invoice.id}/refunds", json=asked).json()["data"]
+    correction = services.call(
+        *("withdrawals", "CorrectionsService/MakeCorrection"),
+        kind=corrections_pb2.CORRECTION_KIND_SURPLUS,
+        invoice_id=invoice.id,
+        received_amount="5.00",
+        reason="more came",
+        evidence="BR-1",
+        request_key=str(new_id()),
+    ).correction
     yield Other(
         merchant_id=theirs.merchant_id,
         owner=owner,
@@ -197,6 +216,8 @@ def other(stack: Stack, house: House, operator: Operator) -> Iterator[Other]:
         withdraw_uuid=withdrawal["withdraw_uuid"],
         transfer_id=transfer.transfer_id,
         address_id=address.address_id,
+        refund_id=refund["refund_id"],
+        correction_id=correction.correction_id,
         person_id=next(each.person_id for each in listed if each.email == owner.email),
         invitation_id=invited.invitation.invitation_id,
     )
@@ -249,7 +270,7 @@ def test_a_member_finds_no_object_of_another_merchant(
 ) -> None:
     theirs = FOREIGN[method](other)
     unknown = {name: 2**40 if isinstance(value, int) else str(new_id()) for name, value in theirs.items()}
-    unknown |= {name: value for name, value in theirs.items() if name == "answer"}
+    unknown |= {name: value for name, value in theirs.items() if name in ("account", "answer")}
     found = refusal(caller.token(), lambda: services.call(service, method, **theirs))
     assert found == refusal(caller.token(), lambda: services.call(service, method, **unknown))
     assert found[0].endswith("_NOT_FOUND")

@@ -26,6 +26,8 @@ from fiatgate.invoices.v1.invoices_pb2_grpc import (
 from fiatgate.merchants.v1 import merchants_pb2
 from fiatgate.merchants.v1.merchants_pb2_grpc import MerchantsServiceStub
 from fiatgate.withdrawals.v1 import withdrawals_pb2
+from fiatgate.withdrawals.v1.corrections_pb2_grpc import CorrectionsServiceStub
+from fiatgate.withdrawals.v1.refunds_pb2_grpc import RefundsServiceStub
 from fiatgate.withdrawals.v1.withdrawals_pb2_grpc import WithdrawalsServiceStub
 from kit.base.ids import new_id
 from kit.rpc.client import channel
@@ -111,6 +113,8 @@ class Desk:
         self.checkout = CheckoutServiceStub(opened["invoices"])
         self.deals = DealDeskServiceStub(opened["invoices"])
         self.withdrawals = WithdrawalsServiceStub(opened["withdrawals"])
+        self.corrections = CorrectionsServiceStub(opened["withdrawals"])
+        self.refunds = RefundsServiceStub(opened["withdrawals"])
         self.by_two = self._exit.enter_context(second_person(stack.addresses["invoices"]))
 
     def __enter__(self) -> Desk:

@@ -14,7 +14,7 @@ from fiatgate.catalog.v1 import catalog_pb2
 from fiatgate.invoices.v1 import invoices_pb2
 from fiatgate.merchants.v1 import merchants_pb2
 from fiatgate.webhooks.v1 import webhooks_pb2
-from fiatgate.withdrawals.v1 import withdrawals_pb2
+from fiatgate.withdrawals.v1 import corrections_pb2, refunds_pb2, withdrawals_pb2
 from gateway.walls.calls import KINDS, calls_by_method
 from kit.rpc import deadline
 from kit.web.exchange import REQUEST_SECONDS
@@ -27,6 +27,7 @@ from tests.support.stack import Stack
 pytestmark = pytest.mark.anyio
 
 NONE_YET = 404  # how a merchant without withdrawals is answered
+MONEY = (corrections_pb2, refunds_pb2, withdrawals_pb2)
 LISTS = 16  # of one merchant at once: two run and six wait
 
 
@@ -224,7 +225,7 @@ def test_every_request_of_a_kind_with_a_share_says_whose_it_is() -> None:
     shared = {method for kind in KINDS if kind.share is not None for method in kind.methods}
     requests = {
         f"{service.name}/{method.name}": GetMessageClass(method.input_type)
-        for file in (catalog_pb2, invoices_pb2, webhooks_pb2, withdrawals_pb2)
+        for file in (*MONEY, catalog_pb2, invoices_pb2, webhooks_pb2)
         for service in file.DESCRIPTOR.services_by_name.values()
         for method in service.methods
     }
@@ -256,7 +257,7 @@ def test_a_shop_with_64_connections_waits_for_its_currencies_as_long_as_its_requ
 def test_every_call_of_a_kind_is_one_that_a_service_answers() -> None:
     known = {
         f"{service.name}/{method.name}"
-        for file in (catalog_pb2, invoices_pb2, merchants_pb2, webhooks_pb2, withdrawals_pb2)
+        for file in (*MONEY, catalog_pb2, invoices_pb2, merchants_pb2, webhooks_pb2)
         for service in file.DESCRIPTOR.services_by_name.values()
         for method in service.methods
     }

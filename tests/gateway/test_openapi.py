@@ -21,9 +21,9 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 from fiatgate.catalog.v1 import catalog_pb2
 from fiatgate.invoices.v1 import invoices_pb2
 from fiatgate.webhooks.v1 import webhooks_pb2
-from fiatgate.withdrawals.v1 import withdrawals_pb2
+from fiatgate.withdrawals.v1 import corrections_pb2, refunds_pb2, withdrawals_pb2
 from gateway.access.auth import OPEN_PATHS
-from gateway.api import catalog, invoices, webhooks, withdrawals
+from gateway.api import catalog, invoices, money, refunds, webhooks, withdrawals
 from gateway.app import routes
 from gateway.config import GatewaySettings
 from gateway.json.body import CreateInvoice
@@ -45,9 +45,10 @@ OPERATIONS: Final = list(operations(documented()))
 # Reasons for operators and for the customer's page: no call of /api/v1 is refused with one of them.
 NOT_OF_THE_API: Final = {
     "ADJUSTMENT_INVALID", "API_KEY_NOT_FOUND", "CASE_NOT_FOUND", "CASE_STATE_CONFLICT", "CATEGORY_NOT_FOUND",
-    "DEAL_NOT_FOUND", "DEAL_STATE_CONFLICT", "EDIT_CONFLICT", "ERROR_REASON_UNSPECIFIED", "INSUFFICIENT_BALANCE",
-    "INVOICE_FINISHED", "LINK_BUSY", "LINK_ENDED", "LINK_NOT_FOUND",
+    "DEAL_NOT_FOUND", "DEAL_STATE_CONFLICT", "EDIT_CONFLICT",
+    "ERROR_REASON_UNSPECIFIED", "INVOICE_FINISHED", "LINK_BUSY", "LINK_ENDED", "LINK_NOT_FOUND",
     "MERCHANT_NOT_FOUND", "MERCHANT_STATE_CONFLICT", "OWNER_NOT_FOUND", "PROOF_NOT_FOUND",
+    "REFUND_NOT_FOUND", "REFUND_STATE_CONFLICT",
     "RATE_JUMPS", "RATE_NOT_HELD", "REQUISITE_NOT_FOUND", "SIGNING_SECRET_NOT_FOUND", "WEBHOOK_EVENT_NOT_FOUND",
     "WITHDRAWAL_ADDRESS_INVALID", "WITHDRAWAL_AMOUNT_INVALID", "WITHDRAWAL_METHOD_NOT_FOUND",
     "WITHDRAWAL_STATE_CONFLICT",
@@ -140,7 +141,7 @@ def test_an_error_has_one_schema() -> None:
 def test_clients_bear_new_members_and_values() -> None:
     """Generated clients refuse others than these, unless the schema says that there may be more."""
     schemas = {**documented()["components"]["schemas"], **dict(ANSWERS)}
-    del schemas["CreateInvoice"]  # a request
+    del schemas["CreateInvoice"], schemas["CreateRefund"]  # requests
     for name, schema in schemas.items():
         for each in inner(schema):
             assert "enum" not in each, f"{name}: x-extensible-enum"
@@ -172,6 +173,8 @@ ATTEMPT = webhooks_pb2.Attempt(
     trigger=webhooks_pb2.ATTEMPT_TRIGGER_AUTO, status=webhooks_pb2.ATTEMPT_STATUS_SUCCESS
 )
 WITHDRAWAL = withdrawals_pb2.Withdrawal(status=withdrawals_pb2.WITHDRAWAL_STATUS_PENDING)
+REFUND = refunds_pb2.Refund(status=refunds_pb2.REFUND_STATUS_READY, origin=refunds_pb2.REFUND_ORIGIN_CREDITED)
+CORRECTION = corrections_pb2.Correction(kind=corrections_pb2.CORRECTION_KIND_REVERSAL)
 FINISHED = FinishedInvoice(
     event_id=UUID(int=1),
     event_type="invoice.expired",
@@ -208,6 +211,9 @@ FINISHED = FinishedInvoice(
             catalog.method_offer_to_json(catalog_pb2.MethodOffer(), Links("https://pay.example")),
         ),
         ("Withdrawal", withdrawals.withdrawal_to_json(WITHDRAWAL)),
+        ("Refund", refunds.refund_to_json(REFUND)),
+        ("Correction", money.correction_to_json(CORRECTION)),
+        ("Balance", money.balance_to_json(withdrawals_pb2.GetBalanceResponse())),
         ("WebhookEvent", webhooks.event_to_json(EVENT)),
         ("WebhookAttempt", webhooks.attempt_to_json(ATTEMPT)),
         ("WebhookPayload", json.loads(payload_of(FINISHED))),

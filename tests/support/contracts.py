@@ -4,7 +4,7 @@ import importlib
 from collections.abc import Mapping
 from itertools import chain
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from google.protobuf import descriptor_pool
 from google.protobuf.descriptor_pb2 import FileDescriptorProto, MethodOptions
@@ -22,11 +22,18 @@ BY_PROCESS: Final = ("audit", "status")
 SERVICE_OF: Final = {each: service for service, packages in PACKAGES.items() for each in packages}
 
 
+def modules_of(package: str) -> list[Any]:
+    """The generated modules of a package of protos."""
+    files = sorted((ROOT / "fiatgate" / package / "v1").glob("*_pb2.py"))
+    return [importlib.import_module(f"fiatgate.{package}.v1.{each.stem}") for each in files]
+
+
 def rpcs_of(service: str) -> dict[str, str]:
     """Method name -> `Service/Method`, of all that a service of ours offers."""
     offered = chain.from_iterable(
-        importlib.import_module(f"fiatgate.{each}.v1.{each}_pb2").DESCRIPTOR.services_by_name.values()
+        module.DESCRIPTOR.services_by_name.values()
         for each in PACKAGES.get(service, (service,))
+        for module in modules_of(each)
     )
     names = [(method.name, f"{each.name}/{method.name}") for each in offered for method in each.methods]
     assert len(dict(names)) == len(names), "two of one name: this test can't tell them apart"

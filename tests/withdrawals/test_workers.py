@@ -243,6 +243,8 @@ def test_the_gauges_count_what_waits_for_people(deps: Deps) -> None:
     assert {gauge.name: gauge.value for gauge in gauges(deps)} == {
         "withdrawals_pending": 0,
         "withdrawals_processing": 0,
+        "refunds_ready": 0,
+        "refunds_sent": 0,
         "parked": 0,
         "approvals_pending": 0,
         "approvals_oldest_seconds": 0.0,

@@ -78,6 +78,12 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     WITHDRAWALS_NOT_FOUND: _ErrorReason.ValueType  # 50
     """-- withdrawals"""
     WITHDRAWAL_NOT_FOUND: _ErrorReason.ValueType  # 51
+    REFUND_INVALID: _ErrorReason.ValueType  # 55
+    """-- refunds
+    The money can't be refunded, or not so much of it. Metadata: refundable, currency, if it is about the amount.
+    """
+    REFUND_EXISTS: _ErrorReason.ValueType  # 56
+    """Another refund of the merchant has the external_id, with other values. Metadata: refund_id."""
     VALIDATION_ERROR: _ErrorReason.ValueType  # 60
     """-- any call
     A value is not of the documented form. Metadata: field, and shape ("query" if merchants get the 422 shape).
@@ -138,6 +144,9 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     """The payment link is canceled, or its time is over. Metadata: status."""
     LINK_BUSY: _ErrorReason.ValueType  # 125
     """It has as many pending invoices as it may. Metadata: most."""
+    REFUND_NOT_FOUND: _ErrorReason.ValueType  # 126
+    REFUND_STATE_CONFLICT: _ErrorReason.ValueType  # 127
+    """The refund's state does not allow the step. Metadata: status."""
     NOT_PERMITTED: _ErrorReason.ValueType  # 130
     """-- people who sign in, and their rights: never seen on /api/v1
     The actor may not make this call. Metadata: needed, the roles that may.
@@ -267,6 +276,12 @@ MERCHANT_CATEGORY_RATE_INVALID: ErrorReason.ValueType  # 47
 WITHDRAWALS_NOT_FOUND: ErrorReason.ValueType  # 50
 """-- withdrawals"""
 WITHDRAWAL_NOT_FOUND: ErrorReason.ValueType  # 51
+REFUND_INVALID: ErrorReason.ValueType  # 55
+"""-- refunds
+The money can't be refunded, or not so much of it. Metadata: refundable, currency, if it is about the amount.
+"""
+REFUND_EXISTS: ErrorReason.ValueType  # 56
+"""Another refund of the merchant has the external_id, with other values. Metadata: refund_id."""
 VALIDATION_ERROR: ErrorReason.ValueType  # 60
 """-- any call
 A value is not of the documented form. Metadata: field, and shape ("query" if merchants get the 422 shape).
@@ -327,6 +342,9 @@ LINK_ENDED: ErrorReason.ValueType  # 124
 """The payment link is canceled, or its time is over. Metadata: status."""
 LINK_BUSY: ErrorReason.ValueType  # 125
 """It has as many pending invoices as it may. Metadata: most."""
+REFUND_NOT_FOUND: ErrorReason.ValueType  # 126
+REFUND_STATE_CONFLICT: ErrorReason.ValueType  # 127
+"""The refund's state does not allow the step. Metadata: status."""
 NOT_PERMITTED: ErrorReason.ValueType  # 130
 """-- people who sign in, and their rights: never seen on /api/v1
 The actor may not make this call. Metadata: needed, the roles that may.

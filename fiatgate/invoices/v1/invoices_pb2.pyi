@@ -1871,9 +1871,12 @@ class GetCheckoutResponse(_message.Message):
     METHODS_REFUSED_FIELD_NUMBER: _builtins.int
     CASE_FIELD_NUMBER: _builtins.int
     BRANDING_FIELD_NUMBER: _builtins.int
+    ACCOUNT_KIND_FIELD_NUMBER: _builtins.int
     merchant_name: _builtins.str
     methods_refused: _builtins.str
     """The reason why an open invoice has no methods; a reason's name, null when it has some."""
+    account_kind: _builtins.str
+    """The form of the accounts of a finished invoice's method: iban, card, phone or upi, for a refund. Empty: any form."""
     @_builtins.property
     def invoice(self) -> Global___Invoice: ...
     @_builtins.property
@@ -1905,10 +1908,11 @@ class GetCheckoutResponse(_message.Message):
         methods_refused: _builtins.str | None = ...,
         case: Global___Case | None = ...,
         branding: _merchants_pb2.Branding | None = ...,
+        account_kind: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_case", b"_case", "_methods_refused", b"_methods_refused", "_requisite", b"_requisite", "branding", b"branding", "case", b"case", "invoice", b"invoice", "methods_refused", b"methods_refused", "now", b"now", "requisite", b"requisite"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_case", b"_case", "_methods_refused", b"_methods_refused", "_requisite", b"_requisite", "branding", b"branding", "case", b"case", "invoice", b"invoice", "merchant_name", b"merchant_name", "methods", b"methods", "methods_refused", b"methods_refused", "now", b"now", "requisite", b"requisite"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_case", b"_case", "_methods_refused", b"_methods_refused", "_requisite", b"_requisite", "account_kind", b"account_kind", "branding", b"branding", "case", b"case", "invoice", b"invoice", "merchant_name", b"merchant_name", "methods", b"methods", "methods_refused", b"methods_refused", "now", b"now", "requisite", b"requisite"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__case: _TypeAlias = _typing.Literal["case"]  # noqa: Y015
     _WhichOneofArgType__case: _TypeAlias = _typing.Literal["_case", b"_case"]  # noqa: Y015

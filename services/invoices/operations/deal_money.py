@@ -1,14 +1,16 @@
 """The money of a deal, for refunds and for money that came late."""
 
+from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Final
 
 from sqlalchemy.orm import Session
 
+from kit.base.account_forms import AccountKind
 from kit.base.money import RATE_PLACES, has_decimals
 from kit.rpc import values
-from kit.rpc.errors import not_decided
+from kit.rpc.errors import Refused, not_decided
 from services.invoices import errors
 from services.invoices.domain import money
 from services.invoices.domain.states import InvoiceStatus
@@ -16,6 +18,7 @@ from services.invoices.models import Deal, Invoice
 from services.invoices.operations import fields, lifecycle, verification
 from services.invoices.store import deals
 from services.invoices.store.facts import invoices_with_deals
+from services.invoices.store.views import InvoiceView
 from services.invoices.wiring import Deps
 
 BELOW: Final = Decimal(10) ** 18
@@ -68,6 +71,15 @@ def get_deal_money(
         refunds_return_commission=deps.identity.merchant(invoice.merchant_id).refunds_return_commission,
         received=None if received_amount is None else _received(deal, received_amount, used),
     )
+
+
+def form_of_accounts(deps: Deps, invoice: InvoiceView) -> AccountKind | None:
+    """Returns the form of the accounts of a finished invoice's method; None for any form, and while catalog is away."""
+    kind = None
+    if invoice.status != InvoiceStatus.PENDING and invoice.deal is not None:
+        with suppress(Refused):
+            kind = deps.catalog.catalog().account_kinds.get(invoice.deal.method_code)
+    return None if kind is AccountKind.FREE else kind
 
 
 def _found(tx: Session, invoice_id: str | None, deal_id: str | None) -> tuple[Invoice, Deal]:

@@ -6,7 +6,7 @@ from fiatgate.invoices.v1 import invoices_pb2 as pb
 from kit.base.money import fiat_text
 from kit.base.proto import timestamp_from
 from kit.rpc.methods import Methods, by_name
-from services.invoices.operations import cases, checkout, links
+from services.invoices.operations import cases, checkout, deal_money, links
 from services.invoices.rpc.converters import (
     case_for_customer,
     invoice_to_message,
@@ -14,6 +14,7 @@ from services.invoices.rpc.converters import (
     requisite_to_message,
 )
 from services.invoices.store.views import InvoiceView, RequisiteView
+from services.invoices.wiring import Deps
 
 
 def _page(page: checkout.Checkout) -> dict[str, Any]:
@@ -37,6 +38,13 @@ def _page(page: checkout.Checkout) -> dict[str, Any]:
     }
 
 
+def get_checkout(deps: Deps, request: pb.GetCheckoutRequest) -> pb.GetCheckoutResponse:
+    page = checkout.get_checkout(deps, invoice_id=request.invoice_id, choosing=request.choosing)
+    return pb.GetCheckoutResponse(
+        **_page(page), account_kind=deal_money.form_of_accounts(deps, page.invoice) or ""
+    )
+
+
 def _invoice(view: InvoiceView) -> dict[str, Any]:
     return {"invoice": invoice_to_message(view)}
 
@@ -47,7 +55,7 @@ def _chosen(chosen: tuple[InvoiceView, RequisiteView]) -> dict[str, Any]:
 
 
 METHODS: Final[Methods] = {
-    "GetCheckout": by_name(checkout.get_checkout, _page),
+    "GetCheckout": get_checkout,
     "FindMissingInvoices": by_name(
         checkout.find_missing_invoices, lambda missing: {"missing_ids": map(str, missing)}
     ),

@@ -1,8 +1,15 @@
 """Checks of request values that are rules of this service; those of all services are in kit/rpc/values.py."""
 
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from decimal import Decimal
+from functools import partial
+from typing import Final
 
+from fiatgate.withdrawals.v1 import refunds_pb2
+from kit.base.account_forms import AccountKind, normal_form
 from kit.base.money import USDT_PLACES, has_decimals
+from kit.base.proto import most_of
 from kit.rpc import values
 from services.withdrawals.addresses import NETWORKS
 from services.withdrawals.domain import MAX_ADDRESS_CHARACTERS, MAX_MEMO_CHARACTERS, MAX_TX_ID_CHARACTERS
@@ -43,3 +50,36 @@ def external_tx_id(text: str) -> str:
         message = f"Expected 1 to {MAX_TX_ID_CHARACTERS} printable ASCII characters without spaces"
         raise values.invalid("external_tx_id", message)
     return text
+
+
+@dataclass(frozen=True)
+class Account:
+    """Where a refund goes, with the names of the refund's columns."""
+
+    account_kind: str | None
+    account: str | None
+    holder: str | None
+    bank: str | None
+
+    def columns(self) -> Mapping[str, str | None]:
+        return asdict(self)
+
+
+_MOST: Final = most_of(refunds_pb2.RefundAccount, "account")
+
+
+def account(*, kind: str, account: str, holder: str, bank: str) -> Account:
+    """Returns the account in the form of its kind. Raises one VALIDATION_ERROR for all fields that are wrong."""
+    if kind not in set(AccountKind):
+        raise values.invalid("account_kind", f"Expected one of {', '.join(AccountKind)}")
+
+    def written() -> str:
+        text = values.label("account", account.strip(), most=_MOST)
+        return values.parsed("account", text, partial(normal_form, AccountKind(kind)))
+
+    checked = values.together(
+        account=written,
+        holder=lambda: values.label("holder", holder.strip(), most=_MOST),
+        bank=lambda: values.label("bank", bank.strip(), most=_MOST) if bank.strip() else None,
+    )
+    return Account(kind, **checked)

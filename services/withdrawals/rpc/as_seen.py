@@ -5,9 +5,12 @@ attempts that were refused.
 from typing import Final
 
 from fiatgate.audit.v1 import audit_pb2
+from fiatgate.withdrawals.v1 import refunds_pb2
 from fiatgate.withdrawals.v1 import withdrawals_pb2 as pb
 from kit.base import actors
 from kit.base.actors import THE_OPERATOR
+from kit.base.groups import masked
+from services.withdrawals.store.decisions import REFUND
 
 STEPS: Final = frozenset(
     {
@@ -28,6 +31,19 @@ def story_as_seen(story: pb.GetWithdrawalStoryResponse) -> pb.GetWithdrawalStory
     acts = [each for each in story.acts if each.act in STEPS and not each.refused]
     story.ClearField("acts")
     story.acts.extend(map(_act, acts))
+    return story
+
+
+def refund_as_seen(story: refunds_pb2.GetRefundResponse) -> refunds_pb2.GetRefundResponse:
+    """Returns the refund's story as the author of this call may see it: members get its account masked."""
+    if actors.current().surface != "dashboard":
+        return story
+    story.ClearField("pending_approval_id")
+    acts = [_act(each) for each in story.acts if each.act in REFUND.acts and not each.refused]
+    for change in (change for act in acts for change in act.changes if change.field == "account"):
+        change.before, change.after = (text and masked(text) for text in (change.before, change.after))
+    story.ClearField("acts")
+    story.acts.extend(acts)
     return story
 
 

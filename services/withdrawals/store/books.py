@@ -6,7 +6,7 @@ from kit.audit import approval_books
 from kit.audit.decisions import follow_acts
 from kit.db.books import Part
 from kit.db.described import schema_part
-from services.withdrawals.store.decisions import ADDRESS, CORRECTION, METHOD, REMOVAL, WITHDRAWAL
+from services.withdrawals.store.decisions import ADDRESS, CORRECTION, METHOD, REFUND, REMOVAL, WITHDRAWAL
 
 PARTS: Final = (
     schema_part("withdrawals"),
@@ -51,6 +51,12 @@ PARTS: Final = (
         one="correction",
         table="corrections",
         follows=(follow_acts(CORRECTION, table="corrections", made_by=("correction.make",)),),
+    ),
+    Part(
+        name="refunds",
+        one="refund",
+        table="refunds",
+        follows=(follow_acts(REFUND, table="refunds", made_by=("refund.request",)),),
     ),
     approval_books.PART,
 )

@@ -246,3 +246,34 @@ LIMIT :limit
 
 def wrong_withdrawals(tx: Session, *, limit: int) -> Sequence[WrongWithdrawal]:
     return [WrongWithdrawal(*row) for row in tx.execute(_WRONG_WITHDRAWALS, {"limit": limit})]
+
+
+_WRONG_REFUNDS = text("""
+WITH due AS (
+  SELECT 'refund:' || id || ':' || leg.step AS reference, merchant_id, leg.debit, leg.credit, amount
+  FROM refunds
+  CROSS JOIN LATERAL (VALUES
+    ('reserve', 'merchant_available', 'merchant_reserved', true),
+    ('pay', 'merchant_reserved', 'settlement', status = 'succeeded'),
+    ('release', 'merchant_reserved', 'merchant_available', status IN ('failed', 'canceled'))
+  ) AS leg (step, debit, credit, due)
+  WHERE leg.due AND amount > 0
+), done AS (
+  SELECT reference, debit.kind AS debit, credit.kind AS credit, amount,
+         debit.merchant_id AS debit_merchant, credit.merchant_id AS credit_merchant
+  FROM transfers
+  JOIN accounts AS debit ON debit.id = debit_account
+  JOIN accounts AS credit ON credit.id = credit_account
+  WHERE reference >= 'refund:' AND reference < 'refund;'
+)
+SELECT reference, due.amount AS due, done.amount AS done
+FROM due FULL JOIN done USING (reference)
+WHERE (due.debit, due.credit, due.amount) IS DISTINCT FROM (done.debit, done.credit, done.amount)
+   OR debit_merchant <> merchant_id
+   OR credit_merchant <> merchant_id
+ORDER BY merchant_id IS NULL, greatest(due.amount, done.amount) DESC LIMIT :limit
+""")
+
+
+def wrong_refunds(tx: Session, *, limit: int) -> Sequence[WrongWithdrawal]:
+    return [WrongWithdrawal(*row) for row in tx.execute(_WRONG_REFUNDS, {"limit": limit})]

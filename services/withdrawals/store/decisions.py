@@ -20,6 +20,23 @@ WITHDRAWAL: Final = Decided(
         *("status", "substatus", "external_tx_id"),
     ),
 )
+REFUND: Final = Decided(
+    "refund",
+    ("refund.request", "refund.account", "refund.send", "refund.complete", "refund.fail", "refund.cancel"),
+    (
+        *(
+            "merchant_id",
+            "invoice_id",
+            "external_id",
+            "origin",
+            "case_number",
+            "refund_amount",
+            "currency_code",
+        ),
+        *("amount", "conversion_rate", "reason", "status", "account_kind", "account", "holder", "bank"),
+        *("account_by_customer", "bank_reference", "failure"),
+    ),
+)
 ADDRESS: Final = Decided(
     "withdrawal-address",
     ("withdrawal-address.add", "withdrawal-address.remove"),

@@ -1,4 +1,4 @@
-"""The queues of withdrawals that wait for an operator."""
+"""The queues of withdrawals and refunds that wait for an operator."""
 
 from typing import Final
 
@@ -19,6 +19,7 @@ QUEUES: Final = (
         waits="status = 'pending' AND substatus = 'processing'",
         at="created_at",
     ),
+    Queue(name="refunds_ready", table="refunds", waits="status = 'ready'", at="created_at"),
     parked.QUEUE,
     approvals.QUEUE,
 )

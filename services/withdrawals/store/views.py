@@ -5,7 +5,14 @@ from datetime import date, datetime
 from decimal import Decimal
 from uuid import UUID
 
-from services.withdrawals.domain import CorrectionKind, RefundStatus, State, TransferKind, WithdrawalStatus
+from services.withdrawals.domain import (
+    CorrectionKind,
+    RefundOrigin,
+    RefundStatus,
+    State,
+    TransferKind,
+    WithdrawalStatus,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +82,7 @@ class RefundView:
     merchant_id: UUID
     invoice_id: UUID
     external_id: str
-    origin: str
+    origin: RefundOrigin
     case_number: int | None
     refund_amount: Decimal
     currency_code: str
@@ -147,10 +154,12 @@ class TransferSum:
 
 @dataclass(frozen=True, slots=True)
 class Backlog:
-    """The numbers of withdrawals that wait to be sent or are being sent, and of events that were set aside."""
+    """The numbers of withdrawals and refunds that wait or are being sent, and of events that were set aside."""
 
     pending: int
     processing: int
+    refunds_ready: int
+    refunds_sent: int
     parked: int
 
 

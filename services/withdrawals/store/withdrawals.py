@@ -219,6 +219,8 @@ def _matching(merchant_id: UUID | None, status: WithdrawalStatus | None) -> list
 _BACKLOG = text("""
 SELECT count(*) FILTER (WHERE substatus IS NULL) AS pending,
        count(*) FILTER (WHERE substatus = 'processing') AS processing,
+       (SELECT count(*) FROM refunds WHERE status = 'ready') AS refunds_ready,
+       (SELECT count(*) FROM refunds WHERE status = 'sent') AS refunds_sent,
        (SELECT count(*) FROM parked WHERE parked_at IS NOT NULL) AS parked
 FROM withdrawals WHERE status = 'pending'
 """)

@@ -5,6 +5,7 @@ from datetime import timedelta
 from fiatgate.catalog.v1 import catalog_pb2
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 from gateway.pay.languages import Language
+from gateway.pay.refunds import ACCOUNT_MAX_CHARACTERS, KINDS, Refund
 from gateway.pay.rendering import render
 from gateway.pay.view import OUTCOMES, view_of
 from gateway.walls.uploads import PICTURE_MAX_BYTES
@@ -79,11 +80,24 @@ ALL_STATES: dict[str, tuple[pb.GetCheckoutResponse, str]] = {
         "outcome",
     ),
     **{
+        f"refunds, {kind or 'any form'}": (
+            a_checkout(status=pb.INVOICE_STATUS_SUCCESS, deal=a_deal(), account_kind=kind),
+            "outcome",
+        )
+        for kind in ("", *KINDS)
+    },
+    **{
         f"{outcome} {with_deal}": (a_checkout(status=status, deal=a_deal() if with_deal else None), "outcome")
         for status, outcome in OUTCOMES.items()
         for with_deal in (True, False)
     },
 }
+
+
+REFUNDS = [
+    Refund("0", "1", "waiting", "", ""),
+    *(Refund("0", "1", status, "···7", "9") for status in ("requested", "sent", "done", "failed")),
+]
 
 
 def shown(checkout: pb.GetCheckoutResponse, template: str, language: Language, *, notice: str = "") -> str:
@@ -93,11 +107,14 @@ def shown(checkout: pb.GetCheckoutResponse, template: str, language: Language, *
         prefix="",
         page=PAGE,
         brand=None,
-        view=view_of(checkout, LINKS),
+        view=view_of(checkout, LINKS, REFUNDS if template == "outcome" else ()),
         notice=notice,
         stays=False,
         note="",
         note_max_characters=2000,
         sender_name_max_characters=128,
         picture_max_bytes=PICTURE_MAX_BYTES,
+        typed=None,
+        account_kinds=KINDS,
+        account_max_characters=ACCOUNT_MAX_CHARACTERS,
     )

@@ -1,0 +1,99 @@
+"""Refunds: fiat that goes back to customers."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime
+from decimal import Decimal
+from typing import Any, Final
+from uuid import UUID
+
+from sqlalchemy import ColumnElement, Select, func, select, update
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.orm import Session
+
+from kit.db.database import table_of
+from kit.db.lists import stands_after
+from kit.db.rows import Rows
+from services.withdrawals.domain import CorrectionKind, RefundOrigin, RefundStatus
+from services.withdrawals.models import Correction, Refund
+from services.withdrawals.store.views import RefundView
+
+_REFUNDS: Final = Rows(RefundView, table_of(Refund))
+_ALL: Final[Select[Any]] = select(*_REFUNDS.columns)
+_RETURNED: Final = (RefundStatus.FAILED, RefundStatus.CANCELED)
+
+
+def add(tx: Session, refund: RefundView) -> None:
+    tx.execute(insert(Refund).values(asdict(refund)))
+
+
+def refund(tx: Session, refund_id: UUID) -> RefundView | None:
+    return _REFUNDS.one_or_none(tx.execute(_ALL.where(Refund.id == refund_id)))
+
+
+def locked(tx: Session, refund_id: UUID) -> RefundView | None:
+    """Returns the refund, locked until this transaction ends."""
+    return _REFUNDS.one_or_none(tx.execute(_ALL.where(Refund.id == refund_id).with_for_update()))
+
+
+def of_external_id(tx: Session, merchant_id: UUID, external_id: str) -> RefundView | None:
+    query = _ALL.where(Refund.merchant_id == merchant_id, Refund.external_id == external_id)
+    return _REFUNDS.one_or_none(tx.execute(query))
+
+
+def change(tx: Session, refund: RefundView, *, at: datetime, **values: Any) -> RefundView:
+    """Writes these values into the refund, which is locked; returns it as it is now."""
+    status: RefundStatus = values.get("status", refund.status)
+    ended = status in (RefundStatus.SUCCEEDED, *_RETURNED)
+    changed = values | {"updated_at": at, "finished_at": at if ended else None}
+    tx.execute(update(Refund).where(Refund.id == refund.id).values(changed))
+    return replace(refund, **changed)
+
+
+def refunded(tx: Session, invoice_id: UUID) -> Decimal:
+    """Returns the fiat of the invoice's credit that is refunded, or held for it."""
+    query = select(func.coalesce(func.sum(Refund.refund_amount), 0)).where(
+        Refund.invoice_id == invoice_id,
+        Refund.origin == RefundOrigin.CREDITED,
+        Refund.status.not_in(_RETURNED),
+    )
+    return Decimal(tx.scalar(query) or 0)
+
+
+def corrections_of(tx: Session, invoice_id: UUID) -> list[tuple[CorrectionKind, int | None, Decimal | None]]:
+    """Returns kind, case and received fiat of the invoice's corrections."""
+    columns = (Correction.kind, Correction.case_number, Correction.received_amount)
+    found = tx.execute(select(*columns).where(Correction.invoice_id == invoice_id))
+    return [(CorrectionKind(kind), case_number, amount) for kind, case_number, amount in found]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Filter:
+    """The refunds of a list; null and empty filters match all."""
+
+    merchant_id: UUID | None = None
+    invoice_id: UUID | None = None
+    statuses: Sequence[RefundStatus] = ()
+    external_id: str = ""
+
+    def conditions(self) -> Iterator[ColumnElement[bool]]:
+        if self.merchant_id is not None:
+            yield Refund.merchant_id == self.merchant_id
+        if self.invoice_id is not None:
+            yield Refund.invoice_id == self.invoice_id
+        if self.statuses:
+            yield Refund.status.in_(self.statuses)
+        if self.external_id:
+            yield Refund.external_id == self.external_id
+
+
+def listed(
+    tx: Session, filter: Filter, *, after: RefundView | None = None, oldest_first: bool = False, limit: int
+) -> list[RefundView]:
+    """Returns the first refunds that the filter leaves: from the start, or those that stand after `after`."""
+    at, id = Refund.created_at, Refund.id
+    query = _ALL.where(*filter.conditions())
+    if after is not None:
+        query = query.where(stands_after(at, id, (after.created_at, after.id), oldest_first=oldest_first))
+    order = (at, id) if oldest_first else (at.desc(), id.desc())
+    return _REFUNDS.all(tx.execute(query.order_by(*order).limit(limit)))

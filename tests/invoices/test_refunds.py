@@ -1,0 +1,543 @@
+"""Refunds of withdrawals, with what invoices says of real deals: what they take, who may do what, and nothing twice."""
+
+import uuid
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from functools import partial
+from typing import Any, Final
+
+import pytest
+
+from fiatgate.withdrawals.v1 import refunds_pb2 as pb
+from kit.base.actors import Actor
+from kit.base.ids import new_id
+from kit.rpc.approvals import ApprovalsServicer
+from kit.rpc.errors import Refused
+from services.invoices import rpc as invoices_rpc
+from services.invoices.operations import checkout, desk
+from services.withdrawals.clients import InvoicesClient
+from services.withdrawals.config import WithdrawalsSettings
+from services.withdrawals.domain import REFUND_REACHED_FROM, CorrectionKind, RefundOrigin, RefundStatus
+from services.withdrawals.operations import corrections, creating, fields, refund_steps, refunds
+from services.withdrawals.operations.corrections import Asked as Correcting
+from services.withdrawals.operations.refunds import Asked
+from services.withdrawals.rpc import APPROVABLE, add_to
+from services.withdrawals.rpc import refunds as messages
+from services.withdrawals.store import books
+from services.withdrawals.store import refunds as store
+from services.withdrawals.store.views import RefundView
+from services.withdrawals.wiring import wire
+from tests.invoices.conftest import Surroundings, World, make_merchant
+from tests.support.acting import ANN, BEN, CID, Approvals, acting, refusal, requested
+from tests.support.clock import ManualClock
+from tests.support.servers import PostgresServer
+from tests.support.serving import connected, serving
+from tests.support.signing import PUBLIC_KEYS, SEAL_KEY
+from tests.withdrawals.conftest import POOL_SIZE, TRC20, TRON_ADDRESS, House, all_at_once
+from tests.withdrawals.test_checks import problems, tampered
+
+IBAN: Final = "DE89370400440532013000"
+ACCOUNT: Final = fields.account(kind="iban", account=IBAN, holder="Mia Muster", bank="")
+PROGRAM: Final = Actor(kind="api", name="gateway", surface="api")
+PAGE: Final = Actor(kind="process", name="gateway")
+WAITING, READY, SENT, SUCCEEDED, FAILED, CANCELED = RefundStatus
+
+
+@dataclass(frozen=True)
+class Till:
+    """A merchant with 1000 USDT and paid invoices of 200.00 EUR, for each of which a customer sent 205.00 EUR."""
+
+    world: World
+    house: House
+    merchant: Any
+    key_id: str
+
+    @property
+    def merchant_id(self) -> str:
+        return str(self.merchant.merchant_id)
+
+    def member(self, merchant_id: str = "") -> Actor:
+        return Actor(
+            kind="person",
+            name="mia@example.com",
+            surface="dashboard",
+            person_id=uuid.uuid4(),
+            roles=frozenset({"finance"}),
+            merchant_id=uuid.UUID(merchant_id or self.merchant_id),
+        )
+
+    def invoice(self, *, paid: bool = True) -> str:
+        """A new invoice: paid and credited, or canceled after a method was chosen."""
+        deal = self.world.with_deal(merchant=self.merchant, key_id=self.key_id, amount="200.00")
+        if paid:
+            desk.confirm_deal(self.world.deps, deal_id=str(deal.id))
+            self.house.credit("211.956521", self.merchant_id, deal.invoice_id)
+        else:
+            checkout.cancel_checkout(self.world.deps, invoice_id=str(deal.invoice_id))
+        return str(deal.invoice_id)
+
+    def asking(self, invoice_id: str, amount: str = "", **changes: Any) -> Callable[[], RefundView]:
+        of_money: dict[str, Any] = {
+            "merchant_id": self.merchant_id,
+            "origin": RefundOrigin.CREDITED,
+            "case_number": 0,
+        }
+        given: dict[str, Any] = {
+            "external_id": new_id().hex,
+            "account": ACCOUNT,
+            "reason": "",
+            "expected_amount": "",
+        }
+        money = {name: changes.pop(name, value) for name, value in of_money.items()}
+        asked = Asked(invoice_id=invoice_id, refund_amount=amount, **money)
+        return partial(refunds.request_refund, self.house.deps, asked, **(given | changes))
+
+    def ask(self, invoice_id: str, amount: str = "", **changes: Any) -> RefundView:
+        return acting(PROGRAM, self.asking(invoice_id, amount, **changes))
+
+    def step(self, target: RefundStatus, refund: RefundView, **changes: Any) -> Callable[[], RefundView]:
+        steps: dict[RefundStatus, tuple[Callable[..., RefundView], dict[str, Any]]] = {
+            READY: (refund_steps.set_refund_account, {"account": ACCOUNT}),
+            SENT: (refund_steps.send_refund, {"bank_reference": "BR-1"}),
+            SUCCEEDED: (refund_steps.complete_refund, {"bank_reference": "BR-1"}),
+            FAILED: (refund_steps.fail_refund, {"failure": "The account is closed"}),
+            CANCELED: (refund_steps.cancel_refund, {}),
+        }
+        operation, given = steps[target]
+        return partial(operation, self.house.deps, refund_id=str(refund.id), **(given | changes))
+
+    def reached(self, status: RefundStatus) -> RefundView:
+        """A refund of 20.00 EUR in this status."""
+        made = self.ask(self.invoice(), "20.00", account=None if status is WAITING else ACCOUNT)
+        for each in {SUCCEEDED: (SENT, SUCCEEDED), WAITING: (), READY: ()}.get(status, (status,)):
+            made = acting(CID, self.step(each, made))
+        return made
+
+    def money(self) -> tuple[str, str]:
+        """available, reserved"""
+        return self.house.balance(self.merchant_id)[:2]
+
+    def approvals(self) -> Approvals:
+        return Approvals(ApprovalsServicer("withdrawals", self.house.deps, APPROVABLE))
+
+    def reversing(self, invoice_id: str, amount: str) -> Callable[[], object]:
+        asked = Correcting(
+            kind=CorrectionKind.REVERSAL,
+            merchant_id="",
+            invoice_id=invoice_id,
+            amount=amount,
+            received_amount="",
+            conversion_rate="",
+            case_number=0,
+        )
+        texts = {
+            "reason": "recalled",
+            "evidence": "BR-7",
+            "request_key": str(new_id()),
+            "expected_amount": "",
+        }
+        return partial(corrections.make_correction, self.house.deps, asked, **texts)
+
+    def reverse(self, invoice_id: str, amount: str) -> None:
+        make = self.reversing(invoice_id, amount)
+        self.approvals().approve(BEN, requested(ANN, make))
+
+
+@pytest.fixture(scope="module")
+def house(
+    module_world: World, database_url: Callable[[str], str], postgres: PostgresServer
+) -> Iterator[House]:
+    url = database_url("withdrawals")
+    settings = WithdrawalsSettings(
+        seal_keys=(SEAL_KEY,),
+        database_url=url,
+        bind="127.0.0.1:0",
+        threads=POOL_SIZE,
+        pool_size=POOL_SIZE,
+        fact_public_keys=PUBLIC_KEYS,
+    )
+    clock = ManualClock()
+    with serving(invoices_rpc.add_to, module_world.deps, threads=POOL_SIZE) as invoices:
+        deps = replace(wire(settings, clock=clock), invoices=InvoicesClient(invoices))
+        admin_url = f"{postgres.admin_url.rpartition('/')[0]}/{url.rpartition('/')[2]}"
+        with serving(add_to, deps, threads=POOL_SIZE) as address, connected(address) as channel:
+            from fiatgate.withdrawals.v1.withdrawals_pb2_grpc import WithdrawalsServiceStub
+
+            yield House(deps, WithdrawalsServiceStub(channel), clock, admin_url)
+        deps.db.dispose()
+
+
+@pytest.fixture
+def till(world: World, house: House, surroundings: Surroundings) -> Till:
+    merchant, key_id = make_merchant(surroundings.merchants)
+    house.credit("1000", merchant.merchant_id)
+    return Till(world, house, merchant, key_id)
+
+
+# -- what it takes
+
+
+def test_a_full_refund_takes_what_came_at_the_locked_rate_and_its_ends_pay_or_return_it(till: Till) -> None:
+    invoice = till.invoice()
+    made = till.ask(invoice, account=None)
+    assert (made.refund_amount, made.amount, made.status) == (
+        Decimal("205.00"),
+        Decimal("222.826087"),
+        WAITING,
+    )
+    assert till.money() == ("989.130434", "222.826087")
+    for step in (READY, SENT, SUCCEEDED):
+        made = acting(CID, till.step(step, made))
+    assert (made.bank_reference, made.finished_at) == ("BR-1", till.house.clock.now())
+    assert till.money() == ("989.130434", "0.000000")
+    for end in (FAILED, CANCELED):
+        again = till.ask(till.invoice())
+        acting(CID, till.step(end, again))
+        assert till.money()[1] == "0.000000"
+    assert till.money()[0] == "1413.043476"
+    assert problems(till.house) == []
+
+
+def test_the_commission_goes_back_when_the_category_says_so(till: Till, house: House) -> None:
+    invoice = till.invoice()
+    deal = house.deps.invoices.deal_money(invoice_id=uuid.UUID(invoice))  # type: ignore[union-attr]  # set by the fixture
+    returning = replace(deal, refunds_return_commission=True)
+    asked = Asked(
+        merchant_id="", invoice_id=invoice, origin=RefundOrigin.CREDITED, refund_amount="", case_number=0
+    )
+    assert refunds._quote(house.deps, asked, returning).amount == Decimal("211.956521")
+
+
+def test_parts_are_refunded_until_nothing_is_left(till: Till) -> None:
+    invoice = till.invoice()
+    till.ask(invoice, "150.00")
+    too_much = refusal(till.ask, invoice, "55.01")
+    assert (too_much.reason, dict(too_much.metadata)) == (
+        "REFUND_INVALID",
+        {"refundable": "55.00", "currency": "EUR"},
+    )
+    canceled = till.ask(invoice, "55.00")
+    assert refusal(till.ask, invoice).reason == "REFUND_INVALID"
+    acting(CID, till.step(CANCELED, canceled))
+    assert till.ask(invoice).refund_amount == Decimal("55.00")
+
+
+@pytest.mark.parametrize(
+    ("amount", "field"),
+    [("0", "refund_amount"), ("-1", "refund_amount"), ("1.001", "refund_amount"), ("x", "refund_amount")],
+)
+def test_an_amount_that_is_none_is_refused(till: Till, amount: str, field: str) -> None:
+    refused = refusal(till.ask, till.invoice(), amount)
+    assert (refused.reason, refused.metadata["field"]) == ("VALIDATION_ERROR", field)
+
+
+def test_what_was_not_paid_or_was_taken_back_is_not_refunded(till: Till) -> None:
+    assert refusal(till.ask, till.invoice(paid=False)).reason == "REFUND_INVALID"
+    others, member = str(till.world.create().id), till.member()
+    assert refusal(acting, member, till.asking(others)).reason == "INVOICE_NOT_FOUND"
+    deal = till.world.with_deal()
+    assert refusal(till.ask, str(deal.invoice_id)).reason == "INVOICE_NOT_FOUND"
+    assert refusal(till.ask, str(new_id())).reason == "INVOICE_NOT_FOUND"
+    invoice = till.invoice()
+    till.ask(invoice, "5.00")
+    till.reverse(invoice, "206")  # 5.00 EUR took 5.434783
+    assert refusal(till.ask, invoice, "5.00").reason == "REFUND_INVALID"
+
+
+def test_a_reversal_takes_no_more_than_refunds_have_left(till: Till) -> None:
+    invoice = till.invoice()
+    till.ask(invoice, "5.00")
+    assert refusal(acting, ANN, till.reversing(invoice, "206.521739")).reason == "CORRECTION_INVALID"
+    till.reverse(invoice, "206.521738")
+
+
+def test_it_takes_only_what_is_available(till: Till) -> None:
+    invoice = till.invoice()
+    creating_ = partial(withdraw, till, "1000")
+    acting(PROGRAM, creating_)
+    refused = refusal(till.ask, invoice)
+    assert (refused.reason, dict(refused.metadata)) == (
+        "INSUFFICIENT_BALANCE",
+        {"available": "211.956521", "requested": "222.826087"},
+    )
+    assert refusal(till.ask, invoice, "20.00", expected_amount="21.000000").reason == "EDIT_CONFLICT"
+    assert till.ask(invoice, "20.00", expected_amount="21.739131").amount == Decimal("21.739131")
+
+
+def withdraw(till: Till, amount: str) -> object:
+    return creating.create_withdrawal(
+        till.house.deps,
+        merchant_id=till.merchant_id,
+        withdrawal_method_id=TRC20,
+        address=TRON_ADDRESS,
+        address_memo=None,
+        amount=amount,
+        request_key=str(new_id()),
+    )
+
+
+def test_an_external_id_makes_one_refund(till: Till) -> None:
+    invoice = till.invoice()
+    made = till.ask(invoice, "20.00", external_id="r-1")
+    assert till.ask(invoice, "20", external_id="r-1") == made
+    waiting = till.ask(invoice, "30.00", external_id="r-2", account=None)
+    given = acting(CID, till.step(READY, waiting))
+    assert till.ask(invoice, "30.00", external_id="r-2", account=None) == given
+    others: list[dict[str, Any]] = [
+        {"reason": "torn"},
+        {"amount": "21.00"},
+        {"account": replace(ACCOUNT, holder="Max")},
+    ]
+    for changes in others:
+        refused = refusal(till.ask, invoice, **({"amount": "20.00", "external_id": "r-1"} | changes))
+        assert (refused.reason, refused.metadata["refund_id"]) == ("REFUND_EXISTS", str(made.id))
+
+
+# -- who does what
+
+
+def test_merchants_return_what_was_credited_and_operators_what_was_not(till: Till) -> None:
+    invoice, canceled = till.invoice(), till.invoice(paid=False)
+    late: dict[str, Any] = {"origin": RefundOrigin.LATE, "amount": "205.00", "case_number": 7}
+    for actor in (PROGRAM, till.member()):
+        assert refusal(acting, actor, till.asking(canceled, **late)).reason == "REFUND_INVALID"
+    assert refusal(acting, ANN, till.asking(invoice)).reason == "REFUND_INVALID"
+    returned = acting(ANN, till.asking(canceled, **late, merchant_id="", account=None))
+    assert (returned.amount, returned.merchant_id) == (Decimal(0), uuid.UUID(till.merchant_id))
+    assert acting(ANN, till.step(READY, returned)).status is READY
+    assert refusal(acting, ANN, till.asking(invoice, **late)).reason == "REFUND_INVALID"
+    surplus: dict[str, Any] = {"origin": RefundOrigin.SURPLUS, "amount": "5.00"}
+    assert acting(ANN, till.asking(invoice, **surplus)).amount == 0
+    assert refusal(acting, ANN, till.asking(canceled, **surplus)).reason == "REFUND_INVALID"
+    assert till.money() == ("1211.956521", "0.000000")
+    assert problems(till.house) == []
+
+
+def test_an_operator_names_no_account_of_a_merchants_refund(till: Till) -> None:
+    made = till.ask(till.invoice(), "20.00", account=None)
+    assert refusal(acting, ANN, till.step(READY, made)).reason == "REFUND_INVALID"
+    stranger = till.member(str(uuid.uuid4()))
+    for target in (READY, CANCELED):
+        assert refusal(acting, stranger, till.step(target, made)).reason == "REFUND_NOT_FOUND"
+
+
+def test_the_customer_gives_the_account_once_and_only_of_this_invoice(till: Till) -> None:
+    invoice = till.invoice()
+    made = till.ask(invoice, "20.00", account=None)
+
+    def give(account: str, of: str = invoice) -> RefundView:
+        given = fields.account(kind="iban", account=account, holder=" Mia Muster ", bank="")
+        call = partial(refund_steps.give_refund_account, till.house.deps, invoice_id=of)
+        return acting(PAGE, partial(call, refund_id=str(made.id), account=given))
+
+    assert refusal(give, "DE89370400440532013001").metadata["field"] == "account"
+    assert refusal(give, IBAN, of=till.invoice()).reason == "REFUND_NOT_FOUND"
+    given = give("DE89 3704 0044 0532 0130 00")
+    assert (given.status, given.account, given.account_by_customer) == (READY, IBAN, True)
+    assert give(IBAN) == given
+    assert refusal(give, "GB82WEST12345698765432").reason == "REFUND_STATE_CONFLICT"
+
+
+def test_only_operators_see_whole_accounts(till: Till) -> None:
+    made, deps = till.ask(till.invoice(), "20.00"), till.house.deps
+    asked = pb.GetRefundRequest(refund_id=str(made.id))
+
+    def seen(actor: Actor) -> pb.GetRefundResponse:
+        return acting(actor, lambda: messages.get_refund(deps, asked))
+
+    assert seen(ANN).refund.account.account == IBAN
+    assert seen(ANN).acts[0].actor.kind == "api"
+    of_member = seen(till.member())
+    assert (of_member.refund.account.account, of_member.refund.account.holder) == ("···3000", "Mia Muster")
+    assert IBAN not in str(of_member)
+    assert IBAN not in str(acting(PROGRAM, lambda: messages.refund_to_message(made)))
+    of_page = acting(PAGE, lambda: messages.refund_to_message(made, of_page=True))
+    assert (of_page.account.account, of_page.account.holder) == ("···3000", "")
+    assert refusal(seen, till.member(str(uuid.uuid4()))).reason == "REFUND_NOT_FOUND"
+
+
+# -- steps
+
+
+@pytest.mark.parametrize("target", [READY, SENT, SUCCEEDED, FAILED, CANCELED])
+@pytest.mark.parametrize("status", list(RefundStatus))
+def test_each_step_is_taken_from_the_states_of_the_table_only(
+    till: Till, status: RefundStatus, target: RefundStatus
+) -> None:
+    refund, other = till.reached(status), {READY: {"account": replace(ACCOUNT, holder="Max")}}
+    call = till.step(target, refund, **other.get(target, {}))
+    if status in REFUND_REACHED_FROM[target] or (status is target and target is not READY):
+        assert acting(CID, call).status is target
+    else:
+        refused = refusal(acting, CID, call)
+        assert (refused.reason, refused.metadata["status"]) == ("REFUND_STATE_CONFLICT", status)
+    assert problems(till.house) == []
+
+
+def test_one_is_completed_only_with_a_reference(till: Till) -> None:
+    sent = acting(CID, till.step(SENT, till.reached(READY), bank_reference=""))
+    assert (
+        refusal(acting, CID, till.step(SUCCEEDED, sent, bank_reference="")).metadata["field"]
+        == "bank_reference"
+    )
+    assert acting(CID, till.step(SUCCEEDED, sent, bank_reference="BR-2")).bank_reference == "BR-2"
+
+
+def test_a_large_one_is_sent_by_two_who_see_account_and_amount(till: Till) -> None:
+    settings = till.house.deps.settings.model_copy(update={"four_eyes_usdt": Decimal("21.739131")})
+    till = replace(till, house=replace(till.house, deps=replace(till.house.deps, settings=settings)))
+    made = till.reached(READY)
+    asked = requested(ANN, till.step(SENT, made))
+    (listed,) = till.approvals().of(f"refund:{made.id}")
+    assert listed.summary == (
+        f"Send 20.00 EUR to iban {IBAN} of Mia Muster, reference BR-1: a refund of invoice {made.invoice_id}, "
+        f"which takes 21.739131 USDT of merchant {till.merchant_id}"
+    )
+    assert refusal(till.approvals().approve, ANN, asked).reason == "OTHER_PERSON_REQUIRED"
+    till.approvals().approve(BEN, asked)
+    assert acting(ANN, till.step(SENT, made)).status is SENT
+    canceled = till.reached(READY)
+    asked = requested(ANN, till.step(SENT, canceled))
+    acting(till.member(), till.step(CANCELED, canceled))
+    assert refusal(till.approvals().approve, BEN, asked).reason == "APPROVAL_STATE_CONFLICT"
+    late: dict[str, Any] = {
+        "origin": RefundOrigin.LATE,
+        "amount": "20.01",
+        "case_number": 7,
+        "merchant_id": "",
+    }
+    requested(ANN, till.step(SENT, acting(ANN, till.asking(till.invoice(paid=False), **late))))
+
+
+# -- at once
+
+
+def counted(outcomes: list[Any]) -> tuple[int, set[str]]:
+    """The calls that were done, and the reasons of the others."""
+    refused = {each.reason for each in outcomes if isinstance(each, Refused)}
+    return sum(not isinstance(each, Refused) for each in outcomes), refused
+
+
+def test_of_full_refunds_at_once_one_is_made(till: Till) -> None:
+    invoice = till.invoice()
+    calls = [partial(acting, PROGRAM, till.asking(invoice)) for _ in range(20)]
+    assert counted(all_at_once(calls)) == (1, {"REFUND_INVALID"})
+    assert till.money() == ("989.130434", "222.826087")
+
+
+def test_of_equal_requests_at_once_all_get_the_one_refund(till: Till) -> None:
+    invoice = till.invoice()
+    calls = [partial(acting, PROGRAM, till.asking(invoice, external_id="r-1")) for _ in range(20)]
+    assert len({each.id for each in all_at_once(calls) if isinstance(each, RefundView)}) == 1
+    assert till.money()[1] == "222.826087"
+
+
+def test_refunds_beside_withdrawals_take_nothing_that_is_not_there(till: Till) -> None:
+    invoices = [till.invoice() for _ in range(10)]
+    withdraw(till, "2900")  # 219.56521 are left
+    refunding: list[Callable[[], Any]] = [
+        partial(acting, PROGRAM, till.asking(each, "200.00")) for each in invoices
+    ]
+    withdrawing = [partial(acting, PROGRAM, partial(withdraw, till, "217")) for _ in invoices]
+    assert counted(all_at_once([*refunding, *withdrawing])) == (1, {"INSUFFICIENT_BALANCE"})
+    assert problems(till.house) == []
+
+
+def test_sending_beside_canceling_has_one_outcome(till: Till) -> None:
+    for _ in range(3):
+        refund, before = till.reached(READY), till.money()[0]
+        calls = [partial(acting, CID, till.step(each, refund)) for each in (SENT, CANCELED) * 10]
+        done, refused = counted(all_at_once(calls))
+        assert (done, refused) == (10, {"REFUND_STATE_CONFLICT"})
+        with till.house.deps.db.transaction() as tx:
+            now = store.refund(tx, refund.id)
+        assert now is not None
+        returned = Decimal(till.money()[0]) - Decimal(before)
+        assert returned == (refund.amount if now.status is CANCELED else 0)
+        acting(CID, till.step(FAILED if now.status is SENT else CANCELED, now))
+
+
+# -- what SQL writes
+
+
+@pytest.mark.parametrize(
+    ("change", "refused"),
+    [
+        ("account = 'GB82WEST12345698765432'", {SENT}),
+        ("refund_amount = 2000", {SENT}),
+        ("status = 'sent', bank_reference = 'x'", {SUCCEEDED}),
+        ("origin = 'late', amount = 0, case_number = 1", {SENT}),
+    ],
+)
+def test_what_sql_changed_is_found_and_not_sent(till: Till, change: str, refused: set[RefundStatus]) -> None:
+    made = till.reached(READY)
+    columns = [each.split(" = ")[0].strip() for each in change.split(", ")]
+    (was,) = till.house.execute(
+        f"SELECT {', '.join(f'quote_nullable({each})' for each in columns)} FROM refunds WHERE id = %s",
+        str(made.id),
+    )
+    undo = ", ".join(f"{name} = {value}" for name, value in zip(columns, was, strict=True))
+    update = "UPDATE refunds SET {} WHERE id = %s"
+    with tampered(till.house, update.format(change), str(made.id), undo=update.format(undo)):
+        for target in refused:
+            assert refusal(acting, CID, till.step(target, made)).reason == "NOT_DECIDED"
+        found = differences(till)
+        assert {each for each, *_ in found} == {str(made.id)}
+        assert {name for _, name, *_ in found} == set(columns)
+    assert not differences(till)
+    assert acting(CID, till.step(CANCELED, made)).status is CANCELED
+
+
+def differences(till: Till) -> list[Any]:
+    """What `fiatgate verify` finds about refunds."""
+    (part,) = [each for each in books.PARTS if each.name == "refunds"]
+    first, last = "0" * 8 + "-0000-0000-0000-" + "0" * 12, "f" * 8 + "-ffff-ffff-ffff-" + "f" * 12
+    with till.house.deps.db.transaction() as tx:
+        return [each for follows in part.follows if callable(follows) for each in follows(tx, first, last)]
+
+
+def test_one_that_sql_adds_is_not_sent_and_is_told(till: Till) -> None:
+    id, invoice = new_id(), till.invoice()
+    till.house.execute(
+        "INSERT INTO refunds (id, merchant_id, invoice_id, external_id, origin, refund_amount, currency_code, amount,"
+        " conversion_rate, reason, status, account_kind, account, holder, account_by_customer, created_at, updated_at)"
+        " VALUES (%s, %s, %s, 'x', 'credited', 20, 'EUR', 21, 0.92, '', 'ready', 'free', 'x', 'x', false, now(),"
+        " now())",
+        str(id),
+        till.merchant_id,
+        invoice,
+    )
+    with till.house.deps.db.transaction() as tx:
+        forged = store.refund(tx, id)
+    assert forged is not None
+    assert refusal(acting, CID, till.step(SENT, forged)).reason == "NOT_DECIDED"
+    assert problems(till.house) == [f"Transfer refund:{id}:reserve of 21.000000 is missing."]
+    assert [each[:2] for each in differences(till)] == [(str(id), "act")]
+    past_all = "SET session_replication_role = replica; DELETE FROM refunds WHERE id = %s"
+    till.house.execute(past_all, str(id), url=till.house.admin_url)
+
+
+@pytest.mark.parametrize(
+    ("status", "missing"),
+    [
+        ("status = 'succeeded', bank_reference = 'x', finished_at = now()", "pay"),
+        ("status = 'failed', failure = 'x', finished_at = now()", "release"),
+        ("status = 'canceled', finished_at = now()", "release"),
+    ],
+)
+def test_an_end_that_moved_no_money_is_told(till: Till, status: str, missing: str) -> None:
+    made = till.reached(READY)
+    undo = "status = 'ready', bank_reference = NULL, failure = NULL, finished_at = NULL"
+    update = "UPDATE refunds SET {} WHERE id = %s"
+    with tampered(till.house, update.format(status), str(made.id), undo=update.format(undo)):
+        assert problems(till.house) == [f"Transfer refund:{made.id}:{missing} of 21.739131 is missing."]
+    with tampered(
+        till.house,
+        "UPDATE refunds SET amount = amount + 1 WHERE id = %s",
+        str(made.id),
+        undo="UPDATE refunds SET amount = amount - 1 WHERE id = %s",
+    ):
+        (told,) = problems(till.house)
+        assert told.startswith(f"Transfer refund:{made.id}:reserve moved 21.739131 where 22.739131 were due")
+    acting(CID, till.step(CANCELED, made))
