@@ -9,6 +9,7 @@ import requests
 from deploy.local.waiting import wait_until
 from fiatgate.catalog.v1 import catalog_pb2
 from fiatgate.withdrawals.v1 import refunds_pb2 as pb
+from kit.base.ids import new_id
 from tests.gateway.desk import HTTP_SECONDS, Desk, Shop, settled, unique
 from tests.gateway.pay.pages import text_of
 
@@ -96,7 +97,9 @@ def test_each_step_of_it_is_told_with_a_masked_account(
     assert "BR-1" not in shown(page)
 
 
-def test_a_method_with_a_form_of_accounts_asks_for_that_form(desk: Desk, currency: str) -> None:
+def test_a_method_with_a_form_of_accounts_asks_for_that_form(
+    desk: Desk, currency: str, waiting: tuple[str, dict[str, Any]]
+) -> None:
     method = desk.method(currency, account_kind=catalog_pb2.ACCOUNT_KIND_IBAN)
     desk.requisite(method, account=IBAN, bank=None)
     page, refund = refunded(desk, currency, method)
@@ -109,8 +112,9 @@ def test_a_method_with_a_form_of_accounts_asks_for_that_form(desk: Desk, currenc
 
     wait_until(knows, "invoices to know the form", timeout_seconds=15)
     assert "<select" not in html
-    foreign = give(page.replace(page[-4:], "0000"), refund["refund_id"])
-    assert foreign.status_code == 404
+    foreign = give(waiting[0], refund["refund_id"])
+    assert foreign.headers["Location"].endswith("?notice=refund_not_found")
+    assert give(f"{page[:-36]}{new_id()}", refund["refund_id"]).status_code == 404
     desk.refunds.CancelRefund(pb.CancelRefundRequest(refund_id=refund["refund_id"]))
     assert "You get" not in text_of(shown(page))
     failed = give(page, refund["refund_id"])
