@@ -44,6 +44,7 @@ if TYPE_CHECKING:  # a command needs one or two of them
     from fiatgate.status.v1.status_pb2_grpc import StatusServiceStub
     from fiatgate.webhooks.v1.webhooks_pb2_grpc import WebhooksServiceStub
     from fiatgate.withdrawals.v1.corrections_pb2_grpc import CorrectionsServiceStub
+    from fiatgate.withdrawals.v1.refunds_pb2_grpc import RefundsServiceStub
     from fiatgate.withdrawals.v1.withdrawals_pb2_grpc import WithdrawalsServiceStub
     from kit.base.tls import Identity
 
@@ -75,6 +76,9 @@ withdrawals: Callable[[], WithdrawalsServiceStub] = partial(
 )
 corrections: Callable[[], CorrectionsServiceStub] = partial(
     _stub, "withdrawals", "CorrectionsServiceStub", "withdrawals", file="corrections"
+)
+refunds: Callable[[], RefundsServiceStub] = partial(
+    _stub, "withdrawals", "RefundsServiceStub", "withdrawals", file="refunds"
 )
 webhooks: Callable[[], WebhooksServiceStub] = partial(_stub, "webhooks", "WebhooksServiceStub")
 

@@ -26,6 +26,7 @@ SERVICES: Final = {
     "requisite": "invoices",
     "withdrawal": "withdrawals",
     "correction": "withdrawals",
+    "refund": "withdrawals",
     "person": "identity",
     "invitation": "identity",
     "session": "identity",

@@ -21,6 +21,7 @@ _PANELS: Final = {
             "links",
             "withdrawals",
             "corrections",
+            "refunds",
             "addresses",
             "approvals",
             "audit",

@@ -1,15 +1,16 @@
-"""The verification of corrections: compares those that withdrawals made with the deals of invoices."""
+"""The verification of corrections and refunds: compares those of withdrawals with the deals of invoices."""
 
-from decimal import ROUND_DOWN, Decimal, localcontext
+from collections import defaultdict
+from decimal import ROUND_DOWN, ROUND_UP, Decimal, localcontext
 from typing import Final
 
 from cli import connection
-from cli.verifying import CALL_SECONDS, Findings
+from cli.verifying import CALL_SECONDS, Findings, every
 from fiatgate.invoices.v1 import invoices_pb2
 from fiatgate.withdrawals.v1 import corrections_pb2 as pb
+from fiatgate.withdrawals.v1 import refunds_pb2
 from kit.base.money import USDT_PLACES
 from kit.rpc.errors import Refused
-from kit.rpc.values import LIST_MOST_ROWS
 
 _OF_RECEIVED: Final = {
     pb.CORRECTION_KIND_LATE_CREDIT: frozenset(
@@ -28,33 +29,20 @@ def check_corrections(findings: Findings) -> None:
     """Checks that each correction of an invoice is of its merchant, and that money which came late or beyond the amount
     is credited as the deal's terms say.
     """
-    request = pb.ListCorrectionsRequest(limit=LIST_MOST_ROWS)
-    while True:
-        page = connection.corrections().ListCorrections(request, timeout=CALL_SECONDS).corrections
-        for each in page:
-            findings.advance(1)
-            findings.count("corrections")
-            if each.invoice_id:
-                _check(findings, each)
-        if len(page) < LIST_MOST_ROWS:
-            return
-        request.after_correction_id = page[-1].correction_id
+    for each in every(
+        pb.ListCorrectionsRequest(), connection.corrections().ListCorrections, "corrections", "correction_id"
+    ):
+        findings.advance(1)
+        findings.count("corrections")
+        if each.invoice_id:
+            _check(findings, each)
 
 
 def _check(findings: Findings, correction: pb.Correction) -> None:
     subject = f"correction {correction.correction_id}"
-    asked = invoices_pb2.GetDealMoneyRequest(invoice_id=correction.invoice_id)
-    try:
-        money = connection.invoices().GetDealMoney(asked, timeout=CALL_SECONDS)
-    except Refused as refused:
-        if connection.is_away(refused):
-            raise
-        text = f"{subject}: invoice {correction.invoice_id} has no deal that proves it, {refused.reason}"
-        findings.wrong("corrections", text)
+    money = _money_of(findings, "corrections", subject, correction)
+    if money is None:
         return
-    if correction.merchant_id != money.merchant_id:
-        text = f"{subject} is of merchant {correction.merchant_id}, its invoice of {money.merchant_id}"
-        findings.wrong("corrections", text)
     statuses = _OF_RECEIVED.get(correction.kind)
     if statuses is None:
         return
@@ -70,6 +58,67 @@ def _check(findings: Findings, correction: pb.Correction) -> None:
     if Decimal(correction.amount) != due:
         text = f"{subject} credits {correction.amount} USDT, due are {due} for {correction.received_amount}"
         findings.wrong("corrections", f"{text} {correction.currency_code}")
+
+
+def _money_of(
+    findings: Findings, check: str, subject: str, of: pb.Correction | refunds_pb2.Refund
+) -> invoices_pb2.GetDealMoneyResponse | None:
+    """Returns the money of the invoice's deal; reports a thing without one, or of another merchant."""
+    asked = invoices_pb2.GetDealMoneyRequest(invoice_id=of.invoice_id)
+    try:
+        money = connection.invoices().GetDealMoney(asked, timeout=CALL_SECONDS)
+    except Refused as refused:
+        if connection.is_away(refused):
+            raise
+        text = f"{subject}: invoice {of.invoice_id} has no deal that proves it, {refused.reason}"
+        findings.wrong(check, text)
+        return None
+    if of.merchant_id != money.merchant_id:
+        findings.wrong(
+            check, f"{subject} is of merchant {of.merchant_id}, its invoice of {money.merchant_id}"
+        )
+    return money
+
+
+def check_refunds(findings: Findings) -> None:
+    """Checks that each refund is of its invoice's merchant, takes what its fiat is worth at the deal's locked rate, and
+    that no invoice is refunded more than was paid and credited for it.
+    """
+    refunded: dict[str, Decimal] = defaultdict(Decimal)
+    paid: dict[str, Decimal] = {}
+    for each in every(
+        refunds_pb2.ListRefundsRequest(), connection.refunds().ListRefunds, "refunds", "refund_id"
+    ):
+        findings.advance(1)
+        findings.count("refunds")
+        subject = f"refund {each.refund_id}"
+        money = _money_of(findings, "refunds", subject, each)
+        if money is None or each.origin != refunds_pb2.REFUND_ORIGIN_CREDITED:
+            continue
+        if Decimal(each.amount) not in _takes(Decimal(each.refund_amount), money):
+            text = f"{subject} takes {each.amount} USDT for {each.refund_amount} {each.currency_code}"
+            findings.wrong("refunds", f"{text}, which are worth another amount at the deal's rate")
+        if each.status not in (refunds_pb2.REFUND_STATUS_FAILED, refunds_pb2.REFUND_STATUS_CANCELED):
+            refunded[each.invoice_id] += Decimal(each.refund_amount)
+            paid[each.invoice_id] = Decimal(money.paid_amount or 0)
+    for invoice_id, amount in refunded.items():
+        request = pb.ListCorrectionsRequest(invoice_id=invoice_id)
+        corrected = every(request, connection.corrections().ListCorrections, "corrections", "correction_id")
+        most = paid[invoice_id] + sum(Decimal(each.received_amount or 0) for each in corrected)
+        if amount > most:
+            findings.wrong("refunds", f"invoice {invoice_id}: {amount} are refunded of {most} that were paid")
+
+
+def _takes(fiat: Decimal, money: invoices_pb2.GetDealMoneyResponse) -> set[Decimal]:
+    """Returns the USDT that a refund of this much fiat may take: with the commission of the operator, and without."""
+    unit = Decimal(1).scaleb(-USDT_PLACES)
+    with localcontext(prec=60):
+        takes = {(fiat / Decimal(money.conversion_rate)).quantize(unit, ROUND_UP)}
+        if money.HasField("paid_amount"):
+            credited = Decimal(money.merchant_usdt)
+            share = (fiat / Decimal(money.paid_amount) * credited).quantize(unit, ROUND_UP)
+            takes.add(min(share, credited))
+    return takes
 
 
 def credit(

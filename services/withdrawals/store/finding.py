@@ -8,11 +8,11 @@ from sqlalchemy import ColumnElement, Connection, func, select
 
 from kit.base.money import usdt_text
 from kit.db.finding import Found, Ids, OwnSearch, Part, Search, begins_like
-from services.withdrawals.models import Correction, Withdrawal, WithdrawalMethod
+from services.withdrawals.models import Correction, Refund, Withdrawal, WithdrawalMethod
 from services.withdrawals.store import addresses
 from services.withdrawals.store.views import AddressView
 
-IDS: Final[Ids] = {"withdrawal": Withdrawal.id, "correction": Correction.id}
+IDS: Final[Ids] = {"withdrawal": Withdrawal.id, "correction": Correction.id, "refund": Refund.id}
 
 
 def _withdrawals(
