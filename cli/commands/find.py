@@ -27,6 +27,7 @@ _NEXT: Final = {
     "invoice": "fiatgate invoices show {id}",
     "merchant": "fiatgate merchants show {id}",
     "withdrawal": "fiatgate withdrawals show {id}",
+    "refund": "fiatgate refunds show {id}",
     "webhook": "fiatgate webhooks show {id}",
     "case": "fiatgate cases show {id}",
     "requisite": "fiatgate requisites list --method {method_code}",

@@ -247,6 +247,9 @@ class Refund(Base):
         Index("ix_refunds_status", "status", "created_at", "id"),
         Index("ix_refunds_merchant", "merchant_id", "created_at", "id"),
         Index("ix_refunds_invoice", "invoice_id"),
+        # For the search.
+        Index("ix_refunds_external_id", "external_id"),
+        Index("ix_refunds_bank_reference", text("lower(bank_reference)")),
     )
 
     id: Mapped[UUID] = mapped_column(primary_key=True)

@@ -170,3 +170,16 @@ def test_a_refund_without_reservation_that_sql_wrote_is_found(books: Books) -> N
     assert any(made in each and "act is none" in each for each in found), found
     with behind_its_back(books.desk.stack, "withdrawals") as database:
         database.execute("DELETE FROM refunds WHERE id = %s", (made,))
+
+
+def test_the_search_finds_a_refund_by_each_of_its_references(books: Books) -> None:
+    made = books.made["succeeded"]
+    for text, place in (
+        (made["refund_id"], "id"),
+        (made["external_id"], "external_id"),
+        ("br-0", "bank_reference"),
+    ):
+        found = books.fiatgate("find", text)
+        assert ("refund", made["refund_id"], place) in {
+            (each["kind"], each["id"], each["field"]) for each in found
+        }

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from sqlalchemy import ColumnElement, Connection, func, select
 
-from kit.base.money import usdt_text
+from kit.base.money import fiat_text, usdt_text
 from kit.db.finding import Found, Ids, OwnSearch, Part, Search, begins_like
 from services.withdrawals.models import Correction, Refund, Withdrawal, WithdrawalMethod
 from services.withdrawals.store import addresses
@@ -74,7 +74,38 @@ def _by_address(connection: Connection, text: str, limit: int, *more: ColumnElem
     return [_found(row, "address", row.address) for row in connection.execute(newest)]
 
 
-SEARCHES: Final[Sequence[Search]] = (_by_id, _by_transaction, _by_address)
+def _refunds(connection: Connection, text: str, limit: int, *more: ColumnElement[bool]) -> list[Found]:
+    """Returns the refunds with this id, id of the merchant or reference of the bank."""
+    found: list[Found] = []
+    for place, condition in (
+        ("id", begins_like(Refund.id, text)),
+        ("external_id", Refund.external_id == text),
+        ("bank_reference", func.lower(Refund.bank_reference) == text.lower()),
+    ):
+        if condition is not None:
+            rows = connection.execute(select(Refund).where(condition, *more).limit(limit))
+            found += [_refund(row, place, str(getattr(row, place))) for row in rows]
+    return found[:limit]
+
+
+def _refund(row: Any, place: str, value: str) -> Found:
+    return Found(
+        kind="refund",
+        id=str(row.id),
+        field=place,
+        value=value,
+        status=row.status,
+        created_at=row.created_at,
+        facts={
+            "merchant_id": str(row.merchant_id),
+            "amount": fiat_text(row.refund_amount),
+            "currency_code": row.currency_code,
+            "external_id": row.external_id,
+        },
+    )
+
+
+SEARCHES: Final[Sequence[Search]] = (_by_id, _by_transaction, _by_address, _refunds)
 
 
 # -- one merchant's withdrawals, and its address book
@@ -112,4 +143,11 @@ def _address(each: AddressView) -> Found:
     )
 
 
-OWN_SEARCHES: Final[Sequence[OwnSearch]] = (_own_by_id, _own_by_transaction, _in_own_book, _own_by_address)
+def _own_refunds(connection: Connection, merchant_id: UUID, text: str, limit: int) -> Part:
+    return Part(_refunds(connection, text, limit, Refund.merchant_id == merchant_id))
+
+
+OWN_SEARCHES: Final[Sequence[OwnSearch]] = (
+    *(_own_by_id, _own_by_transaction, _in_own_book, _own_by_address),
+    _own_refunds,
+)

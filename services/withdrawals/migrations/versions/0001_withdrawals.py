@@ -159,10 +159,8 @@ CREATE TABLE refunds (
   reason text NOT NULL,
   status text NOT NULL,
   account_kind text, account text, holder text, bank text,
-  account_by_customer boolean NOT NULL,
-  bank_reference text, failure text,
-  created_at timestamp with time zone NOT NULL,
-  updated_at timestamp with time zone NOT NULL,
+  account_by_customer boolean NOT NULL, bank_reference text, failure text,
+  created_at timestamp with time zone NOT NULL, updated_at timestamp with time zone NOT NULL,
   finished_at timestamp with time zone,
   CONSTRAINT pk_refunds PRIMARY KEY (id),
   CONSTRAINT uq_refunds_external_id UNIQUE (merchant_id, external_id),
@@ -187,6 +185,8 @@ CREATE INDEX ix_refunds_list ON refunds (created_at, id);
 CREATE INDEX ix_refunds_status ON refunds (status, created_at, id);
 CREATE INDEX ix_refunds_merchant ON refunds (merchant_id, created_at, id);
 CREATE INDEX ix_refunds_invoice ON refunds (invoice_id);
+CREATE INDEX ix_refunds_external_id ON refunds (external_id);
+CREATE INDEX ix_refunds_bank_reference ON refunds (lower(bank_reference));
 """
 _DAILY_BALANCES = """
 CREATE TABLE daily_balances (
