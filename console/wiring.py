@@ -29,6 +29,7 @@ from fiatgate.parked.v1.parked_pb2_grpc import ParkedServiceStub
 from fiatgate.queues.v1.queues_pb2_grpc import QueuesServiceStub
 from fiatgate.status.v1.status_pb2_grpc import StatusServiceStub
 from fiatgate.webhooks.v1.webhooks_pb2_grpc import WebhooksServiceStub
+from fiatgate.withdrawals.v1.corrections_pb2_grpc import CorrectionsServiceStub
 from fiatgate.withdrawals.v1.withdrawals_pb2_grpc import WithdrawalsServiceStub
 from kit.rpc.client import aio_channel
 from kit.web.walls.strangers import Strangers
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
     from fiatgate.queues.v1.queues_pb2_grpc import QueuesServiceAsyncStub
     from fiatgate.status.v1.status_pb2_grpc import StatusServiceAsyncStub
     from fiatgate.webhooks.v1.webhooks_pb2_grpc import WebhooksServiceAsyncStub
+    from fiatgate.withdrawals.v1.corrections_pb2_grpc import CorrectionsServiceAsyncStub
     from fiatgate.withdrawals.v1.withdrawals_pb2_grpc import WithdrawalsServiceAsyncStub
 
 WITH_APPROVALS: Final = ("withdrawals", "invoices", "catalog", "identity")
@@ -92,6 +94,7 @@ class Deps:
     reports: ReportsServiceAsyncStub
     merchants: MerchantsServiceAsyncStub
     withdrawals: WithdrawalsServiceAsyncStub
+    corrections: CorrectionsServiceAsyncStub
     webhooks: WebhooksServiceAsyncStub
     audit: Mapping[str, AuditServiceAsyncStub]
     approvals: Mapping[str, ApprovalsServiceAsyncStub]
@@ -141,6 +144,7 @@ async def wired(settings: ConsoleSettings, navigation: Sequence[Link]) -> AsyncI
             reports=ReportsServiceStub(channels["invoices"]),
             merchants=MerchantsServiceStub(identity),
             withdrawals=WithdrawalsServiceStub(channels["withdrawals"]),
+            corrections=CorrectionsServiceStub(channels["withdrawals"]),
             webhooks=WebhooksServiceStub(channels["webhooks"]),
             audit={name: AuditServiceStub(channel) for name, channel in channels.items()},
             approvals={name: ApprovalsServiceStub(channels[name]) for name in WITH_APPROVALS},

@@ -9,11 +9,12 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any, Final
 
-from console.calls import invoices_of
 from console.exchange import Request
 from console.list_page import ROWS_PER_CALL, Asked, Found, ListPage
+from console.statements.things import things_of
 from console.ui.filters import Filter
 from console.ui.values import iso, word
+from console.words.ledger import BALANCES, changes_of
 from fiatgate.invoices.v1 import invoices_pb2
 from fiatgate.withdrawals.v1 import withdrawals_pb2 as pb
 from kit.base.clock import SystemClock
@@ -58,21 +59,6 @@ class Month(Filter):
         return text
 
 
-SIGNS: Final[Mapping[str, tuple[str | None, str | None]]] = {
-    "credit": ("", None),
-    "reserve": ("-", ""),
-    "pay": (None, "-"),
-    "fee": (None, "-"),
-    "release": ("", "-"),
-    "correction_credit": ("", None),
-    "correction_debit": ("-", None),
-    "owed": (None, None),
-    "debt_paid": ("-", None),
-    "refund_reserve": ("-", ""),
-    "refund_pay": (None, "-"),
-    "refund_release": ("", "-"),
-}
-"""By kind, the sign of a transfer's amount in the available and in the reserved balance; None: it does not change."""
 MONTH: Final = Month("month", "Month", hint="2026-11")
 
 
@@ -99,6 +85,11 @@ class StatementPage(ListPage):
         "amount_asked",
         "amount_received",
         "currency_code",
+        "owed_change",
+        "owed_after",
+        "correction_id",
+        "refund_id",
+        "reason",
     )
     filters = (MONTH,)
     per_page = 100
@@ -116,35 +107,36 @@ class StatementPage(ListPage):
         request.created_from.FromDatetime(start)
         request.created_before.FromDatetime(end)
         if is_file and asked.after:
-            request.after_transfer_id, available, reserved = asked.after.split()
-            request.after_balance.CopyFrom(pb.MerchantBalance(available=available, reserved=reserved))
+            request.after_transfer_id, *held = asked.after.split()
+            request.after_balance.CopyFrom(pb.MerchantBalance(**dict(zip(BALANCES, held, strict=True))))
         elif asked.after:
             if parse_id(asked.after) is None:
                 raise invalid("VALIDATION_ERROR", "this page does not exist", field="after")
             request.after_transfer_id = asked.after
         found = (await self.deps.withdrawals.ListTransfers(request)).transfers
-        orders = await invoices_of(
-            self.deps.deals, (each.invoice_id for each in found), merchant_id=merchant_id
-        )
+        things = await things_of(self, merchant_id, found)
         return asked.found(
             found,
             after=_place_with_balance if is_file else _place,
-            away=("invoices",) if orders is None else (),
+            away=("invoices",) if things.away else (),
             merchant_id=merchant_id,
-            orders=orders or {},
+            things=things,
             month=asked["month"],
         )
 
     def cells(self, row: pb.Transfer, found: Found) -> Sequence[str]:
-        order = found.values["orders"].get(row.invoice_id, invoices_pb2.Invoice())
+        things = found.values["things"]
+        order = things.orders.get(things.invoice_id_of(row), invoices_pb2.Invoice())
+        available, reserved, owed = changes_of(row)
         return (
             row.transfer_id,
             iso(row.created_at),
             word(row, "kind"),
-            row.invoice_id,
+            things.invoice_id_of(row),
             row.withdraw_uuid,
             row.amount,
-            *(f"{sign}{row.amount}" if sign is not None else "" for sign in SIGNS[word(row, "kind")]),
+            available,
+            reserved,
             row.after.available,
             row.after.reserved,
             order.external_id,
@@ -153,6 +145,11 @@ class StatementPage(ListPage):
             order.deal.amount_to_send,
             order.deal.amount_fiat,
             order.currency_code,
+            owed,
+            row.after.owed,
+            row.correction_id,
+            row.refund_id,
+            things.correction_of(row).reason,
         )
 
     async def more(self, req: Request, found: Found) -> Mapping[str, Any]:
@@ -172,6 +169,7 @@ class StatementPage(ListPage):
         is_over = end <= _CLOCK.now()
         return {
             "sums": sums,
+            "balances": balances_of(sums),
             "name": names.get(merchant_id, merchant_id),
             "title": f"{start:%B %Y}",
             "before": f"{start - timedelta(days=1):%Y-%m}",
@@ -212,6 +210,12 @@ class BalancePage(StatementPage):
         return ""
 
 
+def balances_of(sums: pb.GetStatementResponse) -> Sequence[str]:
+    """Returns the balances that a statement shows: the owed one when there was a debt in its span."""
+    changed = {each.kind for each in sums.sums} & {pb.TRANSFER_KIND_OWED, pb.TRANSFER_KIND_DEBT_PAID}
+    return BALANCES if changed or Decimal(sums.opening.owed or 0) else BALANCES[:2]
+
+
 def _credited(sums: pb.GetStatementResponse) -> str:
     """Returns the sum of the credits by the time of the credit: USDT."""
     credits = (Decimal(each.amount) for each in sums.sums if each.kind == pb.TRANSFER_KIND_CREDIT)
@@ -229,4 +233,4 @@ def _place(row: pb.Transfer) -> str:
 
 def _place_with_balance(row: pb.Transfer) -> str:
     """Returns the place of the next call for a file: with the balance there, which the service need not compute."""
-    return f"{row.transfer_id} {row.after.available} {row.after.reserved}"
+    return " ".join([row.transfer_id, *(getattr(row.after, each) for each in BALANCES)])

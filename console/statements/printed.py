@@ -9,10 +9,10 @@ from typing import Final
 
 import falcon.asgi
 
-from console.calls import invoices_of
 from console.exchange import Request
 from console.page import Page
-from console.statements.pages import MONTH
+from console.statements.pages import MONTH, balances_of
+from console.statements.things import things_of
 from fiatgate.withdrawals.v1 import withdrawals_pb2 as pb
 from kit.base.clock import SystemClock
 from kit.base.ids import parse_id
@@ -45,9 +45,7 @@ class PrintedStatementPage(Page):
         names, (sums, transfers) = await asyncio.gather(
             self.names(merchant_id), self._statement(merchant_id, start, until)
         )
-        orders = await invoices_of(
-            self.deps.deals, (each.invoice_id for each in transfers), merchant_id=merchant_id
-        )
+        things = await things_of(self, merchant_id, transfers)
         self.show(
             req,
             resp,
@@ -64,7 +62,8 @@ class PrintedStatementPage(Page):
             sums=sums,
             transfers_number=sum(each.count for each in sums.sums),
             transfers=transfers,
-            orders=orders or {},
+            things=things,
+            balances=balances_of(sums),
             back=f"{self.address.format(merchant_id=merchant_id)}?month={month}",
         )
 

@@ -14,6 +14,7 @@ from markupsafe import Markup
 from console.exchange import Request
 from console.surfaces import DASHBOARD, DESK, Surface
 from console.ui import statuses, values
+from console.words.ledger import changes_of, transfer_words
 from console.words.states import words_of
 from kit.base.clock import SystemClock
 from kit.base.money import amount_text
@@ -111,6 +112,8 @@ class Pages:
             percent=values.percent,
             account=values.account_text,
             amount=amount_text,
+            transfer_words=transfer_words,
+            changes=changes_of,
         )
 
     def opened_by(self, path: str) -> frozenset[str]:

@@ -7,6 +7,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from functools import partial
 from html import unescape
 from typing import Any, Final
 from uuid import uuid4
@@ -14,15 +15,20 @@ from uuid import uuid4
 import psycopg2
 import pytest
 
+from fiatgate.withdrawals.v1 import corrections_pb2
 from fiatgate.withdrawals.v1 import withdrawals_pb2 as pb
+from fiatgate.withdrawals.v1.corrections_pb2_grpc import CorrectionsServiceStub
 from kit.base.clock import SystemClock
 from kit.base.ids import new_id
+from kit.base.money import amount_text
 from kit.base.proto import timestamp_from
+from kit.rpc.client import channel
 from tests.console.conftest import Open, Staff, with_cookies
-from tests.console.house import House, Person
+from tests.console.house import House, Person, text_of
 from tests.console.looks import looks_right
 from tests.e2e.test_other_merchants import TRON_ADDRESS
 from tests.gateway.desk import Desk, Shop, settled
+from tests.support.acting import second_person
 from tests.support.stack import Stack
 
 Ledger = Mapping[tuple[str, str], Decimal]
@@ -30,10 +36,19 @@ Ledger = Mapping[tuple[str, str], Decimal]
 
 Sums = defaultdict[tuple[str, str], Decimal]
 
-AVAILABLE: Final = {"credit": 1, "reserve": -1, "release": 1}
+AVAILABLE: Final = {
+    **dict.fromkeys(("credit", "release", "correction_credit"), 1),
+    **dict.fromkeys(("reserve", "correction_debit", "debt_paid"), -1),
+}
 RESERVED: Final = {"reserve": 1, "pay": -1, "fee": -1, "release": -1}
-ACCOUNTS: Final = {"available": AVAILABLE, "reserved": RESERVED}
-SYSTEM: Final = {"credit": ("settlement", -1), "pay": ("paid_out", 1), "fee": ("fees", 1)}
+OWED: Final = {"owed": 1, "debt_paid": -1}
+ACCOUNTS: Final = {"available": AVAILABLE, "reserved": RESERVED, "owed": OWED}
+SYSTEM: Final = {
+    **dict.fromkeys(("credit", "correction_credit"), ("settlement", -1)),
+    **dict.fromkeys(("correction_debit", "owed"), ("settlement", 1)),
+    "pay": ("paid_out", 1),
+    "fee": ("fees", 1),
+}
 PAID: Final = 6
 """Invoices of each shop: two of each of three months."""
 
@@ -85,6 +100,7 @@ class Books:
 def _added(found: Sums, merchant: str, kind: str, amount: Decimal) -> None:
     found["merchant_available", merchant] += AVAILABLE.get(kind, 0) * amount
     found["merchant_reserved", merchant] += RESERVED.get(kind, 0) * amount
+    found["merchant_owed", merchant] -= OWED.get(kind, 0) * amount
     if kind in SYSTEM:
         account, sign = SYSTEM[kind]
         found[account, ""] += sign * amount
@@ -110,6 +126,7 @@ def by_service(books: Books) -> Ledger:
             before = month.closing
         assert found["merchant_available", merchant] == Decimal(before.available)
         assert found["merchant_reserved", merchant] == Decimal(before.reserved)
+        assert found["merchant_owed", merchant] == -Decimal(before.owed)
     return {key: amount for key, amount in found.items() if amount}
 
 
@@ -119,13 +136,13 @@ def by_files(books: Books) -> Ledger:
     for merchant, reader in books.readers.items():
         for since, _ in months():
             for line in reader.rows("/balance.csv", month=f"{since:%Y-%m}"):
-                available, reserved = (Decimal(line[f"{each}_change"] or 0) for each in ACCOUNTS)
-                amount = abs(available or reserved)
+                changed = [Decimal(line[f"{each}_change"] or 0) for each in ACCOUNTS]
+                amount = Decimal(line["amount"])
                 _added(found, merchant, line["kind"], amount)
-                changes = {each: of.get(line["kind"], 0) * amount for each, of in ACCOUNTS.items()}
-                assert [available, reserved] == [*changes.values()]
+                assert changed == [of.get(line["kind"], 0) * amount for of in ACCOUNTS.values()]
                 assert Decimal(line["available_after"]) == found["merchant_available", merchant]
                 assert Decimal(line["reserved_after"]) == found["merchant_reserved", merchant]
+                assert Decimal(line["owed_after"]) == -found["merchant_owed", merchant]
     return {key: amount for key, amount in found.items() if amount}
 
 
@@ -150,8 +167,10 @@ def books(stack: Stack, house: House) -> Iterator[Books]:
                 return len(desk.withdrawals.ListTransfers(request).transfers) == PAID
 
             settled(credited, "the credits")
-            ids = [each.transfer_id for each in desk.withdrawals.ListTransfers(request).transfers]
-            for number, id in enumerate(ids):  # two on the first moment of a month, the others within it
+            transfers = desk.withdrawals.ListTransfers(request).transfers
+            for number, id in enumerate(
+                each.transfer_id for each in transfers
+            ):  # two on the first moment of a month, the others within it
                 at = months()[number // 2][0] + timedelta(days=9 * (number % 2))
                 desk.database("withdrawals", _FORGE + "SET created_at = %s WHERE id = %s", at, id)
         paid, canceled = (_withdrawn(desk, shops[0], amount) for amount in ("20", "10.5"))
@@ -161,6 +180,7 @@ def books(stack: Stack, house: House) -> Iterator[Books]:
             pb.CompleteWithdrawalRequest(withdraw_uuid=paid, external_tx_id=uuid4().hex * 2)
         )
         _withdrawn(desk, shops[1], "30")
+        _corrected(desk, shops[1].merchant_id, transfers[0].invoice_id)
         readers = {each.merchant_id: house.person("finance", merchant=each.merchant_id) for each in shops}
         yield Books(desk, shops, readers)
 
@@ -179,6 +199,28 @@ def _withdrawn(desk: Desk, shop: Shop, amount: str) -> str:
     )
     withdraw_uuid: str = desk.withdrawals.CreateWithdrawal(request).withdrawal.withdraw_uuid
     return withdraw_uuid
+
+
+def _corrected(desk: Desk, merchant_id: str, invoice_id: str) -> None:
+    """A part of a credit goes back, then more than there is, and then a part of the debt is paid."""
+    address = desk.stack.addresses["withdrawals"]
+    with channel(address, name="withdrawals") as opened, second_person(address) as by_two:
+        make = CorrectionsServiceStub(opened).MakeCorrection
+        for kind, amount, reason, invoice in (
+            ("REVERSAL", "1.5", "The bank took a part back", invoice_id),
+            ("MANUAL_DEBIT", "100000", "Paid twice in May", ""),
+            ("MANUAL_CREDIT", "40", "For the outage", ""),
+        ):
+            request = corrections_pb2.MakeCorrectionRequest(
+                kind=corrections_pb2.CorrectionKind.Value(f"CORRECTION_KIND_{kind}"),
+                merchant_id="" if invoice else merchant_id,
+                invoice_id=invoice,
+                amount=amount,
+                reason=reason,
+                evidence="BR-7",
+                request_key=str(uuid4()),
+            )
+            by_two(partial(make, request))
 
 
 def opening_of(page: str, account: str) -> Decimal:
@@ -219,14 +261,15 @@ def altered(books: Books) -> Iterator[None]:
 def test_all_statements_together_are_the_ledger(books: Books) -> None:
     ledger = books.ledger()
     assert {kind for kind, _ in ledger} == {
-        *("merchant_available", "merchant_reserved", "settlement", "paid_out", "fees")
+        *("merchant_available", "merchant_reserved", "merchant_owed", "settlement", "paid_out", "fees")
     }
     assert sum(ledger.values()) == 0
     assert by_service(books) == ledger
     assert by_files(books) == ledger
     # And each balance of the ledger is what the statements end with.
     balances = books.sql(
-        "SELECT kind, merchant_id::text, balance FROM accounts WHERE merchant_id = ANY(%s::uuid[]) AND balance > 0",
+        "SELECT kind, merchant_id::text, CASE kind WHEN 'merchant_owed' THEN -balance ELSE balance END FROM accounts"
+        " WHERE merchant_id = ANY(%s::uuid[]) AND balance <> 0",
         books.merchants,
     )
     assert {(kind, merchant): amount for kind, merchant, amount in balances} == {
@@ -306,3 +349,31 @@ def test_a_statement_on_paper_adds_up_and_leads_to_each_invoice(
     assert all(each["invoice_id"] in theirs for each in lines)
     nothing = treasury.get(f"/merchants/{new_id()}/statement/print")
     assert "The ledger has no transfer in this month." in nothing.text
+
+
+def test_a_statement_has_corrections_with_their_reasons_and_a_debt(books: Books, open_page: Open) -> None:
+    reader, merchant = books.readers[books.merchants[1]], books.merchants[1]
+    balance = books.desk.withdrawals.GetBalance(pb.GetBalanceRequest(merchant_id=merchant))
+    assert (balance.available, Decimal(balance.owed) > 0) == ("0.000000", True)
+    for address in ("/balance", "/balance/print"):
+        page = reader.get(address)
+        assert closing_of(page.text, "Owed") == Decimal(balance.owed)
+        for account in ("Available", "Reserved", "Owed"):
+            assert sum(changes(page.text, account)) == closing_of(page.text, account) - opening_of(
+                page.text, account
+            )
+        named = ("Taken back by the operator", "Became a debt", "Credited by the operator", "Paid the debt")
+        why = ("The bank took a part back", "Paid twice in May", "For the outage")
+        assert not [each for each in (*named, *why) if each not in text_of(page)], address
+        assert "BR-7" not in page.text, "the evidence is for operators"
+        assert "Owed" not in reader.get(address, params={"month": f"{months()[0][0]:%Y-%m}"}).text
+    assert "Owed" not in books.readers[books.merchants[0]].get("/balance").text
+    lines = reader.rows("/balance.csv", month=f"{months()[-1][0]:%Y-%m}")
+    (back,) = [each for each in lines if each["reason"] == "The bank took a part back"]
+    assert (back["kind"], back["available_change"]) == ("correction_debit", "-1.500000")
+    assert f'href="/invoices/{back["invoice_id"]}"' in page.text
+    home = text_of(reader.get("/"))
+    assert f"You owe {amount_text(balance.owed)}" in home and "it is paid first from what comes in" in home
+    browser = with_cookies(open_page(), reader)
+    browser.goto(f"{reader.url}/balance")
+    looks_right(browser, "dashboard-statement-with-debt")
