@@ -38,8 +38,9 @@ CALM_SECONDS: Final = 10
 IN_STEP_SECONDS: Final = 150
 AGAIN_SECONDS: Final = 0.5
 STORIES: Final = {
-    "confirm": 7,
+    "confirm": 6,
     "confirm, take back": 1,
+    "confirm, refund": 1,
     "another method, confirm": 2,
     "reject": 2,
     "forget": 4,

@@ -30,6 +30,7 @@ EMPTY = Evidence(
     transfers=[],
     accounts=[],
     corrections=[],
+    refunds=[],
     events=[],
     parked=[],
     answers=[],

@@ -44,6 +44,7 @@ class Evidence:
     transfers: Sequence[Row]
     accounts: Sequence[Row]
     corrections: Sequence[Row]
+    refunds: Sequence[Row]
     events: Sequence[Row]
     parked: Sequence[Row]
     answers: Journal
@@ -70,6 +71,7 @@ def evidence(
         transfers=_rows(admin_url("withdrawals"), "SELECT * FROM transfers"),
         accounts=_rows(admin_url("withdrawals"), "SELECT * FROM accounts"),
         corrections=_rows(admin_url("withdrawals"), "SELECT * FROM corrections"),
+        refunds=_rows(admin_url("withdrawals"), "SELECT * FROM refunds"),
         events=_rows(admin_url("webhooks"), ours.format("events"), merchants),
         parked=[
             row
@@ -236,6 +238,26 @@ def each_correction_moved_its_money_once(seen: Evidence) -> Iterator[str]:
     )
 
 
+def each_refund_moved_its_money_as_its_status_says(seen: Evidence) -> Iterator[str]:
+    ends = {
+        "succeeded": {"reserve", "pay"},
+        "failed": {"reserve", "release"},
+        "canceled": {"reserve", "release"},
+    }
+    moved: dict[str, list[tuple[str, Decimal]]] = defaultdict(list)
+    for transfer in seen.transfers:
+        if transfer["reference"].startswith("refund:"):
+            _, id, step = transfer["reference"].split(":")
+            moved[id].append((step, transfer["amount"]))
+    for row in seen.refunds:
+        due = {(step, row["amount"]) for step in ends.get(row["status"], {"reserve"})}
+        if sorted(moved.pop(str(row["id"]), [])) != sorted(due):
+            yield f"refund {row['id']} is {row['status']} and did not move {sorted(due)}"
+    yield from (f"refund {id} does not exist and moved {steps}" for id, steps in moved.items())
+    per_invoice = Counter(str(row["invoice_id"]) for row in seen.refunds)
+    yield from (f"invoice {id} was refunded {count} times" for id, count in per_invoice.items() if count > 1)
+
+
 def no_terminal_state_changed(seen: Evidence) -> Iterator[str]:
     ended: dict[str, str] = {}
     newest: dict[str, Row] = {}
@@ -301,6 +323,7 @@ CHECKS: Final[Sequence[Callable[[Evidence], Iterator[str]]]] = (
     each_finished_invoice_has_one_event_that_arrived_unchanged,
     each_success_is_credited_once_with_the_right_amount,
     each_correction_moved_its_money_once,
+    each_refund_moved_its_money_as_its_status_says,
     the_ledger_sums_to_zero,
     no_terminal_state_changed,
     failures_have_the_documented_shape_and_end_with_the_faults,

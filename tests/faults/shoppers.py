@@ -16,8 +16,9 @@ import requests
 
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 from fiatgate.invoices.v1.invoices_pb2_grpc import CheckoutServiceStub, DealDeskServiceStub
-from fiatgate.withdrawals.v1 import corrections_pb2
+from fiatgate.withdrawals.v1 import corrections_pb2, refunds_pb2
 from fiatgate.withdrawals.v1.corrections_pb2_grpc import CorrectionsServiceStub
+from fiatgate.withdrawals.v1.refunds_pb2_grpc import RefundsServiceStub
 from kit.base.clock import monotonic_seconds
 from kit.base.ids import new_id
 from kit.base.tls import Identity
@@ -41,6 +42,7 @@ OVERTAKEN: Final = ("DEAL_STATE_CONFLICT", "INVOICE_FINISHED", "NO_AVAILABLE_REQ
 STORIES: Final = {
     "confirm": 6,
     "confirm, take back": 2,
+    "confirm, refund": 2,
     "confirm and reject at once": 2,
     "forget": 3,
     "cancel": 2,
@@ -96,6 +98,7 @@ class Shoppers:
             channel(services["withdrawals"], name="withdrawals", identity=identity)
         )
         self._corrections = CorrectionsServiceStub(withdrawals)
+        self._refunds = RefundsServiceStub(withdrawals)
         self._money_by_two = self._opened.enter_context(
             second_person(services["withdrawals"], service="withdrawals", identity=identity)
         )
@@ -245,6 +248,36 @@ class Shoppers:
             confirmed = self._step("confirm", deal_id, lambda: desk.ConfirmDeal(confirm))
             if confirmed is not None and story == "confirm, take back":
                 self._take_back(invoice_id)
+            if confirmed is not None and story == "confirm, refund":
+                self._refund(invoice_id, chance)
+
+    def _refund(self, invoice_id: str, chance: random.Random) -> None:
+        """Refunds a part, once its credit is there: sent and completed, failed, or canceled."""
+        asking = refunds_pb2.RequestRefundRequest(
+            invoice_id=invoice_id,
+            external_id=str(new_id()),
+            origin=refunds_pb2.REFUND_ORIGIN_CREDITED,
+            refund_amount="1.00",
+            account=refunds_pb2.RefundAccount(kind="free", account="12345", holder="Ann Buyer"),
+        )
+        calls, waits = self._refunds, ("INSUFFICIENT_BALANCE",)
+        made = self._step("refund", invoice_id, lambda: calls.RequestRefund(asking), *waits)
+        if made is None:
+            return
+        id, end = made.refund.refund_id, chance.choice(("complete", "fail", "cancel"))
+        if end == "cancel":
+            self._step(
+                "cancel refund", id, lambda: calls.CancelRefund(refunds_pb2.CancelRefundRequest(refund_id=id))
+            )
+            return
+        sending = refunds_pb2.SendRefundRequest(refund_id=id, bank_reference="BR-1")
+        self._step("send refund", id, lambda: self._money_by_two(lambda: calls.SendRefund(sending)))
+        if end == "fail":
+            failing = refunds_pb2.FailRefundRequest(refund_id=id, failure="Refused")
+            self._step("fail refund", id, lambda: calls.FailRefund(failing))
+        else:
+            completing = refunds_pb2.CompleteRefundRequest(refund_id=id)
+            self._step("complete refund", id, lambda: calls.CompleteRefund(completing))
 
     def _take_back(self, invoice_id: str) -> None:
         """Takes a part of the credit back, once it is there."""
