@@ -11,6 +11,7 @@ from console.approvals.pages import EvidenceOf
 from console.audit import routes as audit
 from console.cases import routes as cases
 from console.config import ConsoleSettings
+from console.corrections import routes as corrections
 from console.dashboard import routes as dashboard
 from console.deals import routes as deals
 from console.desk import routes as desk
@@ -61,6 +62,7 @@ ROOMS: Final = {
         deals,
         cases,
         withdrawals,
+        corrections,
         approvals,
         invoices,
         finding,
@@ -92,8 +94,12 @@ ROOMS: Final = {
     ),
 }
 """The rooms of each surface; their entries stand in the navigation in this order."""
-EVIDENCE: Final[Mapping[str, EvidenceOf]] = {"deal": deals.evidence, "withdrawal": withdrawals.evidence}
-"""The evidence that a second person compares, by the kind of thing that a request is about."""
+EVIDENCE: Final[Mapping[str, EvidenceOf]] = {
+    "deal.adjust": deals.evidence,
+    "withdrawal.process": withdrawals.evidence,
+    "correction.make": corrections.evidence,
+}
+"""The evidence that a second person compares, by the act that is requested."""
 LARGER_FORMS: Final[Mapping[str, int]] = dict.fromkeys(
     ("/logo", "/new-requisites", "/new-requisites/add", "/settings", "/step-up"), 256 * 1024
 )

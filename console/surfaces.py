@@ -36,7 +36,7 @@ DESK: Final = Surface(
     {
         "viewer": "reads the working lists; changes nothing, exports nothing",
         "desk": "deals, cases, requisites",
-        "treasury": "withdrawals",
+        "treasury": "withdrawals, corrections",
         "prices": "currencies, methods, rates",
         "admin": "merchants, people, and what desk, treasury and prices may do",
         "auditor": "reads everything, the audit log too, and exports it",

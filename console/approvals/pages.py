@@ -23,12 +23,13 @@ from kit.rpc.errors import Refused, not_found
 
 NOTE_MAX_CHARACTERS: Final = most_of(pb.ApproveRequest, "note")
 WAITING: Final = "waiting"
-EvidenceOf = Callable[[Page, str], Awaitable[Mapping[str, Any]]]
-"""Returns the values for the page of a request about the thing with this id, `template` among them."""
+EvidenceOf = Callable[[Page, pb.Approval], Awaitable[Mapping[str, Any]]]
+"""Returns the values for the page of a request, `template` among them."""
 PATHS: Final = {
     "withdrawal": "/withdrawals/{id}",
     "deal": "/deals/{id}",
     "invoice": "/invoices/{id}",
+    "merchant": "/merchants/{id}",
     "person": "/people/{id}",
     "currency": "/rates/{id}",
 }
@@ -198,7 +199,7 @@ class ApprovalPage(Page):
         approval = (await self.deps.approvals[service].GetApproval(request)).approval
         kind, _, id = approval.object.partition(":")
         values: dict[str, Any] = {"problem": _sentence(refused)} if refused else {}
-        names, seen = await asyncio.gather(self.names(approval.merchant_id), self._seen(kind, id))
+        names, seen = await asyncio.gather(self.names(approval.merchant_id), self._seen(approval))
         self.show(
             req,
             resp,
@@ -215,9 +216,10 @@ class ApprovalPage(Page):
             **values,
         )
 
-    async def _seen(self, kind: str, id: str) -> Mapping[str, Any] | None:
-        """Returns the evidence that the second person compares; None for another kind, or while a service is away."""
-        return await or_none(self._evidence[kind](self, id)) if kind in self._evidence else None
+    async def _seen(self, approval: pb.Approval) -> Mapping[str, Any] | None:
+        """Returns the evidence that the second person compares; None for another act, or while a service is away."""
+        evidence = self._evidence.get(approval.act)
+        return await or_none(evidence(self, approval)) if evidence else None
 
     def _path_of(self, req: Request, kind: str, id: str) -> str:
         """Returns the address of the thing; empty when it has no page that the person may open."""

@@ -21,7 +21,7 @@ LINKS: Final = (
 
 
 def add_to(app: App, deps: Deps, evidence: Mapping[str, EvidenceOf]) -> None:
-    """Adds the addresses. `evidence` is by the kind of thing that a request is about."""
+    """Adds the addresses. `evidence` is by the act that is requested."""
     one = ApprovalPage(deps, evidence)
     ApprovalsPage(deps).add_to(app, "/approvals")
     app.add_route("/approvals/{service}/{approval_id}", one)

@@ -18,6 +18,7 @@ from console.words.deals import author_words, step_words
 from console.words.states import words_of
 from fiatgate.approvals.v1 import approvals_pb2
 from fiatgate.invoices.v1 import invoices_pb2 as pb
+from fiatgate.withdrawals.v1 import corrections_pb2
 from kit.base.codes import in_groups
 from kit.base.ids import parse_id
 from kit.base.money import amount_text, money_text
@@ -45,6 +46,7 @@ class Evidence:
 
     asked     requests for a second person that wait
     near      open deals on the same account, nearest amounts first
+    corrections  of its invoice, newest first; none while withdrawals is away
     account_undecided  no act decided the account as it is now
     """
 
@@ -55,6 +57,7 @@ class Evidence:
     pictures: Sequence[str]
     near: Sequence[pb.Deal]
     asked: Sequence[approvals_pb2.Approval]
+    corrections: Sequence[corrections_pb2.Correction]
     merchant: str
     account_undecided: bool
 
@@ -103,7 +106,9 @@ class Evidence:
 async def evidence_of(page: Page, deal_id: str) -> Evidence:
     """Returns the deal with its evidence. Raises DEAL_NOT_FOUND."""
     answer = await page.deps.deals.GetDeal(pb.GetDealRequest(deal_id=deal_id))
-    asked, names = await asyncio.gather(_asked(page, answer.deal), page.names(answer.deal.merchant_id))
+    asked, corrections, names = await asyncio.gather(
+        _asked(page, answer.deal), _corrections(page, answer.deal), page.names(answer.deal.merchant_id)
+    )
     return Evidence(
         deal=answer.deal,
         context=answer.context,
@@ -112,6 +117,7 @@ async def evidence_of(page: Page, deal_id: str) -> Evidence:
         pictures=[PICTURES[each.kind] for each in answer.proofs if each.kind in PICTURES],
         near=answer.near,
         asked=asked,
+        corrections=corrections,
         merchant=names.get(answer.deal.merchant_id, ""),
         account_undecided=answer.account_undecided,
     )
@@ -157,6 +163,15 @@ async def _asked(page: Page, deal: pb.Deal) -> Sequence[approvals_pb2.Approval]:
         object=f"deal:{deal.deal_id}", state=approvals_pb2.APPROVAL_STATE_PENDING, limit=1
     )
     return (await page.deps.approvals["invoices"].ListApprovals(request)).approvals
+
+
+async def _corrections(page: Page, deal: pb.Deal) -> Sequence[corrections_pb2.Correction]:
+    """Returns the corrections of the deal's invoice; only one that has ended can have some."""
+    if waits(deal):
+        return ()
+    request = corrections_pb2.ListCorrectionsRequest(invoice_id=deal.invoice_id)
+    found = await or_none(page.deps.corrections.ListCorrections(request))
+    return found.corrections if found else ()
 
 
 def _step(step: pb.DealTransition) -> Step:

@@ -13,6 +13,7 @@ from console.deals.switch import DealsSystemPage
 from console.page import App, Page
 from console.ui.pages import Link, reads
 from console.wiring import Deps
+from fiatgate.approvals.v1 import approvals_pb2
 from kit.rpc.permissions import READERS
 
 LINKS: Final = (
@@ -34,9 +35,12 @@ LINKS: Final = (
 )
 
 
-async def evidence(page: Page, deal_id: str) -> Mapping[str, Any]:
+async def evidence(page: Page, approval: approvals_pb2.Approval) -> Mapping[str, Any]:
     """Returns the values for the page of a request about a deal."""
-    return {"template": "deals-asked", "evidence": await evidence_of(page, deal_id)}
+    return {
+        "template": "deals-asked",
+        "evidence": await evidence_of(page, approval.object.removeprefix("deal:")),
+    }
 
 
 def add_to(app: App, deps: Deps) -> None:

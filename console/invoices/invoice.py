@@ -19,7 +19,7 @@ from console.words.timeline import COLUMNS, cells, timeline
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 from fiatgate.merchants.v1 import merchants_pb2
 from fiatgate.webhooks.v1 import webhooks_pb2
-from fiatgate.withdrawals.v1 import withdrawals_pb2
+from fiatgate.withdrawals.v1 import corrections_pb2, withdrawals_pb2
 from kit.rpc.errors import database_unavailable
 
 LEDGER_READERS: Final = ("finance", "viewer")
@@ -37,6 +37,7 @@ class Whole:
 
     story: pb.GetInvoiceStoryResponse
     moments: Sequence[Moment]
+    corrections: Sequence[corrections_pb2.Correction]
     merchant_name: str
     away: Sequence[str]
 
@@ -56,6 +57,7 @@ class InvoicePage(Page):
             invoice=invoice,
             stories=whole.story.deals,
             moments=whole.moments,
+            corrections=whole.corrections,
             merchant_name=whole.merchant_name,
             away=whole.away,
             link_to=lambda thing: self._link_to(req, thing),
@@ -81,11 +83,11 @@ class InvoicePage(Page):
         resp.data = b"".join([csv_line(COLUMNS), *(csv_line(cells(each)) for each in whole.moments)])
 
     async def _whole(self, req: Request, invoice_id: str, *, whole_only: bool = False) -> Whole:
-        """Returns the invoice with its timeline, by five calls. With `whole_only` it raises DB_UNAVAILABLE when a
+        """Returns the invoice with its timeline, by six calls. With `whole_only` it raises DB_UNAVAILABLE when a
         service is away. A member's calls name the session's merchant; acts, which name operators, are for the desk.
         """
         own = req.exchange.signed_in.merchant_id
-        story, transfers, webhooks = await asyncio.gather(
+        story, transfers, corrections, webhooks = await asyncio.gather(
             self.deps.deals.GetInvoiceStory(pb.GetInvoiceStoryRequest(invoice_id=invoice_id)),
             or_none(
                 self.deps.withdrawals.ListTransfers(
@@ -98,6 +100,14 @@ class InvoicePage(Page):
             if self._may_read_ledger(req)
             else _no_transfers(),
             or_none(
+                self.deps.corrections.ListCorrections(
+                    corrections_pb2.ListCorrectionsRequest(merchant_id=own, invoice_id=invoice_id)
+                ),
+                seconds=TIMELINE_SECONDS,
+            )
+            if self._may_read_ledger(req)
+            else _no_corrections(),
+            or_none(
                 self.deps.webhooks.ListInvoiceEvents(
                     webhooks_pb2.ListInvoiceEventsRequest(
                         merchant_id=own, invoice_id=invoice_id, with_acts=not own
@@ -106,7 +116,7 @@ class InvoicePage(Page):
                 seconds=TIMELINE_SECONDS,
             ),
         )
-        answers = {"withdrawals": transfers, "webhooks": webhooks}
+        answers = {"withdrawals": corrections and transfers, "webhooks": webhooks}
         away = [service for service, answer in answers.items() if answer is None]
         if whole_only and away:
             raise database_unavailable()
@@ -115,13 +125,15 @@ class InvoicePage(Page):
             self.names(merchant_id),
             self._keys(req, merchant_id),
         )
+        made = corrections.corrections if corrections else ()
         moments = timeline(
             story,
             transfers.transfers if transfers else (),
             webhooks,
             key_name=_key_name(keys, story.invoice.key_id),
+            corrections=made,
         )
-        return Whole(story, moments, names.get(merchant_id, ""), away)
+        return Whole(story, moments, made, names.get(merchant_id, ""), away)
 
     def _link_to(self, req: Request, thing: str) -> str:
         """Returns the address of the page of a moment's thing; empty for one without a page on this surface."""
@@ -145,6 +157,10 @@ class InvoicePage(Page):
 
 async def _no_transfers() -> withdrawals_pb2.ListTransfersResponse:
     return withdrawals_pb2.ListTransfersResponse()
+
+
+async def _no_corrections() -> corrections_pb2.ListCorrectionsResponse:
+    return corrections_pb2.ListCorrectionsResponse()
 
 
 def _key_name(keys: merchants_pb2.ListApiKeysResponse | None, key_id: str) -> str:

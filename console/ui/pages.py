@@ -14,6 +14,7 @@ from markupsafe import Markup
 from console.exchange import Request
 from console.surfaces import DASHBOARD, DESK, Surface
 from console.ui import statuses, values
+from console.words import corrections
 from console.words.ledger import changes_of, transfer_words
 from console.words.states import words_of
 from kit.base.clock import SystemClock
@@ -103,6 +104,9 @@ class Pages:
         self._templates.globals.update(staff_roles=DESK.roles, member_roles=DASHBOARD.roles)
         self._templates.globals.update(word=values.word, tone_of=statuses.tone_of, words_of=words_of)
         self._templates.globals.update(deal_words=words_of)
+        self._templates.globals.update(
+            correction_kinds=corrections.KINDS, correction_debits=corrections.DEBITS
+        )
         self._templates.filters.update(
             time=values.time_text,
             iso=values.iso,

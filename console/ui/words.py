@@ -55,6 +55,7 @@ NOTICES: Final[Mapping[str, str]] = {
     "address-added-usable": "The address is added. It can be used from now on.",
     "address-removed": "The address is removed: no withdrawal can be requested to it.",
     "withdrawal-method-set": "The withdrawal method is set. Withdrawals that exist keep their fee.",
+    "correction-made": "The balance is corrected.",
     # webhooks
     "webhook-delivered": "Delivered: the merchant's server has accepted it.",
     "webhook-delivered-here": "Delivered: your server has accepted it.",
@@ -243,6 +244,10 @@ FIELDS: Final[Mapping[str, str]] = {
     # deals
     "received_amount": "Amount that came",
     "adjusted_amount": "Part of the order",
+    # corrections
+    "conversion_rate": "Rate",
+    "evidence": "Evidence",
+    "reason": "Reason",
     "max_deals": "Most open deals",
     "method_code": "Method",
     "list": "Accounts",
@@ -253,6 +258,8 @@ FIELDS: Final[Mapping[str, str]] = {
 
 _PERCENTS: Final = frozenset({"client_share", "commission", "markup"})
 """Fractions of the services, and per cent of the forms."""
+_SAID_BY_SERVICES: Final = frozenset({"PASSWORD_REFUSED", "INVITATIONS_LIMITED", "CORRECTION_INVALID"})
+"""Reasons whose message is the sentence."""
 _AMOUNTS: Final = frozenset({"available", "requested", "amount", "original_amount"})
 
 
@@ -261,7 +268,7 @@ def sentence_for(reason: str, refused: Refused | None = None) -> str | None:
     if reason == "VALIDATION_ERROR" and refused is not None:
         faults = faults_of(refused) or {"": refused.message}
         return " ".join(_sentence_about(field, message.rstrip(".")) for field, message in faults.items())
-    if reason in ("PASSWORD_REFUSED", "INVITATIONS_LIMITED") and refused is not None and refused.message:
+    if reason in _SAID_BY_SERVICES and refused is not None and refused.message:
         return f"{refused.message}."
     sentence = PROBLEMS.get(reason)
     if refused is None:

@@ -13,6 +13,7 @@ from console.withdrawals.desk.one import DeskWithdrawalPage
 from console.withdrawals.desk.payouts import payout_of
 from console.withdrawals.list import WithdrawalsPage
 from console.withdrawals.one import WithdrawalPage
+from fiatgate.approvals.v1 import approvals_pb2
 from kit.rpc.permissions import READERS
 
 LINKS: Final = (
@@ -40,9 +41,10 @@ LINKS: Final = (
 )
 
 
-async def evidence(page: Page, withdraw_uuid: str) -> Mapping[str, Any]:
+async def evidence(page: Page, approval: approvals_pb2.Approval) -> Mapping[str, Any]:
     """Returns the values for the page of a request about a withdrawal."""
-    return {"template": "withdrawal-payout", "payout": await payout_of(page, withdraw_uuid)}
+    payout = await payout_of(page, approval.object.removeprefix("withdrawal:"))
+    return {"template": "withdrawal-payout", "payout": payout}
 
 
 def add_to(app: App, deps: Deps) -> None:

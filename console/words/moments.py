@@ -10,10 +10,11 @@ from typing import Final
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from console.words.acts import APPROVED, author_of, title_of
+from console.words.ledger import transfer_words
 from fiatgate.invoices.v1 import invoices_pb2
 from fiatgate.webhooks.v1 import webhooks_pb2
-from fiatgate.withdrawals.v1 import withdrawals_pb2
-from kit.base.money import USDT_PLACES, money_text, round_down, usdt_text
+from fiatgate.withdrawals.v1 import corrections_pb2, withdrawals_pb2
+from kit.base.money import USDT_PLACES, amount_text, money_text, round_down, usdt_text
 from kit.base.proto import datetime_from
 
 BODY_MOST_CHARACTERS: Final = 1000
@@ -61,21 +62,37 @@ def _is_of(approval: Moment, before: Moment) -> bool:
 # -- withdrawals
 
 
-def of_ledger(deal: invoices_pb2.Deal, transfers: Iterable[withdrawals_pb2.Transfer]) -> Iterator[Moment]:
-    """Yields the credit of the invoice that has this deal."""
+def of_ledger(
+    deal: invoices_pb2.Deal,
+    transfers: Iterable[withdrawals_pb2.Transfer],
+    corrections: Iterable[corrections_pb2.Correction] = (),
+) -> Iterator[Moment]:
+    """Yields what the ledger moved for the invoice that has this deal."""
+    made = {each.correction_id: each for each in corrections}
     for transfer in transfers:
+        is_credit = transfer.kind == withdrawals_pb2.TRANSFER_KIND_CREDIT
+        why = made.get(transfer.correction_id, corrections_pb2.Correction())
         yield Moment(
             at=datetime_from(transfer.created_at),
-            title="Credited to the merchant",
+            title="Credited to the merchant" if is_credit else transfer_words(transfer),
             details=given(
-                ("credit", money_text(transfer.amount, "USDT")),
-                ("after the merchant’s commission", _commission(deal, transfer.amount)),
+                ("credit" if is_credit else "amount", money_text(transfer.amount, "USDT")),
+                ("after the merchant’s commission", _commission(deal, transfer.amount) if is_credit else ""),
+                ("came", money_text(why.received_amount, why.currency_code) if why.received_amount else ""),
+                ("rate", f"{amount_text(why.conversion_rate)} per USDT" if why.conversion_rate else ""),
+                ("evidence", why.evidence),
                 ("balance after it", money_text(transfer.after.available, "USDT")),
+                ("owed after it", _if_any(transfer.after.owed)),
                 ("transfer", transfer.transfer_id),
             ),
-            tone="good",
+            note=why.reason,
+            tone="good" if is_credit else "",
             service="withdrawals",
         )
+
+
+def _if_any(amount: str) -> str:
+    return money_text(amount, "USDT") if amount and Decimal(amount) else ""
 
 
 def _commission(deal: invoices_pb2.Deal, credit: str) -> str:

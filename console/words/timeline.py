@@ -17,7 +17,7 @@ from fiatgate.audit.v1 import audit_pb2
 from fiatgate.catalog.v1 import catalog_pb2
 from fiatgate.invoices.v1 import invoices_pb2
 from fiatgate.webhooks.v1 import webhooks_pb2
-from fiatgate.withdrawals.v1 import withdrawals_pb2
+from fiatgate.withdrawals.v1 import corrections_pb2, withdrawals_pb2
 from kit.base import shown
 from kit.base.codes import in_groups
 from kit.base.money import amount_text, money_text, percent_of
@@ -33,10 +33,12 @@ def timeline(
     webhooks: webhooks_pb2.ListInvoiceEventsResponse | None = None,
     *,
     key_name: str = "",
+    corrections: Iterable[corrections_pb2.Correction] = (),
 ) -> list[Moment]:
     """Returns the moments of an invoice, oldest first.
 
-    key_name  the name of the API key that created the invoice; empty: its id is given
+    key_name     the name of the API key that created the invoice; empty: its id is given
+    corrections  of the invoice: the reasons of transfers
     """
     moments = [
         *_of_invoice(story, key_name),
@@ -44,7 +46,7 @@ def timeline(
         *_of_acts(story),
         *_of_end(story),
         *_of_case(story),
-        *of_ledger(story.invoice.deal, transfers),
+        *of_ledger(story.invoice.deal, transfers, corrections),
         *(() if webhooks is None else of_webhooks(webhooks)),
     ]
     return approvals_first(sorted(moments, key=lambda moment: (moment.at, SERVICES.index(moment.service))))

@@ -7,7 +7,6 @@ from console.words.acts import author_of, title_of
 from console.words.moments import Moment, approvals_first, given
 from console.words.states import words_of
 from fiatgate.withdrawals.v1 import withdrawals_pb2 as pb
-from kit.base.ids import parse_id
 from kit.base.proto import datetime_from
 from kit.rpc.errors import Refused, faults_of
 
@@ -30,20 +29,6 @@ FIELDS: Final[Mapping[str, str]] = {
     "address_memo": "memo",
 }
 """Fields of requests, as forms name them."""
-
-
-FORM_USED: Final = (
-    "This form has made a withdrawal already, with other values: it is in the list. Nothing was requested now. To "
-    "request one more, look at the values below and send them."
-)
-FORM_BROKEN: Final = "The form was not complete, so nothing was requested. Look at it again and send it."
-
-
-def form_problem(refused: Refused | None, request_key: str) -> str:
-    """Returns the sentence about a form that can be sent again with a new key only; empty for another one."""
-    if refused is None or refused.metadata.get("field") != "request_key":
-        return ""
-    return FORM_USED if parse_id(request_key) else FORM_BROKEN
 
 
 def notice_of(made: pb.Withdrawal, *, fresh: str) -> str:

@@ -177,6 +177,8 @@ READ_BY: Final[dict[str, Permission]] = {
     "/keys": permissions_of("identity")["MerchantsService/ListApiKeys"],
     "/balance": permissions_of("withdrawals")["WithdrawalsService/ListTransfers"],
     "/withdrawals": permissions_of("withdrawals")["WithdrawalsService/ListAllWithdrawals"],
+    "/corrections": permissions_of("withdrawals")["CorrectionsService/ListCorrections"],
+    "/debts": permissions_of("withdrawals")["CorrectionsService/ListDebts"],
     "/withdrawal-methods": permissions_of("withdrawals")["WithdrawalsService/ListWithdrawalMethods"],
     "/approvals": permissions_of("withdrawals")["ApprovalsService/ListApprovals"],
 }

@@ -9,7 +9,7 @@ from fiatgate.audit.v1 import audit_pb2
 from fiatgate.catalog.v1 import catalog_pb2
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 from fiatgate.webhooks.v1 import webhooks_pb2
-from fiatgate.withdrawals.v1 import withdrawals_pb2
+from fiatgate.withdrawals.v1 import corrections_pb2, withdrawals_pb2
 from kit.base.proto import timestamp_from
 
 START: Final = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
@@ -140,6 +140,7 @@ def test_an_appeal_that_two_people_ended_has_each_step_once_in_order() -> None:
 def test_credit_and_webhooks_stand_at_their_time_with_commission_balance_and_answers() -> None:
     transfer = withdrawals_pb2.Transfer(
         transfer_id="t",
+        kind=withdrawals_pb2.TRANSFER_KIND_CREDIT,
         amount="95.380434",
         created_at=at(9.5),
         after=withdrawals_pb2.MerchantBalance(available="195.380434", reserved="0.000000"),
@@ -209,3 +210,21 @@ def test_an_end_without_a_deal_names_its_author() -> None:
     assert timeline(story)[-1].by == "ann@example.com"
     story.invoice.status = pb.INVOICE_STATUS_EXPIRED
     assert timeline(story)[-1].by == "time"
+
+
+def test_a_correction_stands_at_its_time_with_its_reason_and_what_is_owed() -> None:
+    after = withdrawals_pb2.MerchantBalance(available="0.000000", reserved="0.000000", owed="5.000000")
+    owed = withdrawals_pb2.Transfer(
+        transfer_id="t",
+        kind=withdrawals_pb2.TRANSFER_KIND_OWED,
+        correction_id="c",
+        amount="5.000000",
+        created_at=at(20),
+        after=after,
+    )
+    made = corrections_pb2.Correction(correction_id="c", reason="Not paid", evidence="BR-7")
+    last = timeline(adjusted(), [owed], corrections=[made])[-1]
+    assert (last.title, last.note) == ("Became a debt", "Not paid")
+    assert details_text(last) == (
+        "amount 5.000000 USDT; evidence BR-7; balance after it 0.000000 USDT; owed after it 5.000000 USDT; transfer t"
+    )

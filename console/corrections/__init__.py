@@ -1,0 +1,1 @@
+"""Corrections of merchants' balances, and what merchants owe."""
