@@ -63,15 +63,19 @@ def listed(
 
 _REVERSIBLE: Final = text("""
 SELECT coalesce((SELECT amount FROM transfers WHERE reference = :reference), 0)
-  + coalesce((SELECT sum(CASE kind WHEN 'reversal' THEN -amount ELSE amount END)
-              FROM corrections WHERE invoice_id = :invoice_id), 0)
+  + coalesce((SELECT sum(transfers.amount) FROM corrections
+              JOIN transfers ON reference = 'correction:' || corrections.id
+              WHERE invoice_id = :invoice_id AND kind <> 'reversal'), 0)
+  - coalesce((SELECT sum(amount) FROM corrections WHERE invoice_id = :invoice_id AND kind = 'reversal'), 0)
   - coalesce((SELECT sum(amount) FROM refunds
               WHERE invoice_id = :invoice_id AND status NOT IN ('failed', 'canceled')), 0)
 """)
 
 
 def reversible(tx: Session, invoice_id: UUID) -> Decimal:
-    """Returns what was credited for the invoice and neither taken back nor refunded, USDT."""
+    """Returns what was credited for the invoice and neither taken back nor refunded, USDT. A credit counts by its
+    transfer: a row that SQL wrote has none.
+    """
     values = {"invoice_id": invoice_id, "reference": f"invoice:{invoice_id}"}
     return Decimal(tx.execute(_REVERSIBLE, values).scalar_one())
 
