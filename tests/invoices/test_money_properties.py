@@ -130,5 +130,5 @@ def test_sequences_at_once_with_refunds_leave_the_books_right(till: Till) -> Non
         list(threads.map(run, models, steps))
     net, reserved = sum(each.net for each in models), sum(each.reserved for each in models)
     assert held(till) == (before[0] + net, before[1] + reserved, Decimal(0))
-    require_continuous(till.house, till.merchant_id)
+    require_continuous(till.house, till.merchant_id, at_once=True)
     assert problems(till.house) == []
