@@ -26,6 +26,7 @@ from console.page import App
 from console.parked import routes as parked
 from console.people import routes as people
 from console.prices import routes as prices
+from console.refunding import routes as refunding
 from console.refusals import Refusals
 from console.reports import routes as reports
 from console.requisites import routes as requisites
@@ -85,6 +86,7 @@ ROOMS: Final = {
         links,
         statements,
         withdrawals,
+        refunding,
         webhooks,
         keys,
         withdrawing,

@@ -30,6 +30,7 @@ from fiatgate.queues.v1.queues_pb2_grpc import QueuesServiceStub
 from fiatgate.status.v1.status_pb2_grpc import StatusServiceStub
 from fiatgate.webhooks.v1.webhooks_pb2_grpc import WebhooksServiceStub
 from fiatgate.withdrawals.v1.corrections_pb2_grpc import CorrectionsServiceStub
+from fiatgate.withdrawals.v1.refunds_pb2_grpc import RefundsServiceStub
 from fiatgate.withdrawals.v1.withdrawals_pb2_grpc import WithdrawalsServiceStub
 from kit.rpc.client import aio_channel
 from kit.web.walls.strangers import Strangers
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
     from fiatgate.status.v1.status_pb2_grpc import StatusServiceAsyncStub
     from fiatgate.webhooks.v1.webhooks_pb2_grpc import WebhooksServiceAsyncStub
     from fiatgate.withdrawals.v1.corrections_pb2_grpc import CorrectionsServiceAsyncStub
+    from fiatgate.withdrawals.v1.refunds_pb2_grpc import RefundsServiceAsyncStub
     from fiatgate.withdrawals.v1.withdrawals_pb2_grpc import WithdrawalsServiceAsyncStub
 
 WITH_APPROVALS: Final = ("withdrawals", "invoices", "catalog", "identity")
@@ -95,6 +97,7 @@ class Deps:
     merchants: MerchantsServiceAsyncStub
     withdrawals: WithdrawalsServiceAsyncStub
     corrections: CorrectionsServiceAsyncStub
+    refunds: RefundsServiceAsyncStub
     webhooks: WebhooksServiceAsyncStub
     audit: Mapping[str, AuditServiceAsyncStub]
     approvals: Mapping[str, ApprovalsServiceAsyncStub]
@@ -145,6 +148,7 @@ async def wired(settings: ConsoleSettings, navigation: Sequence[Link]) -> AsyncI
             merchants=MerchantsServiceStub(identity),
             withdrawals=WithdrawalsServiceStub(channels["withdrawals"]),
             corrections=CorrectionsServiceStub(channels["withdrawals"]),
+            refunds=RefundsServiceStub(channels["withdrawals"]),
             webhooks=WebhooksServiceStub(channels["webhooks"]),
             audit={name: AuditServiceStub(channel) for name, channel in channels.items()},
             approvals={name: ApprovalsServiceStub(channels[name]) for name in WITH_APPROVALS},

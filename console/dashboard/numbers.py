@@ -21,7 +21,7 @@ from console.words.keys import idle_words
 from fiatgate.invoices.v1 import invoices_pb2
 from fiatgate.merchants.v1 import merchants_pb2
 from fiatgate.webhooks.v1 import webhooks_pb2
-from fiatgate.withdrawals.v1 import withdrawals_pb2
+from fiatgate.withdrawals.v1 import refunds_pb2, withdrawals_pb2
 from kit.base.clock import SystemClock
 from kit.base.money import share_text, usdt_text
 from kit.rpc.errors import Refused
@@ -33,6 +33,7 @@ OPEN_MOST: Final = 200
 """More open invoices than these are not counted."""
 AT_MOST: Final = 20
 """More webhooks than these are not counted: `20 or more`."""
+REFUNDS_MOST: Final = 5
 FAILING: Final = timedelta(hours=1)
 GIVEN_UP: Final = timedelta(days=7)
 """The ages up to which failed webhooks stand on the page: older ones are in the list."""
@@ -101,14 +102,12 @@ async def numbers_of(page: Page, req: Request) -> Mapping[str, Any]:
     """Returns the values of the page. A service that is away leaves out its own, and is named in `away`."""
     merchant_id = req.exchange.signed_in.merchant_id
     today = _CLOCK.now().date()
-    asked_for = req.get_param("days") or USUAL
-    chosen = asked_for if asked_for in PERIODS else USUAL
+    chosen = _chosen(req)
     length = timedelta(days=int(chosen))
     first = today - length + timedelta(days=1)
-    reads_balance = page.may(req, "finance", "viewer")
-    reads_keys = page.may(req, "developer")
+    reads_balance, reads_keys = page.may(req, "finance", "viewer"), page.may(req, "developer")
     (
-        (balance, book, keys),
+        (balance, book, refunds, keys),
         (report, before),
         (payments, waiting, late),
         (dead, failing),
@@ -116,6 +115,7 @@ async def numbers_of(page: Page, req: Request) -> Mapping[str, Any]:
         asyncio.gather(
             _balance(page, merchant_id) if reads_balance else _nothing(),
             _book(page, merchant_id) if reads_balance else _nothing(),
+            or_none(page.deps.refunds.ListRefunds(_waiting(merchant_id))) if reads_balance else _nothing(),
             _keys(page, merchant_id) if reads_keys else _nothing(),
         ),
         asyncio.gather(
@@ -137,16 +137,15 @@ async def numbers_of(page: Page, req: Request) -> Mapping[str, Any]:
         "invoices": [report, before, payments, waiting, late],
         "webhooks": [dead, failing],
     }
-    if reads_balance:
-        asked["withdrawals"] = [balance, book]
-    if reads_keys:
-        asked["merchants"] = [keys]
+    asked |= {"withdrawals": [balance, book, refunds]} if reads_balance else {}
+    asked |= {"merchants": [keys]} if reads_keys else {}
     return {
         "periods": [(f"/?days={each}", words, each == chosen) for each, words in PERIODS.items()],
         "period": PERIODS[chosen],
         "length": length.days,
         "balance": balance,
         "new_addresses": [each for each in book.addresses if each.waits] if book else [],
+        "waiting_refunds": refunds.refunds if refunds else (),
         "report": report,
         "figures": figures_of(report, before, waiting) if report and before and waiting else None,
         "payments": sorted(payments.invoices, key=_paid_at, reverse=True) if payments else None,
@@ -159,6 +158,11 @@ async def numbers_of(page: Page, req: Request) -> Mapping[str, Any]:
         "idle_keys": _idle(keys.keys) if keys else [],
         "away": away_of(asked),
     }
+
+
+def _chosen(req: Request) -> str:
+    asked_for = req.get_param("days") or USUAL
+    return asked_for if asked_for in PERIODS else USUAL
 
 
 def figures_of(
@@ -251,6 +255,15 @@ def _open(merchant_id: str, first: date) -> invoices_pb2.ListAllInvoicesRequest:
     request = invoices_pb2.ListAllInvoicesRequest(merchant_id=merchant_id, status=pending, limit=OPEN_MOST)
     request.created_from.FromDatetime(datetime.combine(first, time(), UTC))
     return request
+
+
+def _waiting(merchant_id: str) -> refunds_pb2.ListRefundsRequest:
+    return refunds_pb2.ListRefundsRequest(
+        merchant_id=merchant_id,
+        statuses=[refunds_pb2.REFUND_STATUS_WAITING_FOR_ACCOUNT],
+        limit=REFUNDS_MOST,
+        oldest_first=True,
+    )
 
 
 def _given_up(merchant_id: str) -> webhooks_pb2.ListEventsRequest:

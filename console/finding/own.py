@@ -27,6 +27,7 @@ class OwnFindPage(FindPage):
         "webhook": "/webhooks/{id}",
         "withdrawal": "/withdrawals/{id}",
         "address": "/addresses",
+        "refund": "/refunds/{id}",
     }
     template = "own-finding"
     columns = ("kind", "id", "field", "value", "status", "amount", "currency", "order", "created_at")

@@ -19,7 +19,7 @@ from console.words.timeline import COLUMNS, cells, timeline
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 from fiatgate.merchants.v1 import merchants_pb2
 from fiatgate.webhooks.v1 import webhooks_pb2
-from fiatgate.withdrawals.v1 import corrections_pb2, withdrawals_pb2
+from fiatgate.withdrawals.v1 import corrections_pb2, refunds_pb2, withdrawals_pb2
 from kit.rpc.errors import database_unavailable
 
 LEDGER_READERS: Final = ("finance", "viewer")
@@ -60,6 +60,7 @@ class InvoicePage(Page):
             corrections=whole.corrections,
             merchant_name=whole.merchant_name,
             away=whole.away,
+            refunds=await self._refunds(req, invoice.invoice_id),
             link_to=lambda thing: self._link_to(req, thing),
             exports=exports(req),
             may_be_canceled=invoice.status == pb.INVOICE_STATUS_PENDING
@@ -143,6 +144,15 @@ class InvoicePage(Page):
             deal_id, _, use = id.partition("/")
             path = f"/deals/{deal_id}/pictures/{use}"
         return path if path and self.deps.pages.opens(req, f"/{path.split('/')[1]}") else ""
+
+    async def _refunds(self, req: Request, invoice_id: str) -> Sequence[refunds_pb2.Refund]:
+        """Returns the refunds of the invoice; none while withdrawals is away, or for other roles."""
+        if not self.deps.pages.opens(req, "/refunds"):
+            return ()
+        own = req.exchange.signed_in.merchant_id
+        request = refunds_pb2.ListRefundsRequest(merchant_id=own, invoice_id=invoice_id)
+        found = await or_none(self.deps.refunds.ListRefunds(request))
+        return found.refunds if found else ()
 
     def _may_read_ledger(self, req: Request) -> bool:
         return not req.exchange.signed_in.merchant_id or self.may(req, *LEDGER_READERS)

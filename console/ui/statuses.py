@@ -6,6 +6,7 @@ from typing import Final
 _TONES: Final[Mapping[str, tuple[str, ...]]] = {
     "good": (
         "success",
+        "succeeded",
         "completed",
         "active",
         "approved",
@@ -17,6 +18,8 @@ _TONES: Final[Mapping[str, tuple[str, ...]]] = {
     ),
     "wait": (
         "pending",
+        "ready",
+        "sent",
         "awaiting_confirmation",
         "awaiting_payment",
         "processing",
@@ -26,7 +29,7 @@ _TONES: Final[Mapping[str, tuple[str, ...]]] = {
         "requested",
         "invited",
     ),
-    "ask": ("appeal", "review", "overdue", "adjusted", "lapsing"),
+    "ask": ("waiting_for_account", "appeal", "review", "overdue", "adjusted", "lapsing"),
     "bad": (
         "fail",
         "failed",

@@ -54,6 +54,9 @@ NOTICES: Final[Mapping[str, str]] = {
     "address-added": "The address is added. It can be used when its waiting time is over.",
     "address-added-usable": "The address is added. It can be used from now on.",
     "address-removed": "The address is removed: no withdrawal can be requested to it.",
+    "refund-requested": "The refund is requested, and its USDT are held.",
+    "refund-canceled": "The refund is canceled: its USDT are available again.",
+    "refund-account-given": "The account is given: the operator can send the refund.",
     "withdrawal-method-set": "The withdrawal method is set. Withdrawals that exist keep their fee.",
     "correction-made": "The balance is corrected.",
     # webhooks
@@ -130,6 +133,7 @@ PROBLEMS: Final[Mapping[str, str]] = {
     "WITHDRAWAL_STATE_CONFLICT": "The withdrawal is in another state by now. Nothing was changed.",
     "NOT_DECIDED": "This was made or changed in the database, past the service: no act decided it. Nothing was done. "
     "Have an administrator run fiatgate verify.",
+    "REFUND_STATE_CONFLICT": "The refund is in another state by now. Nothing was changed.",
     "WITHDRAWAL_METHOD_NOT_FOUND": "This withdrawal method is switched off by now. Choose another one.",
     "WITHDRAWAL_ADDRESS_INVALID": "USDT can't be sent to this address on the method's network.",
     "WITHDRAWAL_AMOUNT_INVALID": "The amount is below the least or above the largest of the method.",
@@ -204,6 +208,9 @@ FIELDS: Final[Mapping[str, str]] = {
     "address_memo": "Memo",
     "amount": "Amount",
     "network_fee": "Fee",
+    # refunds
+    "refund_amount": "Amount",
+    "account_kind": "Kind of account",
     # payment links
     "customer_id": "Customer",
     "external_id": "Order",
@@ -258,7 +265,9 @@ FIELDS: Final[Mapping[str, str]] = {
 
 _PERCENTS: Final = frozenset({"client_share", "commission", "markup"})
 """Fractions of the services, and per cent of the forms."""
-_SAID_BY_SERVICES: Final = frozenset({"PASSWORD_REFUSED", "INVITATIONS_LIMITED", "CORRECTION_INVALID"})
+_SAID_BY_SERVICES: Final = frozenset(
+    {"PASSWORD_REFUSED", "INVITATIONS_LIMITED", "CORRECTION_INVALID", "REFUND_INVALID"}
+)
 """Reasons whose message is the sentence."""
 _AMOUNTS: Final = frozenset({"available", "requested", "amount", "original_amount"})
 

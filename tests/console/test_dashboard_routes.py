@@ -58,6 +58,8 @@ KINDS: Final[Mapping[str, tuple[str, ...]]] = {
     "link_id": ("link",),
     "withdraw_uuid": ("withdrawal",),
     "transaction": ("hash",),
+    "refund_id": ("refund",),
+    "external": ("refund_order",),
     "address_id": ("address",),
     "address": ("address", "wallet"),
     "order": ("order",),
@@ -68,7 +70,18 @@ KINDS: Final[Mapping[str, tuple[str, ...]]] = {
     "invitation_id": ("invitation",),
     "session_id": ("session",),
     "passkey_id": ("passkey",),
-    "q": ("invoice", "order", "customer", "event", "withdrawal", "hash", "wallet", "email"),
+    "q": (
+        "invoice",
+        "refund",
+        "refund_order",
+        "order",
+        "customer",
+        "event",
+        "withdrawal",
+        "hash",
+        "wallet",
+        "email",
+    ),
     "object": ("invoice", "key", "withdrawal", "person"),
 }
 """The kinds of things that a field of a path, of a query or of a form names; each is tried."""
@@ -80,6 +93,7 @@ AFTER: Final = {
     "/webhooks": "event",
     "/balance": "transfer",
     "/withdrawals": "withdrawal",
+    "/refunds": "refund",
     "/people": "email",
     "/audit": "act",
 }
@@ -87,6 +101,7 @@ AFTER: Final = {
 SHOWN_TO_CUSTOMERS: Final = frozenset({"colour", "name", "logo", "kept"})
 """Fields of paths and forms for looks of payment pages: customers of all merchants see them."""
 PLAIN: Final = {
+    *("account", "account_from", "account_kind", "bank", "expected", "holder", "reason"),
     *("act", "agreed", "although_used", "amount", "amount_from", "amount_to", "asked", "challenge_id"),
     *(
         "by_user",
@@ -121,6 +136,8 @@ DEEDS: Final = {
     "addresses": "adds",
     "/addresses/{address_id}/remove": "removes",
     "/withdrawals/new": "requests",
+    "/refunds/new": "requests",
+    "account": "gives",
 }
 """The word of the table for a form, by the end of its address or by all of it."""
 TRIES: Final = 3
@@ -221,6 +238,9 @@ class Neighbours:
             "/addresses": {"method": "1", "address": TRON_ADDRESS, "name": "Wallet"},
             "/withdrawals/new": {"address": self.address, "amount": "20", "fee": "1.000000", "agreed": "on"}
             | {"request_key": str(new_id())},
+            "/refunds/new": {"account_from": "customer", "amount": "10", "agreed": "on"}
+            | {"request_key": str(new_id()), "invoice": self.nothing["invoice"]},
+            "/refunds/{refund_id}/account": {"account_kind": "free", "account": "Box 7", "holder": "Ada"},
             "/withdrawals/{withdraw_uuid}/cancel": {"stage": "requested"},
             "/settings": {"group": "addresses", "fail_url": f"https://shop.example/{unique()}"},
             "/settings/late-money": {"late_money": "return", "was:late_money": "credit"},
@@ -299,6 +319,9 @@ def neighbours(stack: Stack, house: House) -> Iterator[Neighbours]:
         form = {"amount": "900.00", "currency": currency}
         made = stranger.post("/links/many/new", form, allow_redirects=False)
         transfers = withdrawals_pb2.ListTransfersRequest(merchant_id=other.merchant_id)
+        refund_order = str(new_id())
+        asked = {"invoice": created["invoice_id"], "amount": "10", "account_from": "customer", "agreed": "on"}
+        refund = stranger.post("/refunds/new", asked | {"request_key": refund_order}, allow_redirects=False)
         theirs = {
             "invoice": created["invoice_id"],
             "order": created["external_id"],
@@ -308,6 +331,8 @@ def neighbours(stack: Stack, house: House) -> Iterator[Neighbours]:
             "case": str(late_money(desk, other, method)),
             "merchant": other.merchant_id,
             "withdrawal": waiting,
+            "refund": first(r"^/refunds/([0-9a-f-]{36})", refund.headers["Location"]),
+            "refund_order": refund_order,
             "wallet": WALLETS[0],
             "hash": HASH,
             "address": added(house, stranger, "Of a stranger", usable=True, address=WALLETS[0]),
@@ -373,6 +398,7 @@ def answered(
     for id in {*parts.values(), *values.values()} - {*shown.values()}:
         if len(id) > 2:
             text = text.replace(id, "").replace(id[:13], "")
+    text = text.replace("first 8 characters", "")  # 8 may be the number of an event
     if given and given[1] == "event":  # a number, perhaps of one digit
         text = re.sub(rf"(?<![\w:.-]){ids['event']}(?![\w:.-])", "", text)  # not that of a date or time
     place = _ID.sub("", answer.headers.get("Location", ""))
@@ -383,7 +409,8 @@ def answered(
 
 def kept_by(person: Person) -> dict[str, str]:
     """What a merchant has, and all acts on it."""
-    pages = ("/invoices.csv", "/withdrawals.csv", "/addresses.csv", "/balance.csv", "/settings", "/audit.csv")
+    lists = ("invoices", "withdrawals", "refunds", "addresses", "balance", "audit")
+    pages = ("/settings", *(f"/{each}.csv" for each in lists))
     return {path: person.get(path).text for path in pages}
 
 
@@ -427,6 +454,7 @@ def test_these_ids_are_those_of_things_that_their_owner_sees(neighbours: Neighbo
         "/invoices/{invoice}",
         "/webhooks/{event}",
         "/withdrawals/{withdrawal}",
+        "/refunds/{refund}",
         "/people/{person}",
         "/links/many/{link}",
     ):
@@ -438,12 +466,14 @@ def test_these_ids_are_those_of_things_that_their_owner_sees(neighbours: Neighbo
         ("/addresses.csv", "address", "wallet"),
         ("/invoices.csv", "order", "customer"),
         ("/withdrawals.csv", "hash", "withdrawal"),
+        ("/refunds.csv", "refund", "refund_order"),
         ("/audit.csv", "act"),
     ):
         text = stranger.get(page).text
         for kind in kinds:
             assert theirs[kind] in text, kind
-    assert "/cancel" in stranger.get(f"/withdrawals/{theirs['withdrawal']}").text, "nobody canceled it"
+    for kind in ("withdrawal", "refund"):
+        assert "/cancel" in stranger.get(f"/{kind}s/{theirs[kind]}").text, "nobody canceled it"
     for query in ("order={order}", "customer={customer}"):
         assert theirs["invoice"] in stranger.get(f"/invoices?{query}".format(**theirs)).text
 

@@ -103,6 +103,7 @@ IN_ROOMS: Final = {
     "test_settings.py": "/settings /settings/logo",
     "test_prices.py": "/currencies /currencies/{currency_code} /new-currency /methods /methods/{method_code} "
     "/methods/{method_code}/logo /method-logos/{logo} /new-method",
+    "test_own_refunds.py": "/refunds /refunds/new /refunds/{refund_id}",
     "test_requisites.py": "/requisites /requisites/{requisite_id} /new-requisite /new-requisites",
 }
 """By the test of their room: pages that it looks at with things on them (`looks_right`)."""

@@ -179,6 +179,7 @@ READ_BY: Final[dict[str, Permission]] = {
     "/withdrawals": permissions_of("withdrawals")["WithdrawalsService/ListAllWithdrawals"],
     "/corrections": permissions_of("withdrawals")["CorrectionsService/ListCorrections"],
     "/debts": permissions_of("withdrawals")["CorrectionsService/ListDebts"],
+    "/refunds": permissions_of("withdrawals")["RefundsService/ListRefunds"],
     "/withdrawal-methods": permissions_of("withdrawals")["WithdrawalsService/ListWithdrawalMethods"],
     "/approvals": permissions_of("withdrawals")["ApprovalsService/ListApprovals"],
 }

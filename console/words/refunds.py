@@ -1,0 +1,49 @@
+"""The states of refunds, and the history of one: its acts with their authors."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from console.words.acts import author_of, title_of
+from console.words.moments import Moment, approvals_first, given
+from fiatgate.audit.v1 import audit_pb2
+from fiatgate.withdrawals.v1 import refunds_pb2 as pb
+from kit.base.proto import datetime_from
+
+STATES: Final[Mapping[str, pb.RefundStatus.ValueType]] = {
+    each.removeprefix("REFUND_STATUS_").lower(): pb.RefundStatus.Value(each)
+    for each in pb.RefundStatus.DESCRIPTOR.values_by_name
+    if each != "REFUND_STATUS_UNSPECIFIED"
+}
+ACCOUNT_KINDS: Final[Mapping[str, str]] = {
+    "iban": "IBAN",
+    "card": "Card number",
+    "phone": "Telephone number",
+    "upi": "UPI address",
+    "free": "Another account",
+}
+
+
+def history(story: pb.GetRefundResponse) -> list[Moment]:
+    """Returns the steps of the refund and the requests about it, oldest first."""
+    return approvals_first(_moment(each) for each in story.acts)
+
+
+def _moment(act: audit_pb2.Act) -> Moment:
+    title, tone = title_of(act)
+    changed = {each.field: each.after for each in act.changes}
+    is_request = act.act == "approval.request"
+    return Moment(
+        at=datetime_from(act.at),
+        title=title,
+        by="the customer" if changed.get("account_by_customer") == "yes" else author_of(act),
+        details=given(
+            ("reason", act.refused or changed.get("failure", "")),
+            ("account", changed.get("account", "")),
+            ("bank’s reference", changed.get("bank_reference", "")),
+            ("would do", changed.get("summary", "") if is_request else ""),
+        ),
+        note=act.note or changed.get("reason", ""),
+        tone=tone,
+        thing=f"approval:{changed['approval']}" if changed.get("approval") else "",
+        service="withdrawals",
+    )
