@@ -1,6 +1,7 @@
 """The verification of corrections and refunds: compares those of withdrawals with the deals of invoices."""
 
 from collections import defaultdict
+from collections.abc import Sequence
 from decimal import ROUND_DOWN, ROUND_UP, Decimal, localcontext
 from typing import Final
 
@@ -95,29 +96,38 @@ def check_refunds(findings: Findings) -> None:
         money = _money_of(findings, "refunds", subject, each)
         if money is None or each.origin != refunds_pb2.REFUND_ORIGIN_CREDITED:
             continue
-        if Decimal(each.amount) not in _takes(Decimal(each.refund_amount), money):
+        request = pb.ListCorrectionsRequest(invoice_id=each.invoice_id)
+        corrected = list(
+            every(request, connection.corrections().ListCorrections, "corrections", "correction_id")
+        )
+        before = [one for one in corrected if one.received_amount and one.correction_id < each.refund_id]
+        if Decimal(each.amount) not in _takes(Decimal(each.refund_amount), money, before):
             text = f"{subject} takes {each.amount} USDT for {each.refund_amount} {each.currency_code}"
             findings.wrong("refunds", f"{text}, which are worth another amount at the deal's rate")
         if each.status not in (refunds_pb2.REFUND_STATUS_FAILED, refunds_pb2.REFUND_STATUS_CANCELED):
             refunded[each.invoice_id] += Decimal(each.refund_amount)
-            paid[each.invoice_id] = Decimal(money.paid_amount or 0)
+            paid[each.invoice_id] = Decimal(money.paid_amount or 0) + sum(
+                Decimal(one.received_amount or 0) for one in corrected
+            )
     for invoice_id, amount in refunded.items():
-        request = pb.ListCorrectionsRequest(invoice_id=invoice_id)
-        corrected = every(request, connection.corrections().ListCorrections, "corrections", "correction_id")
-        most = paid[invoice_id] + sum(Decimal(each.received_amount or 0) for each in corrected)
-        if amount > most:
-            findings.wrong("refunds", f"invoice {invoice_id}: {amount} are refunded of {most} that were paid")
+        if amount > paid[invoice_id]:
+            findings.wrong("refunds", f"invoice {invoice_id}: {amount} are refunded of {paid[invoice_id]}")
 
 
-def _takes(fiat: Decimal, money: invoices_pb2.GetDealMoneyResponse) -> set[Decimal]:
+def _takes(
+    fiat: Decimal, money: invoices_pb2.GetDealMoneyResponse, corrected: Sequence[pb.Correction]
+) -> set[Decimal]:
     """Returns the USDT that a refund of this much fiat may take: with the commission of the operator, and without."""
+    is_paid = money.HasField("paid_amount")
+    rates = [money.conversion_rate] if is_paid or not corrected else []
+    rate = min(map(Decimal, [*rates, *(each.conversion_rate for each in corrected)]))
+    paid = Decimal(money.paid_amount or 0) + sum(Decimal(each.received_amount) for each in corrected)
+    credited = Decimal(money.merchant_usdt or 0) + sum(Decimal(each.amount) for each in corrected)
     unit = Decimal(1).scaleb(-USDT_PLACES)
     with localcontext(prec=60):
-        takes = {(fiat / Decimal(money.conversion_rate)).quantize(unit, ROUND_UP)}
-        if money.HasField("paid_amount"):
-            credited = Decimal(money.merchant_usdt)
-            share = (fiat / Decimal(money.paid_amount) * credited).quantize(unit, ROUND_UP)
-            takes.add(min(share, credited))
+        takes = {(fiat / rate).quantize(unit, ROUND_UP)}
+        if paid:
+            takes.add(min((fiat / paid * credited).quantize(unit, ROUND_UP), credited))
     return takes
 
 

@@ -64,12 +64,10 @@ class IdentityClient:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReceivedMoney:
-    """The equivalents of an amount: `order_amount` in fiat, the others in USDT; the last is None unless completed."""
+    """The equivalents of an amount: `order_amount` in fiat, `credit_usdt` in USDT."""
 
     order_amount: Decimal
     credit_usdt: Decimal
-    refund_usdt: Decimal
-    refund_usdt_commission_returned: Decimal | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,8 +151,6 @@ def _received_from_message(received: invoices_pb2.ReceivedMoney) -> ReceivedMone
     return ReceivedMoney(
         order_amount=Decimal(received.order_amount),
         credit_usdt=Decimal(received.credit_usdt),
-        refund_usdt=Decimal(received.refund_usdt),
-        refund_usdt_commission_returned=_number(received, "refund_usdt_commission_returned"),
     )
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import ROUND_UP, Decimal, localcontext
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Final
@@ -242,6 +242,8 @@ class CorrectionKind(StrEnum):
 DEBITS: Final = frozenset({CorrectionKind.REVERSAL, CorrectionKind.MANUAL_DEBIT})
 MANUAL: Final = frozenset({CorrectionKind.MANUAL_CREDIT, CorrectionKind.MANUAL_DEBIT})
 OF_RECEIVED_MONEY: Final = frozenset({CorrectionKind.LATE_CREDIT, CorrectionKind.SURPLUS})
+UNPAID: Final = frozenset({"fail", "expired", "canceled"})
+"""The statuses of invoices that ended without success, as the API writes them."""
 ALWAYS_BY_TWO: Final = frozenset({CorrectionKind.REVERSAL, *MANUAL})
 
 
@@ -289,6 +291,23 @@ REFUND_REACHED_FROM: Final[Mapping[RefundStatus, frozenset[RefundStatus]]] = Map
         RefundStatus.CANCELED: frozenset({RefundStatus.WAITING_FOR_ACCOUNT, RefundStatus.READY}),
     }
 )
+
+
+_UNIT: Final = Decimal(1).scaleb(-6)
+
+
+def refund_takes(fiat: Decimal, *, rate: Decimal) -> Decimal:
+    """Returns the USDT that a refund takes when the operator keeps the commission, rounded up."""
+    with localcontext(prec=60):
+        return (fiat / rate).quantize(_UNIT, ROUND_UP)
+
+
+def refund_takes_part(fiat: Decimal, *, paid: Decimal, credited: Decimal) -> Decimal:
+    """Returns the USDT that a refund takes when the commission is returned: the part of what was credited, rounded
+    up.
+    """
+    with localcontext(prec=60):
+        return min((fiat * credited / paid).quantize(_UNIT, ROUND_UP), credited)
 
 
 def refund_movements(refund_id: UUID, status: RefundStatus, *, amount: Decimal) -> Sequence[Movement]:

@@ -121,6 +121,13 @@ def correction_invalid(message: str, **metadata: str) -> Refused:
     return precondition("CORRECTION_INVALID", message, **metadata)
 
 
+def accounted_for() -> Refused:
+    message = (
+        "The money that came late, or beyond the amount, of this invoice is credited or returned already"
+    )
+    return precondition("CORRECTION_INVALID", message)
+
+
 def correction_not_found() -> Refused:
     return not_found("CORRECTION_NOT_FOUND", "No such correction")
 

@@ -92,7 +92,7 @@ def test_each_kind_moves_its_money(books: Books) -> None:
 
 
 def test_another_rate_is_for_two_people_and_echoed(books: Books) -> None:
-    rate = ("--invoice", books.ids["late"], "--received", "90.00", "--rate", "80.00")
+    rate = ("--invoice", books.rejected(), "--received", "90.00", "--rate", "80.00")
     checked = books.fiatgate("corrections", "check", "--kind", "late_credit", *rate)
     assert (checked["conversion_rate"], checked["locked_rate"], checked["needs_approval"]) == (
         "80.00",
@@ -104,6 +104,24 @@ def test_another_rate_is_for_two_people_and_echoed(books: Books) -> None:
     assert "not at 90.00 that the deal has locked" in refused.err
     asked = json.loads(refused.err)["error"]["details"]["approval_id"]
     books.fiatgate("approvals", "reject", asked, "--note", "no")
+
+
+@pytest.mark.parametrize(("kind", "invoice"), [("late_credit", "late"), ("surplus", "more")])
+def test_money_that_came_is_credited_once(books: Books, kind: str, invoice: str) -> None:
+    made = (
+        "corrections",
+        "make",
+        "--kind",
+        kind,
+        "--invoice",
+        books.ids[invoice],
+        "--received",
+        "90.00",
+        *SAYS,
+    )
+    assert books.fiatgate.refused(*made) == "CORRECTION_INVALID"
+    returned = ("refunds", "request", "--origin", kind.partition("_")[0], "--invoice", books.ids[invoice])
+    assert books.fiatgate.refused(*returned, "--amount", "90.00", "--case", "7") == "REFUND_INVALID"
 
 
 def test_money_is_late_for_an_unpaid_invoice_only(books: Books) -> None:

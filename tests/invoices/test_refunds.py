@@ -541,3 +541,50 @@ def test_an_end_that_moved_no_money_is_told(till: Till, status: str, missing: st
         (told,) = problems(till.house)
         assert told.startswith(f"Transfer refund:{made.id}:reserve moved 21.739131 where 22.739131 were due")
     acting(CID, till.step(CANCELED, made))
+
+
+def late_credit(till: Till, invoice_id: str, rate: str = "") -> None:
+    asked = Correcting(
+        kind=CorrectionKind.LATE_CREDIT,
+        merchant_id="",
+        invoice_id=invoice_id,
+        amount="",
+        received_amount="205.00",
+        conversion_rate=rate,
+        case_number=0,
+    )
+    texts = {"reason": "late", "evidence": "BR-8", "request_key": str(new_id()), "expected_amount": ""}
+    wanted = partial(corrections.make_correction, till.house.deps, asked, **texts)
+    if rate:
+        till.approvals().approve(BEN, requested(ANN, wanted))
+    else:
+        acting(CID, wanted)
+
+
+def test_late_money_that_was_credited_is_refunded_at_the_rate_of_its_credit(till: Till) -> None:
+    invoice = till.invoice(paid=False)
+    late_credit(till, invoice, "0.46")
+    made = till.ask(invoice)
+    assert (made.refund_amount, made.amount, made.conversion_rate) == (
+        Decimal("205.00"),
+        Decimal("445.652174"),
+        Decimal("0.46"),
+    )
+
+
+def test_late_money_is_credited_or_returned_once(till: Till) -> None:
+    late = {"origin": RefundOrigin.LATE, "case_number": 7}
+    first, second = till.invoice(paid=False), till.invoice(paid=False)
+    late_credit(till, first)
+    assert refusal(acting, CID, till.asking(first, "10.00", **late)).reason == "REFUND_INVALID"
+    assert refusal(late_credit, till, first).reason == "CORRECTION_INVALID"
+    made = acting(CID, till.asking(second, "10.00", **late))
+    assert refusal(late_credit, till, second).reason == "CORRECTION_INVALID"
+    acting(CID, till.step(CANCELED, made))
+    late_credit(till, second)
+
+
+def test_money_of_an_open_invoice_is_not_late(till: Till) -> None:
+    deal = till.world.with_deal(merchant=till.merchant, key_id=till.key_id, amount="200.00")
+    late = till.asking(str(deal.invoice_id), "10.00", origin=RefundOrigin.LATE, case_number=7)
+    assert refusal(acting, CID, late).reason == "REFUND_INVALID"

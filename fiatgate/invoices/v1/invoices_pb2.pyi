@@ -1418,33 +1418,21 @@ class ReceivedMoney(_message.Message):
 
     ORDER_AMOUNT_FIELD_NUMBER: _builtins.int
     CREDIT_USDT_FIELD_NUMBER: _builtins.int
-    REFUND_USDT_FIELD_NUMBER: _builtins.int
-    REFUND_USDT_COMMISSION_RETURNED_FIELD_NUMBER: _builtins.int
     order_amount: _builtins.str
     """The part of an order that it pays for: without the customer's part of the commission, rounded down."""
     credit_usdt: _builtins.str
     """What the merchant is credited for it, USDT, rounded down."""
-    refund_usdt: _builtins.str
-    """What its refund takes when the commission stays with the operator, USDT, rounded up."""
-    refund_usdt_commission_returned: _builtins.str
-    """What its refund takes when the commission is returned: its part of merchant_usdt, rounded up. Null unless the deal is
-    completed.
-    """
     def __init__(
         self,
         *,
         order_amount: _builtins.str = ...,
         credit_usdt: _builtins.str = ...,
-        refund_usdt: _builtins.str = ...,
-        refund_usdt_commission_returned: _builtins.str | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_refund_usdt_commission_returned", b"_refund_usdt_commission_returned", "refund_usdt_commission_returned", b"refund_usdt_commission_returned"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_refund_usdt_commission_returned", b"_refund_usdt_commission_returned", "credit_usdt", b"credit_usdt", "order_amount", b"order_amount", "refund_usdt", b"refund_usdt", "refund_usdt_commission_returned", b"refund_usdt_commission_returned"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["credit_usdt", b"credit_usdt", "order_amount", b"order_amount"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType__refund_usdt_commission_returned: _TypeAlias = _typing.Literal["refund_usdt_commission_returned"]  # noqa: Y015
-    _WhichOneofArgType__refund_usdt_commission_returned: _TypeAlias = _typing.Literal["_refund_usdt_commission_returned", b"_refund_usdt_commission_returned"]  # noqa: Y015
-    def WhichOneof(self, oneof_group: _WhichOneofArgType__refund_usdt_commission_returned) -> _WhichOneofReturnType__refund_usdt_commission_returned | None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ReceivedMoney: _TypeAlias = ReceivedMoney  # noqa: Y015
 

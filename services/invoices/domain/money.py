@@ -35,18 +35,6 @@ def order_part(received: Decimal, client_percent: Decimal, decimals: int) -> Dec
         return round_down(received * 100 / (100 + client_percent), decimals)
 
 
-def refund_usdt(amount: Decimal, rate: Decimal) -> Decimal:
-    """Returns what the refund of a fiat amount takes in USDT when the commission is not returned, rounded up."""
-    with localcontext(prec=60):
-        return round_up(amount / rate, USDT_PLACES)
-
-
-def credited_part(amount: Decimal, paid: Decimal, credited: Decimal) -> Decimal:
-    """Returns the part of a credit that `amount` is of `paid`, rounded up: at most the credit."""
-    with localcontext(prec=60):
-        return min(credited, round_up(amount * credited / paid, USDT_PLACES))
-
-
 def adjustment_allowed(requested: Decimal, adjusted: Decimal) -> bool:
     """Returns whether the amount may be adjusted to `adjusted`: only down, and above zero."""
     return 0 < adjusted < requested

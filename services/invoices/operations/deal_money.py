@@ -27,12 +27,10 @@ BELOW: Final = Decimal(10) ** 18
 
 @dataclass(frozen=True, kw_only=True)
 class Received:
-    """The equivalents of an amount: `order_amount` in fiat, the others in USDT."""
+    """The equivalents of an amount: `order_amount` in fiat, `credit_usdt` in USDT."""
 
     order_amount: Decimal
     credit_usdt: Decimal
-    refund_usdt: Decimal
-    refund_usdt_commission_returned: Decimal | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,12 +120,4 @@ def _received(deal: Deal, text: str, rate: Decimal) -> Received:
         message = f"Expected an amount above zero with at most {deal.currency_decimals} decimals"
         raise values.invalid("received_amount", message)
     part = money.order_part(amount, deal.client_percent, deal.currency_decimals)
-    credited = deal.merchant_usdt
-    return Received(
-        order_amount=part,
-        credit_usdt=money.merchant_usdt(part, rate, deal.merchant_percent),
-        refund_usdt=money.refund_usdt(amount, rate),
-        refund_usdt_commission_returned=None
-        if credited is None
-        else money.credited_part(amount, deal.amount_fiat, credited),
-    )
+    return Received(order_amount=part, credit_usdt=money.merchant_usdt(part, rate, deal.merchant_percent))

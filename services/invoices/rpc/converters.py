@@ -101,12 +101,8 @@ def deal_money_fields(found: DealMoney) -> dict[str, Any]:
 
 
 def _received_to_message(received: Received) -> pb.ReceivedMoney:
-    returned = received.refund_usdt_commission_returned
     return pb.ReceivedMoney(
-        order_amount=fiat_text(received.order_amount),
-        credit_usdt=usdt_text(received.credit_usdt),
-        refund_usdt=usdt_text(received.refund_usdt),
-        refund_usdt_commission_returned=None if returned is None else usdt_text(returned),
+        order_amount=fiat_text(received.order_amount), credit_usdt=usdt_text(received.credit_usdt)
     )
 
 

@@ -24,6 +24,7 @@ from services.withdrawals.domain import (
     DEBITS,
     MANUAL,
     MAX_AMOUNT,
+    UNPAID,
     CorrectionKind,
     Held,
     correction_movements,
@@ -36,7 +37,6 @@ from services.withdrawals.wiring import Deps
 
 MAKE: Final = "correction.make"
 _TEXT_MOST: Final = most_of(pb.MakeCorrectionRequest, "reason")
-_UNPAID: Final = frozenset({"fail", "expired", "canceled"})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,7 +132,7 @@ def check_correction(deps: Deps, asked: Asked) -> Preview:
         held = ledger.held(tx, wanted.merchant_id)
         _require_possible(tx, wanted)
         most = (
-            corrections.reversible(tx, wanted.invoice_id)
+            corrections.money_of(tx, wanted.invoice_id).reversible
             if wanted.kind is CorrectionKind.REVERSAL and wanted.invoice_id
             else None
         )
@@ -207,7 +207,7 @@ def _wanted(deps: Deps, asked: Asked) -> Wanted:
     rate = values.decimal("conversion_rate", asked.conversion_rate) if asked.conversion_rate else None
     money = deps.invoices.deal_money(invoice_id=invoice, received_amount=received, conversion_rate=rate)
     is_late = asked.kind is CorrectionKind.LATE_CREDIT
-    if is_late and money.invoice_status not in _UNPAID:
+    if is_late and money.invoice_status not in UNPAID:
         raise errors.correction_invalid("Money is late only for an invoice that ended without success")
     if not is_late and money.invoice_status != "success":
         raise errors.correction_invalid("Only a paid invoice can be paid too much")
@@ -245,8 +245,15 @@ def _amount(text: str) -> Decimal:
 
 
 def _require_possible(tx: Session, wanted: Wanted) -> None:
-    if wanted.kind is CorrectionKind.REVERSAL and wanted.invoice_id is not None:
-        most = corrections.reversible(tx, wanted.invoice_id)
+    if wanted.invoice_id is None:
+        return
+    money = corrections.money_of(tx, wanted.invoice_id)
+    if (wanted.kind is CorrectionKind.LATE_CREDIT and money.late) or (
+        wanted.kind is CorrectionKind.SURPLUS and money.surplus
+    ):
+        raise errors.accounted_for()
+    if wanted.kind is CorrectionKind.REVERSAL:
+        most = money.reversible
         if wanted.amount > most:
             raise errors.correction_invalid(
                 f"At most {usdt_text(most)} USDT can be taken back: what was credited for the invoice, less earlier "

@@ -24,16 +24,18 @@ from services.withdrawals import errors
 from services.withdrawals.clients import DealMoney
 from services.withdrawals.domain import (
     MAX_AMOUNT,
-    OF_RECEIVED_MONEY,
-    CorrectionKind,
+    UNPAID,
     RefundOrigin,
     RefundStatus,
     refund_movements,
+    refund_takes,
+    refund_takes_part,
 )
 from services.withdrawals.operations import fields
 from services.withdrawals.operations.bans import refusal_of_member
 from services.withdrawals.operations.fields import Account
-from services.withdrawals.store import ledger, refunds
+from services.withdrawals.store import corrections, ledger, refunds
+from services.withdrawals.store.corrections import InvoiceMoney
 from services.withdrawals.store.decisions import REFUND
 from services.withdrawals.store.refunds import Filter
 from services.withdrawals.store.views import RefundView
@@ -59,14 +61,17 @@ class Asked:
     case_number: int
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Quote:
-    """The price of a refund: `amount` in USDT. `refundable` is the most in fiat, None for money never credited."""
+    """The price of a refund: `amount` in USDT, `rate` the lowest at which the money was credited. `refundable` is the
+    most in fiat, None for money never credited.
+    """
 
     deal: DealMoney
     amount: Decimal
     refund_amount: Decimal
     refundable: Decimal | None
+    rate: Decimal
 
 
 def request_refund(
@@ -113,7 +118,12 @@ def request_refund(
     quote = _quote(deps, asked, deal)
     if expected not in (None, quote.amount):
         raise edit_conflict("expected_amount", usdt_text(quote.amount))
-    return _make(deps, replace(new, refund_amount=quote.refund_amount, amount=quote.amount), quote)
+    return _make(
+        deps,
+        asked,
+        replace(new, refund_amount=quote.refund_amount, amount=quote.amount, conversion_rate=quote.rate),
+        quote,
+    )
 
 
 def check_refund(deps: Deps, asked: Asked) -> tuple[Quote, Decimal]:
@@ -135,19 +145,17 @@ def _require_origin_of_author(origin: RefundOrigin) -> None:
         raise errors.refund_invalid(f"Money of this origin is not yours to return: {whose} it")
 
 
-def _deal(deps: Deps, asked: Asked, received_amount: Decimal | None = None) -> DealMoney:
+def _deal(deps: Deps, asked: Asked) -> DealMoney:
     invoice_id = values.uuid_or(errors.invoice_not_found, asked.invoice_id)
     if deps.invoices is None:
         raise database_unavailable()
     try:
-        deal = deps.invoices.deal_money(invoice_id=invoice_id, received_amount=received_amount)
+        deal = deps.invoices.deal_money(invoice_id=invoice_id)
     except Refused as refused:
         if refused.reason == "DEAL_NOT_FOUND":
             if actors.current().surface == "dashboard":  # it may be another merchant's
                 raise errors.invoice_not_found() from None
             raise errors.refund_invalid("Nothing was paid: no payment method was chosen") from None
-        if refused.metadata.get("field") == "received_amount":
-            raise values.invalid("refund_amount", refused.message) from None
         raise
     if asked.merchant_id and values.uuid("merchant_id", asked.merchant_id) != deal.merchant_id:
         raise errors.invoice_not_found()
@@ -167,53 +175,57 @@ def _amount(asked: Asked) -> Decimal | None:
 
 
 def _quote(deps: Deps, asked: Asked, deal: DealMoney) -> Quote:
-    """Returns what the refund takes at the deal's locked rate, as invoices computes it."""
     with deps.db.transaction() as tx:
-        refundable = _refundable(tx, asked.origin, asked.case_number, deal)
+        return _quoted(tx, asked, deal)
+
+
+def _quoted(tx: Session, asked: Asked, deal: DealMoney) -> Quote:
+    """Returns what the refund takes: at the rate at which the money was credited, or the part of the credit when the
+    category returns the commission.
+    """
+    money = corrections.money_of(tx, deal.invoice_id)
+    paid = (deal.paid_amount or Decimal(0)) + money.received
+    refundable = _refundable(money, asked, deal, paid)
     wanted = _amount(asked) or refundable or Decimal(0)
+    if not has_decimals(wanted, at_most=deal.currency_decimals):
+        message = f"{deal.currency_code} has at most {deal.currency_decimals} decimals"
+        raise values.invalid("refund_amount", message)
     _require_at_most(wanted, refundable, deal)
-    received = _deal(deps, asked, wanted).received
-    if received is None:
-        raise LookupError(f"invoices has computed no refund of invoice {deal.invoice_id}")
-    returned = received.refund_usdt_commission_returned if deal.refunds_return_commission else None
-    takes = received.refund_usdt if returned is None else returned
-    return Quote(
-        deal=deal,
-        amount=takes if asked.origin is RefundOrigin.CREDITED else Decimal(0),
-        refund_amount=wanted,
-        refundable=refundable,
+    if asked.origin is not RefundOrigin.CREDITED:
+        return Quote(deal, Decimal(0), wanted, refundable, deal.conversion_rate)
+    rate = min(each for each in (deal.conversion_rate if deal.paid_amount else None, money.rate) if each)
+    takes = (
+        refund_takes_part(wanted, paid=paid, credited=money.credited)
+        if deal.refunds_return_commission
+        else refund_takes(wanted, rate=rate)
     )
+    if not takes:
+        raise errors.refund_invalid("Nothing was credited for this invoice")
+    return Quote(deal, takes, wanted, refundable, rate)
 
 
-def _refundable(
-    tx: Session, origin: RefundOrigin, case_number: int | None, deal: DealMoney
-) -> Decimal | None:
+def _refundable(money: InvoiceMoney, asked: Asked, deal: DealMoney, paid: Decimal) -> Decimal | None:
     """Returns the most that may be refunded, in fiat; None for money that was never credited, which the operator
     counts. Raises REFUND_INVALID when there can be no refund of this origin.
     """
-    is_paid, corrected = deal.invoice_status == "success", refunds.corrections_of(tx, deal.invoice_id)
-    kinds = {kind for kind, _, _ in corrected}
-    if origin is not RefundOrigin.CREDITED:
-        if is_paid == (origin is RefundOrigin.LATE):
-            raise errors.refund_invalid(
-                "Money is late only for an invoice that ended without success"
-                if is_paid
-                else "Only a paid invoice can be paid too much"
-            )
-        if origin is RefundOrigin.LATE and not case_number:
+    if asked.origin is RefundOrigin.LATE:
+        if deal.invoice_status not in UNPAID:
+            raise errors.refund_invalid("Money is late only for an invoice that ended without success")
+        if not asked.case_number:
             raise values.invalid("case_number", "Expected the case of the money that came late")
-        if (CorrectionKind.LATE_CREDIT, case_number) in {(kind, case) for kind, case, _ in corrected}:
+    if asked.origin is RefundOrigin.SURPLUS and deal.invoice_status != "success":
+        raise errors.refund_invalid("Only a paid invoice can be paid too much")
+    if asked.origin is not RefundOrigin.CREDITED:
+        if money.late if asked.origin is RefundOrigin.LATE else money.surplus:
             raise errors.refund_invalid(
-                "The money of this case was credited to the merchant, who can refund it"
+                "This money is credited to the merchant, who can refund it, or returned already"
             )
         return None
-    if CorrectionKind.REVERSAL in kinds:
+    if money.reversed:
         raise errors.refund_invalid("The credit of this invoice was taken back: it can't be refunded")
-    more = [amount for kind, _, amount in corrected if kind in OF_RECEIVED_MONEY and amount is not None]
-    paid = sum(more, (deal.paid_amount or Decimal(0)) if is_paid else Decimal(0))
     if not paid:
         raise errors.refund_invalid("Only a paid invoice can be refunded")
-    return max(paid - refunds.refunded(tx, deal.invoice_id), Decimal(0))
+    return max(paid - money.refunded, Decimal(0))
 
 
 def _require_at_most(wanted: Decimal, refundable: Decimal | None, deal: DealMoney) -> None:
@@ -246,15 +258,15 @@ def _the_same(tx: Session, new: RefundView) -> RefundView | None:
 
 
 @retry_conflicts
-def _make(deps: Deps, new: RefundView, quote: Quote) -> RefundView:
+def _make(deps: Deps, asked: Asked, new: RefundView, quote: Quote) -> RefundView:
     with deps.db.transaction() as tx:
         held = ledger.locked(tx, new.merchant_id)
         made = _the_same(tx, new)
         if made is not None:
             return made
-        _require_at_most(
-            new.refund_amount, _refundable(tx, new.origin, new.case_number, quote.deal), quote.deal
-        )
+        now = _quoted(tx, asked, quote.deal).amount
+        if now != new.amount:  # something was credited or refunded meanwhile
+            raise edit_conflict("expected_amount", usdt_text(now))
         if not new.amount <= held.available or not held.reserved.is_finite():
             raise errors.insufficient_balance(available=held.available, requested=new.amount)
         refunds.add(tx, new)

@@ -1,6 +1,6 @@
 """Corrections, and what merchants owe."""
 
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from decimal import Decimal
 from typing import Final
@@ -61,23 +61,53 @@ def listed(
     return _CORRECTIONS.all(tx.execute(query.order_by(at.desc(), id.desc()).limit(limit)))
 
 
-_REVERSIBLE: Final = text("""
-SELECT coalesce((SELECT amount FROM transfers WHERE reference = :reference), 0)
-  + coalesce((SELECT sum(transfers.amount) FROM corrections
-              JOIN transfers ON reference = 'correction:' || corrections.id
-              WHERE invoice_id = :invoice_id AND kind <> 'reversal'), 0)
-  - coalesce((SELECT sum(amount) FROM corrections WHERE invoice_id = :invoice_id AND kind = 'reversal'), 0)
-  - coalesce((SELECT sum(amount) FROM refunds
-              WHERE invoice_id = :invoice_id AND status NOT IN ('failed', 'canceled')), 0)
+_MONEY: Final = text("""
+SELECT coalesce((SELECT amount FROM transfers WHERE reference = :reference), 0) + coalesce(sum(transfers.amount)
+         FILTER (WHERE kind <> 'reversal'), 0),
+       coalesce(sum(corrections.amount) FILTER (WHERE kind = 'reversal'), 0),
+       coalesce(sum(received_amount), 0), min(conversion_rate),
+       coalesce(bool_or(kind = 'late_credit'), false), coalesce(bool_or(kind = 'surplus'), false)
+FROM corrections LEFT JOIN transfers ON reference = 'correction:' || corrections.id WHERE invoice_id = :invoice_id
+""")
+_REFUNDS: Final = text("""
+SELECT coalesce(sum(amount), 0), coalesce(sum(refund_amount) FILTER (WHERE origin = 'credited'), 0),
+       coalesce(bool_or(origin = 'late'), false), coalesce(bool_or(origin = 'surplus'), false)
+FROM refunds WHERE invoice_id = :invoice_id AND status NOT IN ('failed', 'canceled')
 """)
 
 
-def reversible(tx: Session, invoice_id: UUID) -> Decimal:
-    """Returns what was credited for the invoice and neither taken back nor refunded, USDT. A credit counts by its
-    transfer: a row that SQL wrote has none.
+@dataclass(frozen=True)
+class InvoiceMoney:
+    """What was credited, taken back and refunded for one invoice. Read it under the lock of `ledger.locked`.
+
+    credited, reversed  USDT; a credit counts by its transfer: a row that SQL wrote has none
+    received, rate      fiat that late credits and surplus brought, and their lowest rate; None without any
+    refunding           USDT of refunds that were paid or wait
+    refunded            fiat of them, of money that was credited
+    late, surplus       whether the money that came late, or beyond the amount, was credited or goes back
     """
+
+    credited: Decimal
+    reversed: Decimal
+    received: Decimal
+    rate: Decimal | None
+    refunding: Decimal
+    refunded: Decimal
+    late: bool
+    surplus: bool
+
+    @property
+    def reversible(self) -> Decimal:
+        return max(self.credited - self.reversed - self.refunding, Decimal(0))
+
+
+def money_of(tx: Session, invoice_id: UUID) -> InvoiceMoney:
     values = {"invoice_id": invoice_id, "reference": f"invoice:{invoice_id}"}
-    return Decimal(tx.execute(_REVERSIBLE, values).scalar_one())
+    credited, back, received, rate, late, surplus = tx.execute(_MONEY, values).one()
+    refunding, refunded, returns_late, returns_surplus = tx.execute(_REFUNDS, values).one()
+    return InvoiceMoney(
+        credited, back, received, rate, refunding, refunded, late or returns_late, surplus or returns_surplus
+    )
 
 
 _MERCHANT: Final = text("""

@@ -3,19 +3,18 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
-from decimal import Decimal
 from typing import Any, Final
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Select, func, select, update
+from sqlalchemy import ColumnElement, Select, select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
 from kit.db.database import table_of
 from kit.db.lists import stands_after
 from kit.db.rows import Rows
-from services.withdrawals.domain import CorrectionKind, RefundOrigin, RefundStatus
-from services.withdrawals.models import Correction, Refund
+from services.withdrawals.domain import RefundStatus
+from services.withdrawals.models import Refund
 from services.withdrawals.store.views import RefundView
 
 _REFUNDS: Final = Rows(RefundView, table_of(Refund))
@@ -48,23 +47,6 @@ def change(tx: Session, refund: RefundView, *, at: datetime, **values: Any) -> R
     changed = values | {"updated_at": at, "finished_at": at if ended else None}
     tx.execute(update(Refund).where(Refund.id == refund.id).values(changed))
     return replace(refund, **changed)
-
-
-def refunded(tx: Session, invoice_id: UUID) -> Decimal:
-    """Returns the fiat of the invoice's credit that is refunded, or held for it."""
-    query = select(func.coalesce(func.sum(Refund.refund_amount), 0)).where(
-        Refund.invoice_id == invoice_id,
-        Refund.origin == RefundOrigin.CREDITED,
-        Refund.status.not_in(_RETURNED),
-    )
-    return Decimal(tx.scalar(query) or 0)
-
-
-def corrections_of(tx: Session, invoice_id: UUID) -> list[tuple[CorrectionKind, int | None, Decimal | None]]:
-    """Returns kind, case and received fiat of the invoice's corrections."""
-    columns = (Correction.kind, Correction.case_number, Correction.received_amount)
-    found = tx.execute(select(*columns).where(Correction.invoice_id == invoice_id))
-    return [(CorrectionKind(kind), case_number, amount) for kind, case_number, amount in found]
 
 
 @dataclass(frozen=True, kw_only=True)

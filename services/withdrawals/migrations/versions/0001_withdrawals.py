@@ -246,9 +246,7 @@ DECLARE
   sent withdrawals;
   refund refunds;
   made corrections;
-  merchant uuid;
-  due numeric;
-  kinds text;
+  merchant uuid; due numeric; kinds text;
 BEGIN
   CASE split_part(moved.reference, ':', 1)
     WHEN 'withdrawal' THEN
@@ -281,7 +279,8 @@ BEGIN
         ELSE 'settlement merchant_available' END;
   END CASE;
   RETURN merchant = coalesce(debit.merchant_id, credit.merchant_id) AND due = moved.amount
-    AND kinds = debit.kind || ' ' || credit.kind;
+    AND kinds = debit.kind || ' ' || credit.kind AND (debit.kind <> 'merchant_reserved'
+      OR EXISTS (SELECT FROM transfers WHERE reference = regexp_replace(moved.reference, '[a-z]+$', 'reserve')));
 END $$;
 
 CREATE FUNCTION move_balances() RETURNS trigger LANGUAGE plpgsql
