@@ -116,6 +116,14 @@ RIGHT: Final[dict[str, Any]] = {
     "by": 1,
     "holder": "B",
     "account": "1",
+    "RequestRefund.account": None,
+    "origin": 1,
+    "ended_as": "credit",
+    "answer": "credit",
+    "failure": "Refused",
+} | {
+    f"{each}RefundAccount.account": {"kind": "free", "account": "1", "holder": "B"}
+    for each in ("Set", "Give")
 }
 """A right value of each field that a method needs."""
 
@@ -241,6 +249,24 @@ BAD: Final[dict[str, tuple[Any, ...]]] = {
     "CreateInvoiceByHand.valid_days": (-1, 91),
     "CreateLink.valid_days": (-1, 91),
     "ListLinks.status": (99,),
+    "GetDealMoney.conversion_rate": ("0", "-1", "1.001", *AMOUNTS),
+    "ended_as": ("", "keep", "\0"),
+    "answer": ("", "keep", "\0"),
+    "AnswerCase.text": ("a\0b",),
+    "MakeCorrection.invoice_id": ("", *NO_IDS),
+    "ListCorrections.invoice_id": NO_IDS,
+    "ListCorrections.kind": (9,),
+    "after_correction_id": NO_IDS,
+    "origin": (0, 9),
+    "RequestRefund.reason": ("a\0b",),
+    "RequestRefund.expected_amount": FORMS,
+    "ListRefunds.invoice_id": NO_IDS,
+    "statuses": ([99],),
+    "refund_id": UNKNOWN,
+    "after_refund_id": (*NO_IDS, ID),
+    "SendRefund.bank_reference": ("a\0b",),
+    "failure": ("", " ", "a\0b"),
+    "ListRefundsOfPage.invoice_id": ("", *NO_IDS),
 }
 ANY: Final = {
     *("invoice_ref", "after_seq", "after_event_id", "method.method_id", "method.logo", "expected_sub_status"),
@@ -258,6 +284,10 @@ ANY: Final = {
     *("SelectPaymentMethod.method_code", "MarkPaid.deal_id", "RejectDeal.note", "OpenAppeal.note"),
     *("ResolveAppeal.note", "received_amount", "adjusted_amount", "GetRequisite.days", "SendTest.event_id"),
     *("ListRequisiteDeals.after_deal_id", "ListRequisiteDeals.limit"),
+    *(f"MakeCorrection.{each}" for each in ("merchant_id", "amount", "conversion_rate", "case_number")),
+    *(f"MakeCorrection.{each}" for each in ("reason", "evidence", "request_key", "expected_amount")),
+    *("RequestRefund.merchant_id", "refund_amount", "case_number", "CheckRefund.merchant_id"),
+    *("ListRefunds.external_id", "CompleteRefund.bank_reference", "GiveRefundAccount.invoice_id"),
 }
 """Fields that take any value, or that are read after the object was found."""
 
@@ -284,6 +314,11 @@ REASONS: Final[dict[str, str]] = {
     "address_id": "WITHDRAWAL_ADDRESS_NOT_FOUND",
     "GetEvent.event_id": "WEBHOOK_EVENT_NOT_FOUND",
     "GetLogo.logo": "NOT_FOUND",
+    "refund_id": "REFUND_NOT_FOUND",
+    "after_refund_id": "REFUND_NOT_FOUND",
+    **dict.fromkeys(
+        ("MakeCorrection.invoice_id", "ListCorrections.invoice_id", "ListRefunds.invoice_id"), INVALID
+    ),
 }
 
 

@@ -116,7 +116,8 @@ def test_a_process_does_not_start_on_the_database_of_another_service(empty_url: 
     result = serve_withdrawals(empty_url)
     assert result.returncode == 2, result.stderr
     assert (
-        "this is not the database of withdrawals: it lacks accounts, transfers, withdrawal_methods, withdrawals"
+        "this is not the database of withdrawals: it lacks accounts, corrections, refunds, transfers, "
+        "withdrawal_methods, withdrawals"
     ) in result.stderr
     assert "FIATGATE_WITHDRAWALS_DATABASE_URL" in result.stderr
     for revision in ("0001", "9999"):

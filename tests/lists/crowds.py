@@ -83,8 +83,9 @@ FROM generate_series({OPEN + 8}, {ROWS}, 10) AS n;
 """
 _WITHDRAWALS: Final = f"""
 INSERT INTO accounts (kind, merchant_id, balance)
-SELECT kind, {_id("m")}, 1000000 FROM generate_series(0, {MERCHANTS - 1}) AS n
-CROSS JOIN (VALUES ('merchant_available'), ('merchant_reserved')) AS both_kinds (kind);
+SELECT kind, {_id("m")}, CASE kind WHEN 'merchant_owed' THEN 0 ELSE 1000000 END
+FROM generate_series(0, {MERCHANTS - 1}) AS n
+CROSS JOIN (VALUES ('merchant_available'), ('merchant_reserved'), ('merchant_owed')) AS kinds (kind);
 INSERT INTO withdrawals (id, merchant_id, request_key, method_id, network, address, amount, network_fee, status,
                          substatus, external_tx_id, created_at, updated_at, processed_at)
 SELECT {_id("w")}, {_MERCHANT}, {_id("q")}, 1, 'TRC20', 'T' || n, n %% 5000 + 10, 1,
