@@ -1366,7 +1366,7 @@ class GetDealMoneyResponse(_message.Message):
     merchant_usdt: _builtins.str
     """The merchant's credit, USDT. Null unless the deal is completed."""
     refunds_return_commission: _builtins.bool
-    """Whether a refund returns the merchant's commission: as the merchant's category says now."""
+    """Whether a refund returns the merchant's commission: as the merchant's category says now. False with received_amount."""
     @_builtins.property
     def received(self) -> Global___ReceivedMoney:
         """Null without received_amount."""

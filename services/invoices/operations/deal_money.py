@@ -37,7 +37,8 @@ class Received:
 class DealMoney:
     """A deal of which every value is proven. `received` is None when no amount was given.
 
-    refunds_return_commission  as the merchant's category says now
+    refunds_return_commission  as the merchant's category says now; false and not asked for when an amount was given,
+                               which is about a credit: so a credit does not wait for identity
     """
 
     invoice: Invoice
@@ -66,7 +67,8 @@ def get_deal_money(
     return DealMoney(
         invoice=invoice,
         deal=deal,
-        refunds_return_commission=deps.identity.merchant(invoice.merchant_id).refunds_return_commission,
+        refunds_return_commission=received_amount is None
+        and deps.identity.merchant(invoice.merchant_id).refunds_return_commission,
         received=None if received_amount is None else _received(deal, received_amount, used),
     )
 

@@ -40,6 +40,52 @@ ATTACKS: Final = (
         "%(canceled)s",
         "7000.000000 USDT credited",
     ),
+    found(
+        "withdrawals",
+        "a correction with its transfer",
+        "WITH made AS (INSERT INTO corrections (id, kind, merchant_id, amount, owed, reason, evidence, request_key,"
+        " created_at) VALUES (%(forged_withdrawal)s, 'manual_credit', %(merchant)s, 900, 0, 'r', 'e',"
+        " gen_random_uuid(), now()))"
+        " INSERT INTO transfers SELECT gen_random_uuid(), 'correction:' || %(forged_withdrawal)s, settlement.id,"
+        " available.id, 900, now() FROM accounts AS settlement, accounts AS available"
+        " WHERE settlement.kind = 'settlement' AND available.merchant_id = %(merchant)s"
+        " AND available.kind = 'merchant_available'",
+        "%(forged_withdrawal)s",
+        "act is none",
+    ),
+    found(
+        "withdrawals",
+        "a refund to an account of one's own",
+        "INSERT INTO refunds (id, merchant_id, invoice_id, external_id, origin, refund_amount, currency_code, amount,"
+        " conversion_rate, reason, status, account_kind, account, holder, account_by_customer, created_at, updated_at)"
+        " VALUES (%(forged_withdrawal)s, %(merchant)s, %(canceled)s, 'x', 'late', 50, 'EUR', 0, 1, '', 'ready',"
+        " 'free', '1', 'Evil', false, now(), now())",
+        "%(forged_withdrawal)s",
+        "act is none",
+    ),
+    refused(
+        "withdrawals",
+        "a debt that nothing pays",
+        "INSERT INTO transfers SELECT gen_random_uuid(), 'debt:invoice:' || %(canceled)s, available.id, owed.id, 5,"
+        " now() FROM accounts AS available, accounts AS owed WHERE available.merchant_id = %(merchant)s"
+        " AND available.kind = 'merchant_available' AND owed.merchant_id = %(merchant)s"
+        " AND owed.kind = 'merchant_owed'",
+        "is refused",
+    ),
+    refused(
+        "withdrawals",
+        "reserved money of a withdrawal freed by an invented refund",
+        "WITH made AS (INSERT INTO refunds (id, merchant_id, invoice_id, external_id, origin, refund_amount,"
+        " currency_code, amount, conversion_rate, reason, status, account_by_customer, created_at, updated_at,"
+        " finished_at) VALUES (%(forged_withdrawal)s, %(merchant)s, %(canceled)s, 'x', 'credited', 500, 'EUR', 500, 1,"
+        " '', 'canceled', false, now(), now(), now()))"
+        " INSERT INTO transfers SELECT gen_random_uuid(), 'refund:' || %(forged_withdrawal)s || ':release',"
+        " reserved.id,"
+        " available.id, 500, now() FROM accounts AS reserved, accounts AS available"
+        " WHERE reserved.merchant_id = %(merchant)s AND reserved.kind = 'merchant_reserved'"
+        " AND available.merchant_id = %(merchant)s AND available.kind = 'merchant_available'",
+        "is refused",
+    ),
     refused(
         "withdrawals",
         "a released amount of a paid withdrawal",
