@@ -34,7 +34,7 @@ class WithdrawalsSettings(FactSettings, FourEyesSettings):
         default=Decimal(1000),
         gt=0,
         le=1_000_000_000,
-        description="withdrawals from this amount on need a second person",
+        description="withdrawals, refunds and corrections from this amount on need a second person",
     )
     address_wait_seconds: int = Field(
         default=86_400,
