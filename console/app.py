@@ -27,6 +27,7 @@ from console.parked import routes as parked
 from console.people import routes as people
 from console.prices import routes as prices
 from console.refunding import routes as refunding
+from console.refunds import routes as refunds
 from console.refusals import Refusals
 from console.reports import routes as reports
 from console.requisites import routes as requisites
@@ -63,6 +64,7 @@ ROOMS: Final = {
         deals,
         cases,
         withdrawals,
+        refunds,
         corrections,
         approvals,
         invoices,
@@ -100,6 +102,7 @@ EVIDENCE: Final[Mapping[str, EvidenceOf]] = {
     "deal.adjust": deals.evidence,
     "withdrawal.process": withdrawals.evidence,
     "correction.make": corrections.evidence,
+    "refund.send": refunds.evidence,
 }
 """The evidence that a second person compares, by the act that is requested."""
 LARGER_FORMS: Final[Mapping[str, int]] = dict.fromkeys(

@@ -29,6 +29,7 @@ PATHS: Final = {
     "withdrawal": "/withdrawals/{id}",
     "deal": "/deals/{id}",
     "invoice": "/invoices/{id}",
+    "refund": "/refunds/{id}",
     "merchant": "/merchants/{id}",
     "person": "/people/{id}",
     "currency": "/rates/{id}",

@@ -83,6 +83,14 @@ KINDS: Final = (
         overdue=timedelta(hours=4),
     ),
     Kind(
+        name="refunds_ready",
+        title="Refunds to send",
+        task="Pay it at the bank, then say that it is done.",
+        path="/refunds",
+        roles=("desk",),
+        overdue=timedelta(hours=4),
+    ),
+    Kind(
         name="rates_held",
         title="Held rates",
         task="It moved too far: accept it, or set another one.",

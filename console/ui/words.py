@@ -55,8 +55,11 @@ NOTICES: Final[Mapping[str, str]] = {
     "address-added-usable": "The address is added. It can be used from now on.",
     "address-removed": "The address is removed: no withdrawal can be requested to it.",
     "refund-requested": "The refund is requested, and its USDT are held.",
-    "refund-canceled": "The refund is canceled: its USDT are available again.",
+    "refund-canceled": "The refund is canceled. What was held is available again.",
     "refund-account-given": "The account is given: the operator can send the refund.",
+    "refund-sent": "It is marked as sent. When the bank has paid it, say so here.",
+    "refund-done": "The customer has the money back.",
+    "refund-failed": "It is marked as failed. What was held is available to the merchant again.",
     "withdrawal-method-set": "The withdrawal method is set. Withdrawals that exist keep their fee.",
     "correction-made": "The balance is corrected.",
     # webhooks
@@ -251,7 +254,9 @@ FIELDS: Final[Mapping[str, str]] = {
     # deals
     "received_amount": "Amount that came",
     "adjusted_amount": "Part of the order",
-    # corrections
+    # corrections and refunds
+    "bank_reference": "Bank's reference",
+    "failure": "Reason",
     "conversion_rate": "Rate",
     "evidence": "Evidence",
     "reason": "Reason",

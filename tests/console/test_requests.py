@@ -178,8 +178,8 @@ READ_BY: Final[dict[str, Permission]] = {
     "/balance": permissions_of("withdrawals")["WithdrawalsService/ListTransfers"],
     "/withdrawals": permissions_of("withdrawals")["WithdrawalsService/ListAllWithdrawals"],
     "/corrections": permissions_of("withdrawals")["CorrectionsService/ListCorrections"],
-    "/debts": permissions_of("withdrawals")["CorrectionsService/ListDebts"],
     "/refunds": permissions_of("withdrawals")["RefundsService/ListRefunds"],
+    "/debts": permissions_of("withdrawals")["CorrectionsService/ListDebts"],
     "/withdrawal-methods": permissions_of("withdrawals")["WithdrawalsService/ListWithdrawalMethods"],
     "/approvals": permissions_of("withdrawals")["ApprovalsService/ListApprovals"],
 }

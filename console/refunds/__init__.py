@@ -1,0 +1,1 @@
+"""Refunds: fiat that goes back to customers."""

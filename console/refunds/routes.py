@@ -1,0 +1,29 @@
+"""The addresses of refunds, and their entry of the navigation."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from console.page import App, Page
+from console.refunds.pages import RefundPage, RefundsPage, refund_of
+from console.ui.pages import Link, reads
+from console.wiring import Deps
+from fiatgate.approvals.v1 import approvals_pb2
+from kit.rpc.permissions import READERS
+
+LINKS: Final = (
+    Link("/refunds", "Refunds", "money that goes back to customers", reads(*READERS), count="refunds_ready"),
+)
+
+
+async def evidence(page: Page, approval: approvals_pb2.Approval) -> Mapping[str, Any]:
+    """Returns the values for the page of a request to send a refund."""
+    return {"template": "refund-asked", **await refund_of(page, approval.object.removeprefix("refund:"))}
+
+
+def add_to(app: App, deps: Deps) -> None:
+    """Adds the addresses."""
+    one = RefundPage(deps)
+    RefundsPage(deps).add_to(app, "/refunds")
+    app.add_route("/refunds/{refund_id}", one)
+    for step in ("send", "complete", "fail", "cancel"):
+        app.add_route(f"/refunds/{{refund_id}}/{step}", one, suffix=step)
