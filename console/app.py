@@ -14,6 +14,7 @@ from console.config import ConsoleSettings
 from console.corrections import routes as corrections
 from console.dashboard import routes as dashboard
 from console.deals import routes as deals
+from console.deals.evidence import evidence_of_invoice
 from console.desk import routes as desk
 from console.exchange import Exchange, Request
 from console.finding import routes as finding
@@ -22,7 +23,7 @@ from console.keys import routes as keys
 from console.late import routes as late
 from console.links import routes as links
 from console.merchants import routes as merchants
-from console.page import App
+from console.page import App, Page
 from console.parked import routes as parked
 from console.people import routes as people
 from console.prices import routes as prices
@@ -41,6 +42,7 @@ from console.webhooks import routes as webhooks
 from console.wiring import Deps, addresses, wired
 from console.withdrawals import routes as withdrawals
 from console.withdrawing import routes as withdrawing
+from fiatgate.approvals.v1 import approvals_pb2
 from kit.web.bodies import BODY_SECONDS, Bounds
 from kit.web.config import clients_of
 from kit.web.counting import scraped
@@ -98,10 +100,19 @@ ROOMS: Final = {
     ),
 }
 """The rooms of each surface; their entries stand in the navigation in this order."""
+
+
+async def _of_correction(page: Page, approval: approvals_pb2.Approval) -> Mapping[str, Any]:
+    """Returns the merchant's money, and the deal of a correction that is about an invoice."""
+    kind, _, id = approval.object.partition(":")
+    values = await corrections.evidence(page, approval)
+    return {**values, "deal": await evidence_of_invoice(page, id) if kind == "invoice" else None}
+
+
 EVIDENCE: Final[Mapping[str, EvidenceOf]] = {
     "deal.adjust": deals.evidence,
     "withdrawal.process": withdrawals.evidence,
-    "correction.make": corrections.evidence,
+    "correction.make": _of_correction,
     "refund.send": refunds.evidence,
 }
 """The evidence that a second person compares, by the act that is requested."""

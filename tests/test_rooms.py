@@ -61,6 +61,7 @@ CONSOLE_ROOMS: Final = (
     "ui",
     "wiring",
     "page",
+    "agreed_page",
     "withdrawal_page",
     "file_page",
     "list_page",

@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from console.calls import invoices_of
-from console.deals.evidence import Evidence, evidence_of
 from console.page import Page
 from fiatgate.approvals.v1 import approvals_pb2
 from fiatgate.withdrawals.v1 import corrections_pb2 as pb
@@ -23,27 +21,23 @@ class Purse:
     """balance  of the merchant, with its debt
     open     withdrawals that are still to be sent, oldest first, at most OPEN_MOST
     earlier  corrections of the merchant, newest first, at most EARLIER_MOST
-    deal     of the invoice that is corrected; None for a correction by hand
     """
 
     merchant_id: str
     balance: withdrawals_pb2.GetBalanceResponse
     open: Sequence[withdrawals_pb2.Withdrawal]
     earlier: Sequence[pb.Correction]
-    deal: Evidence | None
 
 
 async def purse_of(page: Page, approval: approvals_pb2.Approval) -> Purse:
     """Returns what stands beside the approval of a correction."""
-    kind, _, id = approval.object.partition(":")
     request = pb.ListCorrectionsRequest(merchant_id=approval.merchant_id, limit=EARLIER_MOST)
-    balance, open_ones, earlier, deal = await asyncio.gather(
+    balance, open_ones, earlier = await asyncio.gather(
         page.deps.withdrawals.GetBalance(withdrawals_pb2.GetBalanceRequest(merchant_id=approval.merchant_id)),
         open_withdrawals(page, approval.merchant_id),
         page.deps.corrections.ListCorrections(request),
-        _deal_of(page, id if kind == "invoice" else ""),
     )
-    return Purse(approval.merchant_id, balance, open_ones, earlier.corrections, deal)
+    return Purse(approval.merchant_id, balance, open_ones, earlier.corrections)
 
 
 async def open_withdrawals(page: Page, merchant_id: str) -> Sequence[withdrawals_pb2.Withdrawal]:
@@ -55,9 +49,3 @@ async def open_withdrawals(page: Page, merchant_id: str) -> Sequence[withdrawals
         limit=OPEN_MOST,
     )
     return (await page.deps.withdrawals.ListAllWithdrawals(request)).withdrawals
-
-
-async def _deal_of(page: Page, invoice_id: str) -> Evidence | None:
-    found = await invoices_of(page.deps.deals, [invoice_id], merchant_id="") or {}
-    deal_id = found[invoice_id].deal.deal_id if invoice_id in found else ""
-    return await evidence_of(page, deal_id) if deal_id else None

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from markupsafe import Markup
 
-from console.calls import or_none
+from console.calls import invoices_of, or_none
 from console.deals.words import tone, waits
 from console.exchange import Request
 from console.page import Page, follows_own_page
@@ -121,6 +121,13 @@ async def evidence_of(page: Page, deal_id: str) -> Evidence:
         merchant=names.get(answer.deal.merchant_id, ""),
         account_undecided=answer.account_undecided,
     )
+
+
+async def evidence_of_invoice(page: Page, invoice_id: str) -> Evidence | None:
+    """Returns the invoice's newest deal with its evidence; None when it has none."""
+    found = await invoices_of(page.deps.deals, [invoice_id], merchant_id="") or {}
+    deal_id = found[invoice_id].deal.deal_id if invoice_id in found else ""
+    return await evidence_of(page, deal_id) if deal_id else None
 
 
 async def notice_of(page: Page, req: Request) -> dict[str, Any]:

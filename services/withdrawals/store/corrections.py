@@ -78,7 +78,7 @@ FROM refunds WHERE invoice_id = :invoice_id AND status NOT IN ('failed', 'cancel
 
 @dataclass(frozen=True)
 class InvoiceMoney:
-    """What was credited, taken back and refunded for one invoice. Read it under the lock of `ledger.locked`.
+    """The money that was credited, taken back and refunded for one invoice; a change reads it after `ledger.locked`.
 
     credited, reversed  USDT; a credit counts by its transfer: a row that SQL wrote has none
     received, rate      fiat that late credits and surplus brought, and their lowest rate; None without any
