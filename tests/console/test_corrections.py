@@ -130,6 +130,10 @@ def test_late_money_is_credited_at_the_locked_rate_and_the_case_is_named(
     fields = form(treasury, **query) | WHY
     seen = treasury.post("/corrections/new", fields | {"received": "1 000,00"})
     assert "locked by the deal" in text_of(seen) and "It is done at once." in text_of(seen), text_of(seen)
+    other_rate = treasury.post(
+        "/corrections/new", form(treasury, **query) | WHY | {"received": "1000", "rate": "91"}
+    )
+    assert "not 90.00" in text_of(other_rate) and "Another person approves it" in text_of(other_rate)
     agreed = hidden(seen.text, "/corrections/new")
     changed = treasury.post("/corrections/new", agreed | {"expected": "1.000000"})
     assert (changed.status_code, "by now, so nothing was done" in text_of(changed)) == (422, True)
@@ -139,10 +143,6 @@ def test_late_money_is_credited_at_the_locked_rate_and_the_case_is_named(
     assert shop.balance().available == agreed["expected"], "once, however often it is sent"
     (line,) = treasury.rows(f"/corrections.csv?merchant={shop.shop.merchant_id}")
     assert (line["kind"], line["case_number"], line["received_amount"]) == ("late_credit", case, "1000.00")
-    other_rate = treasury.post(
-        "/corrections/new", form(treasury, **query) | WHY | {"received": "1000", "rate": "91"}
-    )
-    assert "not 90.00" in text_of(other_rate) and "Another person approves it" in text_of(other_rate)
 
 
 def test_of_what_came_beyond_the_amount_the_rest_is_credited(shop: Shop, treasury: Person) -> None:
