@@ -104,7 +104,8 @@ def test_a_merchant_is_made_configured_banned_and_let_in_again(fiatgate: Fiatgat
     wrong = run("categories", "set", "corner", "--commission", "101")
     assert (wrong.exit_code, "0 to 100 per cent" in wrong.err) == (2, True)
     fiatgate("categories", "set", "corner", "--commission", "5%")
-    assert {"code": "corner", "commission": "0.05"} in fiatgate("categories", "list")
+    corner = {"code": "corner", "commission": "0.05", "refunds_return_commission": False}
+    assert corner in fiatgate("categories", "list")
     changed = fiatgate(
         *("merchants", "set", id, "--name", "Lamp shop", "--category", "corner", "--client-share", "25 %"),
         *("--callback-url", "https://shop.example/hook", "--currencies", "EUR, USD"),
@@ -374,8 +375,8 @@ def _state_the_month(fiatgate: Fiatgate, merchant: str, balance: dict[str, str])
     """The statement of this month begins with nothing and ends with the balance; in CSV it is the same."""
     month = ("balance", merchant, "--month", f"{SystemClock().now():%Y-%m}")
     statement = fiatgate(*month)
-    assert statement["opening"] == {"available": "0.000000", "reserved": "0.000000"}
-    assert statement["closing"] == {name: balance[name] for name in ("available", "reserved")}
+    assert statement["opening"] == dict.fromkeys(("available", "reserved", "owed"), "0.000000")
+    assert statement["closing"] == {name: balance[name] for name in ("available", "reserved", "owed")}
     assert statement["transfers"][-1]["after"] == statement["closing"]
     kinds = [each["kind"] for each in statement["transfers"]]
     assert kinds == ["credit", "reserve", "pay", "fee", "reserve", "release", "reserve", "release"]

@@ -72,6 +72,8 @@ def test_every_form_that_is_shown_names_its_merchant(
         page = member.get(path)
         if not resource.needs_session or "text/html" not in page.headers["Content-Type"]:
             continue
+        if page.status_code == 404:  # a form for an invoice, whose address names none
+            continue
         for form in re.findall(r'<form [^>]*method="post".*?</form>', page.text, re.DOTALL):
             assert form.count(f'name="for_merchant" value="{second}"') == 1, (path, form)
             seen += 1

@@ -16,7 +16,7 @@ ALTER ROLE invoices SET track_activities = off;
 CREATE DATABASE invoices OWNER invoices_owner;
 REVOKE ALL ON DATABASE invoices FROM PUBLIC;
 CREATE ROLE withdrawals_owner LOGIN CONNECTION LIMIT 5 PASSWORD 'local-only';
-CREATE ROLE withdrawals LOGIN CONNECTION LIMIT 190 PASSWORD 'local-only';
+CREATE ROLE withdrawals LOGIN CONNECTION LIMIT 210 PASSWORD 'local-only';
 ALTER ROLE withdrawals SET track_activities = off;
 CREATE DATABASE withdrawals OWNER withdrawals_owner;
 REVOKE ALL ON DATABASE withdrawals FROM PUBLIC;
