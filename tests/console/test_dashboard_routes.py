@@ -421,7 +421,7 @@ def test_another_merchants_ids_answer_as_ids_of_nothing_on_every_route(neighbour
     owner, theirs, nothing = neighbours.owner, neighbours.theirs, neighbours.nothing
     neighbours.house.step_up(owner)
     before, events = kept_by(neighbours.stranger), len(neighbours.receiver.received())
-    tried, typed, wrong = 0, {"event"}, []  # the number of an event may stand for many things
+    tried, typed, wrong = 0, {"event", "case"}, []  # their numbers may stand for many things
     for route in sorted(routes(), key=lambda each: each.method):
         for given in (None, *fields_of(route)):
             if not (route.named or given):
