@@ -85,7 +85,7 @@ class Choice(Filter):
 ORDER: Final = Choice(
     "order", "Order of time", {"": "As usual", "newest": "Newest first", "oldest": "Oldest first"}
 )
-"""Of a list whose page says in `oldest_first` which order it has: the heading of the time links to the other one."""
+"""The order of a list. `rows` returns it as `oldest_first`, and the heading of the time links to the other one."""
 
 
 def is_oldest_first(order: str, *, usual: bool) -> bool:

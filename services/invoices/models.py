@@ -335,7 +335,7 @@ class Case(Base):
     note: Mapped[str]
     policy: Mapped[str]
     answer_by: Mapped[datetime | None]
-    # Of the values above, but for the number: the database gives it.
+    # A code over the values above, without the number, which the database gives.
     seal: Mapped[bytes]
     merchant_answer: Mapped[str | None]
     merchant_text: Mapped[str | None]

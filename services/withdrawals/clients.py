@@ -19,10 +19,10 @@ from services.withdrawals.store.views import AddressView
 
 SECONDS_PER_CALL = 5.0
 MERCHANT_SECONDS = 2.0
-"""Of a call that a person waits for."""
+"""The time-out of a call to identity that a person waits for."""
 
 MONEY_SECONDS = 3.0
-"""Of a call to invoices, which itself asks identity."""
+"""The time-out of a call to invoices, which itself calls identity."""
 
 
 class IdentityClient:

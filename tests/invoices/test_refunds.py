@@ -490,7 +490,7 @@ def test_what_sql_changed_is_found_and_not_sent(till: Till, change: str, refused
 
 
 def differences(till: Till) -> list[Any]:
-    """What `fiatgate verify` finds about refunds."""
+    """Returns the problems of refunds that `fiatgate verify` finds."""
     (part,) = [each for each in books.PARTS if each.name == "refunds"]
     first, last = "0" * 8 + "-0000-0000-0000-" + "0" * 12, "f" * 8 + "-ffff-ffff-ffff-" + "f" * 12
     with till.house.deps.db.transaction() as tx:
