@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from kit.rpc.errors import Refused
 from services.withdrawals.store.views import RefundView
-from tests.invoices.test_refunds import CANCELED, FAILED, SENT, SUCCEEDED, Till, house, till  # noqa: F401  fixtures
+from tests.invoices.refunds.conftest import CANCELED, FAILED, SENT, SUCCEEDED, Till
 from tests.support.acting import ANN, BEN, CID, acting
 from tests.withdrawals.test_checks import problems
 from tests.withdrawals.test_corrections import TAKE, call, money
@@ -93,7 +93,7 @@ class Model:
             self.till.approvals().approve(BEN, refused.metadata["approval_id"])
 
 
-def held(till: Till) -> tuple[Decimal, ...]:  # noqa: F811
+def held(till: Till) -> tuple[Decimal, ...]:
     available, reserved, owed = map(Decimal, money(till.house, till.merchant_id))
     return available - owed, reserved, min(available, owed)
 
@@ -107,7 +107,7 @@ STEPS = st.lists(st.tuples(st.sampled_from(KINDS), st.integers(5, 150)), min_siz
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(steps=STEPS)
-def test_any_sequence_with_refunds_leaves_the_books_right(till: Till, steps: Sequence[Step]) -> None:  # noqa: F811
+def test_any_sequence_with_refunds_leaves_the_books_right(till: Till, steps: Sequence[Step]) -> None:
     before, model = held(till), Model(till)
     for step in [("invoice", 0), *steps]:
         model.take(step)
@@ -115,7 +115,7 @@ def test_any_sequence_with_refunds_leaves_the_books_right(till: Till, steps: Seq
     require_continuous(till.house, till.merchant_id)
 
 
-def test_sequences_at_once_with_refunds_leave_the_books_right(till: Till) -> None:  # noqa: F811
+def test_sequences_at_once_with_refunds_leave_the_books_right(till: Till) -> None:
     chance, models = random.Random(11), [Model(till) for _ in range(6)]
     before = held(till)
     steps = [

@@ -1,179 +1,41 @@
-"""Refunds of withdrawals, with what invoices says of real deals: what they take, who may do what, and nothing twice."""
+"""Refunds: what they take, who may do what, and nothing twice."""
 
 import uuid
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
 from decimal import Decimal
 from functools import partial
-from typing import Any, Final
+from typing import Any
 
 import pytest
 
 from fiatgate.withdrawals.v1 import refunds_pb2 as pb
 from kit.base.actors import Actor
 from kit.base.ids import new_id
-from kit.rpc.approvals import ApprovalsServicer
 from kit.rpc.errors import Refused
-from services.invoices import rpc as invoices_rpc
-from services.invoices.operations import checkout, desk
-from services.withdrawals.clients import InvoicesClient
-from services.withdrawals.config import WithdrawalsSettings
 from services.withdrawals.domain import REFUND_REACHED_FROM, CorrectionKind, RefundOrigin, RefundStatus
 from services.withdrawals.operations import corrections, creating, fields, refund_steps, refunds
 from services.withdrawals.operations.corrections import Asked as Correcting
 from services.withdrawals.operations.refunds import Asked
-from services.withdrawals.rpc import APPROVABLE, add_to
 from services.withdrawals.rpc import refunds as messages
-from services.withdrawals.store import books
 from services.withdrawals.store import refunds as store
 from services.withdrawals.store.views import RefundView
-from services.withdrawals.wiring import wire
-from tests.invoices.conftest import Surroundings, World, make_merchant
-from tests.support.acting import ANN, BEN, CID, Approvals, acting, refusal, requested
-from tests.support.clock import ManualClock
-from tests.support.servers import PostgresServer
-from tests.support.serving import connected, serving
-from tests.support.signing import PUBLIC_KEYS, SEAL_KEY
-from tests.withdrawals.conftest import POOL_SIZE, TRC20, TRON_ADDRESS, House, all_at_once
-from tests.withdrawals.test_checks import problems, tampered
-
-IBAN: Final = "DE89370400440532013000"
-ACCOUNT: Final = fields.account(kind="iban", account=IBAN, holder="Mia Muster", bank="")
-PROGRAM: Final = Actor(kind="api", name="gateway", surface="api")
-PAGE: Final = Actor(kind="process", name="gateway")
-WAITING, READY, SENT, SUCCEEDED, FAILED, CANCELED = RefundStatus
-
-
-@dataclass(frozen=True)
-class Till:
-    """A merchant with 1000 USDT and paid invoices of 200.00 EUR, for each of which a customer sent 205.00 EUR."""
-
-    world: World
-    house: House
-    merchant: Any
-    key_id: str
-
-    @property
-    def merchant_id(self) -> str:
-        return str(self.merchant.merchant_id)
-
-    def member(self, merchant_id: str = "") -> Actor:
-        return Actor(
-            kind="person",
-            name="mia@example.com",
-            surface="dashboard",
-            person_id=uuid.uuid4(),
-            roles=frozenset({"finance"}),
-            merchant_id=uuid.UUID(merchant_id or self.merchant_id),
-        )
-
-    def invoice(self, *, paid: bool = True) -> str:
-        """A new invoice: paid and credited, or canceled after a method was chosen."""
-        deal = self.world.with_deal(merchant=self.merchant, key_id=self.key_id, amount="200.00")
-        if paid:
-            desk.confirm_deal(self.world.deps, deal_id=str(deal.id))
-            self.house.credit("211.956521", self.merchant_id, deal.invoice_id)
-        else:
-            checkout.cancel_checkout(self.world.deps, invoice_id=str(deal.invoice_id))
-        return str(deal.invoice_id)
-
-    def asking(self, invoice_id: str, amount: str = "", **changes: Any) -> Callable[[], RefundView]:
-        of_money: dict[str, Any] = {
-            "merchant_id": self.merchant_id,
-            "origin": RefundOrigin.CREDITED,
-            "case_number": 0,
-        }
-        given: dict[str, Any] = {
-            "external_id": new_id().hex,
-            "account": ACCOUNT,
-            "reason": "",
-            "expected_amount": "",
-        }
-        money = {name: changes.pop(name, value) for name, value in of_money.items()}
-        asked = Asked(invoice_id=invoice_id, refund_amount=amount, **money)
-        return partial(refunds.request_refund, self.house.deps, asked, **(given | changes))
-
-    def ask(self, invoice_id: str, amount: str = "", **changes: Any) -> RefundView:
-        return acting(PROGRAM, self.asking(invoice_id, amount, **changes))
-
-    def step(self, target: RefundStatus, refund: RefundView, **changes: Any) -> Callable[[], RefundView]:
-        steps: dict[RefundStatus, tuple[Callable[..., RefundView], dict[str, Any]]] = {
-            READY: (refund_steps.set_refund_account, {"account": ACCOUNT}),
-            SENT: (refund_steps.send_refund, {"bank_reference": "BR-1"}),
-            SUCCEEDED: (refund_steps.complete_refund, {"bank_reference": "BR-1"}),
-            FAILED: (refund_steps.fail_refund, {"failure": "The account is closed"}),
-            CANCELED: (refund_steps.cancel_refund, {}),
-        }
-        operation, given = steps[target]
-        return partial(operation, self.house.deps, refund_id=str(refund.id), **(given | changes))
-
-    def reached(self, status: RefundStatus) -> RefundView:
-        """A refund of 20.00 EUR in this status."""
-        made = self.ask(self.invoice(), "20.00", account=None if status is WAITING else ACCOUNT)
-        for each in {SUCCEEDED: (SENT, SUCCEEDED), WAITING: (), READY: ()}.get(status, (status,)):
-            made = acting(CID, self.step(each, made))
-        return made
-
-    def money(self) -> tuple[str, str]:
-        """available, reserved"""
-        return self.house.balance(self.merchant_id)[:2]
-
-    def approvals(self) -> Approvals:
-        return Approvals(ApprovalsServicer("withdrawals", self.house.deps, APPROVABLE))
-
-    def reversing(self, invoice_id: str, amount: str) -> Callable[[], object]:
-        asked = Correcting(
-            kind=CorrectionKind.REVERSAL,
-            merchant_id="",
-            invoice_id=invoice_id,
-            amount=amount,
-            received_amount="",
-            conversion_rate="",
-            case_number=0,
-        )
-        texts = {
-            "reason": "recalled",
-            "evidence": "BR-7",
-            "request_key": str(new_id()),
-            "expected_amount": "",
-        }
-        return partial(corrections.make_correction, self.house.deps, asked, **texts)
-
-    def reverse(self, invoice_id: str, amount: str) -> None:
-        make = self.reversing(invoice_id, amount)
-        self.approvals().approve(BEN, requested(ANN, make))
-
-
-@pytest.fixture(scope="module")
-def house(
-    module_world: World, database_url: Callable[[str], str], postgres: PostgresServer
-) -> Iterator[House]:
-    url = database_url("withdrawals")
-    settings = WithdrawalsSettings(
-        seal_keys=(SEAL_KEY,),
-        database_url=url,
-        bind="127.0.0.1:0",
-        threads=POOL_SIZE,
-        pool_size=POOL_SIZE,
-        fact_public_keys=PUBLIC_KEYS,
-    )
-    clock = ManualClock()
-    with serving(invoices_rpc.add_to, module_world.deps, threads=POOL_SIZE) as invoices:
-        deps = replace(wire(settings, clock=clock), invoices=InvoicesClient(invoices))
-        admin_url = f"{postgres.admin_url.rpartition('/')[0]}/{url.rpartition('/')[2]}"
-        with serving(add_to, deps, threads=POOL_SIZE) as address, connected(address) as channel:
-            from fiatgate.withdrawals.v1.withdrawals_pb2_grpc import WithdrawalsServiceStub
-
-            yield House(deps, WithdrawalsServiceStub(channel), clock, admin_url)
-        deps.db.dispose()
-
-
-@pytest.fixture
-def till(world: World, house: House, surroundings: Surroundings) -> Till:
-    merchant, key_id = make_merchant(surroundings.merchants)
-    house.credit("1000", merchant.merchant_id)
-    return Till(world, house, merchant, key_id)
-
+from tests.invoices.refunds.conftest import (
+    ACCOUNT,
+    CANCELED,
+    FAILED,
+    IBAN,
+    PAGE,
+    PROGRAM,
+    READY,
+    SENT,
+    SUCCEEDED,
+    WAITING,
+    Till,
+)
+from tests.support.acting import ANN, BEN, CID, acting, refusal, requested
+from tests.withdrawals.conftest import TRC20, TRON_ADDRESS, House, all_at_once
+from tests.withdrawals.test_checks import problems
 
 # -- what it takes
 
@@ -456,91 +318,6 @@ def test_sending_beside_canceling_has_one_outcome(till: Till) -> None:
         returned = Decimal(till.money()[0]) - Decimal(before)
         assert returned == (refund.amount if now.status is CANCELED else 0)
         acting(CID, till.step(FAILED if now.status is SENT else CANCELED, now))
-
-
-# -- what SQL writes
-
-
-@pytest.mark.parametrize(
-    ("change", "refused"),
-    [
-        ("account = 'GB82WEST12345698765432'", {SENT}),
-        ("refund_amount = 2000", {SENT}),
-        ("status = 'sent', bank_reference = 'x'", {SUCCEEDED}),
-        ("origin = 'late', amount = 0, case_number = 1", {SENT}),
-    ],
-)
-def test_what_sql_changed_is_found_and_not_sent(till: Till, change: str, refused: set[RefundStatus]) -> None:
-    made = till.reached(READY)
-    columns = [each.split(" = ")[0].strip() for each in change.split(", ")]
-    (was,) = till.house.execute(
-        f"SELECT {', '.join(f'quote_nullable({each})' for each in columns)} FROM refunds WHERE id = %s",
-        str(made.id),
-    )
-    undo = ", ".join(f"{name} = {value}" for name, value in zip(columns, was, strict=True))
-    update = "UPDATE refunds SET {} WHERE id = %s"
-    with tampered(till.house, update.format(change), str(made.id), undo=update.format(undo)):
-        for target in refused:
-            assert refusal(acting, CID, till.step(target, made)).reason == "NOT_DECIDED"
-        found = differences(till)
-        assert {each for each, *_ in found} == {str(made.id)}
-        assert {name for _, name, *_ in found} == set(columns)
-    assert not differences(till)
-    assert acting(CID, till.step(CANCELED, made)).status is CANCELED
-
-
-def differences(till: Till) -> list[Any]:
-    """Returns the problems of refunds that `fiatgate verify` finds."""
-    (part,) = [each for each in books.PARTS if each.name == "refunds"]
-    first, last = "0" * 8 + "-0000-0000-0000-" + "0" * 12, "f" * 8 + "-ffff-ffff-ffff-" + "f" * 12
-    with till.house.deps.db.transaction() as tx:
-        return [each for follows in part.follows if callable(follows) for each in follows(tx, first, last)]
-
-
-def test_one_that_sql_adds_is_not_sent_and_is_told(till: Till) -> None:
-    id, invoice = new_id(), till.invoice()
-    till.house.execute(
-        "INSERT INTO refunds (id, merchant_id, invoice_id, external_id, origin, refund_amount, currency_code, amount,"
-        " conversion_rate, reason, status, account_kind, account, holder, account_by_customer, created_at, updated_at)"
-        " VALUES (%s, %s, %s, 'x', 'credited', 20, 'EUR', 21, 0.92, '', 'ready', 'free', 'x', 'x', false, now(),"
-        " now())",
-        str(id),
-        till.merchant_id,
-        invoice,
-    )
-    with till.house.deps.db.transaction() as tx:
-        forged = store.refund(tx, id)
-    assert forged is not None
-    assert refusal(acting, CID, till.step(SENT, forged)).reason == "NOT_DECIDED"
-    assert problems(till.house) == [f"Transfer refund:{id}:reserve of 21.000000 is missing."]
-    assert [each[:2] for each in differences(till)] == [(str(id), "act")]
-    past_all = "SET session_replication_role = replica; DELETE FROM refunds WHERE id = %s"
-    till.house.execute(past_all, str(id), url=till.house.admin_url)
-
-
-@pytest.mark.parametrize(
-    ("status", "missing"),
-    [
-        ("status = 'succeeded', bank_reference = 'x', finished_at = now()", "pay"),
-        ("status = 'failed', failure = 'x', finished_at = now()", "release"),
-        ("status = 'canceled', finished_at = now()", "release"),
-    ],
-)
-def test_an_end_that_moved_no_money_is_told(till: Till, status: str, missing: str) -> None:
-    made = till.reached(READY)
-    undo = "status = 'ready', bank_reference = NULL, failure = NULL, finished_at = NULL"
-    update = "UPDATE refunds SET {} WHERE id = %s"
-    with tampered(till.house, update.format(status), str(made.id), undo=update.format(undo)):
-        assert problems(till.house) == [f"Transfer refund:{made.id}:{missing} of 21.739131 is missing."]
-    with tampered(
-        till.house,
-        "UPDATE refunds SET amount = amount + 1 WHERE id = %s",
-        str(made.id),
-        undo="UPDATE refunds SET amount = amount - 1 WHERE id = %s",
-    ):
-        (told,) = problems(till.house)
-        assert told.startswith(f"Transfer refund:{made.id}:reserve moved 21.739131 where 22.739131 were due")
-    acting(CID, till.step(CANCELED, made))
 
 
 def late_credit(till: Till, invoice_id: str, rate: str = "") -> None:

@@ -1,0 +1,97 @@
+"""Refunds that SQL made or changed: none is sent, and `fiatgate verify` names each."""
+
+from typing import Any
+
+import pytest
+
+from kit.base.ids import new_id
+from services.withdrawals.domain import RefundStatus
+from services.withdrawals.store import books
+from services.withdrawals.store import refunds as store
+from tests.invoices.refunds.conftest import CANCELED, READY, SENT, SUCCEEDED, Till
+from tests.support.acting import CID, acting, refusal
+from tests.withdrawals.test_checks import problems, tampered
+
+# -- what SQL writes
+
+
+@pytest.mark.parametrize(
+    ("change", "refused"),
+    [
+        ("account = 'GB82WEST12345698765432'", {SENT}),
+        ("refund_amount = 2000", {SENT}),
+        ("status = 'sent', bank_reference = 'x'", {SUCCEEDED}),
+        ("origin = 'late', amount = 0, case_number = 1", {SENT}),
+    ],
+)
+def test_what_sql_changed_is_found_and_not_sent(till: Till, change: str, refused: set[RefundStatus]) -> None:
+    made = till.reached(READY)
+    columns = [each.split(" = ")[0].strip() for each in change.split(", ")]
+    (was,) = till.house.execute(
+        f"SELECT {', '.join(f'quote_nullable({each})' for each in columns)} FROM refunds WHERE id = %s",
+        str(made.id),
+    )
+    undo = ", ".join(f"{name} = {value}" for name, value in zip(columns, was, strict=True))
+    update = "UPDATE refunds SET {} WHERE id = %s"
+    with tampered(till.house, update.format(change), str(made.id), undo=update.format(undo)):
+        for target in refused:
+            assert refusal(acting, CID, till.step(target, made)).reason == "NOT_DECIDED"
+        found = differences(till)
+        assert {each for each, *_ in found} == {str(made.id)}
+        assert {name for _, name, *_ in found} == set(columns)
+    assert not differences(till)
+    assert acting(CID, till.step(CANCELED, made)).status is CANCELED
+
+
+def differences(till: Till) -> list[Any]:
+    """Returns the problems of refunds that `fiatgate verify` finds."""
+    (part,) = [each for each in books.PARTS if each.name == "refunds"]
+    first, last = "0" * 8 + "-0000-0000-0000-" + "0" * 12, "f" * 8 + "-ffff-ffff-ffff-" + "f" * 12
+    with till.house.deps.db.transaction() as tx:
+        return [each for follows in part.follows if callable(follows) for each in follows(tx, first, last)]
+
+
+def test_one_that_sql_adds_is_not_sent_and_is_told(till: Till) -> None:
+    id, invoice = new_id(), till.invoice()
+    till.house.execute(
+        "INSERT INTO refunds (id, merchant_id, invoice_id, external_id, origin, refund_amount, currency_code, amount,"
+        " conversion_rate, reason, status, account_kind, account, holder, account_by_customer, created_at, updated_at)"
+        " VALUES (%s, %s, %s, 'x', 'credited', 20, 'EUR', 21, 0.92, '', 'ready', 'free', 'x', 'x', false, now(),"
+        " now())",
+        str(id),
+        till.merchant_id,
+        invoice,
+    )
+    with till.house.deps.db.transaction() as tx:
+        forged = store.refund(tx, id)
+    assert forged is not None
+    assert refusal(acting, CID, till.step(SENT, forged)).reason == "NOT_DECIDED"
+    assert problems(till.house) == [f"Transfer refund:{id}:reserve of 21.000000 is missing."]
+    assert [each[:2] for each in differences(till)] == [(str(id), "act")]
+    past_all = "SET session_replication_role = replica; DELETE FROM refunds WHERE id = %s"
+    till.house.execute(past_all, str(id), url=till.house.admin_url)
+
+
+@pytest.mark.parametrize(
+    ("status", "missing"),
+    [
+        ("status = 'succeeded', bank_reference = 'x', finished_at = now()", "pay"),
+        ("status = 'failed', failure = 'x', finished_at = now()", "release"),
+        ("status = 'canceled', finished_at = now()", "release"),
+    ],
+)
+def test_an_end_that_moved_no_money_is_told(till: Till, status: str, missing: str) -> None:
+    made = till.reached(READY)
+    undo = "status = 'ready', bank_reference = NULL, failure = NULL, finished_at = NULL"
+    update = "UPDATE refunds SET {} WHERE id = %s"
+    with tampered(till.house, update.format(status), str(made.id), undo=update.format(undo)):
+        assert problems(till.house) == [f"Transfer refund:{made.id}:{missing} of 21.739131 is missing."]
+    with tampered(
+        till.house,
+        "UPDATE refunds SET amount = amount + 1 WHERE id = %s",
+        str(made.id),
+        undo="UPDATE refunds SET amount = amount - 1 WHERE id = %s",
+    ):
+        (told,) = problems(till.house)
+        assert told.startswith(f"Transfer refund:{made.id}:reserve moved 21.739131 where 22.739131 were due")
+    acting(CID, till.step(CANCELED, made))
