@@ -33,7 +33,12 @@ WHAT: Final = (
         parser=ids.parser_of("merchant"),
     ),
     option("invoice_id", "ID", "Of the others.", "--invoice", default="", parser=ids.parser_of("invoice")),
-    option("amount", "A", "USDT, of a reversal and a manual one.", default=""),
+    option(
+        "amount",
+        "A",
+        "USDT, of a manual one and a reversal; without it a reversal takes all back.",
+        default="",
+    ),
     option("received_amount", "A", "Fiat that came late, or beyond the amount.", "--received", default=""),
     option("conversion_rate", "R", "Fiat per USDT, in place of the deal's.", "--rate", default=""),
     option("case_number", "N", "The case of late money.", "--case", default=0),

@@ -25,8 +25,6 @@ from kit.base.money import amount_text, plainly, typed_decimal, usdt_text
 from kit.rpc.errors import Refused, database_unavailable, not_found
 from kit.rpc.values import invalid, together
 
-LEAST: Final = "0.000001"
-"""The least amount in USDT, with which a form asks how much can be taken back."""
 AMOUNTS: Final = ("amount", "received", "rate")
 
 
@@ -162,9 +160,7 @@ class NewCorrectionPage(AgreedPage):
 
     async def _reversible(self, invoice_id: str) -> str:
         """Returns what can be taken back of the invoice; zero when nothing can."""
-        asked = pb.MakeCorrectionRequest(
-            kind=pb.CORRECTION_KIND_REVERSAL, invoice_id=invoice_id, amount=LEAST
-        )
+        asked = pb.MakeCorrectionRequest(kind=pb.CORRECTION_KIND_REVERSAL, invoice_id=invoice_id)
         try:
             return (
                 await self.deps.corrections.CheckCorrection(pb.CheckCorrectionRequest(correction=asked))

@@ -150,6 +150,15 @@ def test_parts_may_be_reversed_until_nothing_is_left(house: House) -> None:
     assert money(house, merchant) == ("0.000001", "0", "0")
 
 
+def test_a_reversal_without_an_amount_takes_back_all_that_is_left(house: House) -> None:
+    merchant, invoice = credited(house, "50")
+    by_two(house, call(house, REVERSAL, "20", invoice=invoice))
+    by_two(house, call(house, REVERSAL, "", invoice=invoice))
+    assert money(house, merchant) == ("0", "0", "0")
+    refused = refusal(lambda: acting(ANN, call(house, REVERSAL, "", invoice=invoice)))
+    assert (refused.reason, refused.metadata["most"]) == ("CORRECTION_INVALID", "0.000000")
+
+
 def test_the_sums_of_a_statement_have_each_kind(house: House) -> None:
     merchant, invoice = credited(house, "50")
     house.fail(house.withdraw(merchant, "10"))

@@ -139,7 +139,7 @@ class MakeCorrectionRequest(_message.Message):
     invoice_id: _builtins.str
     """Of the others."""
     amount: _builtins.str
-    """USDT: of a reversal and a manual one."""
+    """USDT: of a reversal and a manual one. Empty in a reversal: all that can be taken back."""
     received_amount: _builtins.str
     """Fiat: of a late credit all that came, of a surplus what came beyond the amount that was asked."""
     conversion_rate: _builtins.str

@@ -198,9 +198,12 @@ def _wanted(deps: Deps, asked: Asked) -> Wanted:
     if asked.kind is CorrectionKind.REVERSAL:
         with deps.db.transaction() as tx:
             credited = corrections.merchant_of(tx, invoice)
-        if credited is None:
-            raise errors.correction_invalid("Nothing was credited for this invoice")
-        return _new(asked, credited, _amount(asked.amount), invoice_id=invoice)
+            left = corrections.money_of(tx, invoice).reversible
+        if credited is None or not left:
+            raise errors.correction_invalid(
+                "Nothing that was credited for this invoice is left to take back", most=usdt_text(left)
+            )
+        return _new(asked, credited, _amount(asked.amount) if asked.amount else left, invoice_id=invoice)
     if deps.invoices is None:
         raise errors.correction_invalid("This installation of withdrawals has no address of invoices")
     received = values.decimal("received_amount", asked.received_amount)
