@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from typing import Any, Final
 
 import falcon.asgi
@@ -10,9 +10,11 @@ import falcon.asgi
 from console.exchange import Request
 from console.list_page import Asked, Found, ListPage
 from console.page import Page, leave_for
+from console.refunds.returning import account_of
 from console.ui.acts import moments_of
 from console.ui.filters import Merchant, Tabs, Text
 from console.ui.values import iso, word
+from console.words.refunds import ACCOUNT_KINDS
 from fiatgate.withdrawals.v1 import refunds_pb2 as pb
 from kit.base.proto import most_of
 from kit.rpc.errors import Refused
@@ -30,8 +32,13 @@ MENDABLE: Final = frozenset(
         "APPROVAL_REQUIRED",
         "APPROVAL_STATE_CONFLICT",
         "NOT_DECIDED",
+        "REFUND_INVALID",
+        "MERCHANT_BLOCKED",
+        "OWNER_BLOCKED",
     }
 )
+ACCOUNT_MOST: Final = most_of(pb.RefundAccount, "account")
+ACCOUNT: Final = ("account_kind", "account", "holder", "bank")
 REFERENCE_MOST: Final = most_of(pb.CompleteRefundRequest, "bank_reference")
 FAILURE_MOST: Final = most_of(pb.FailRefundRequest, "failure")
 
@@ -111,47 +118,77 @@ class RefundPage(Page):
 
     on_head = on_get
 
+    async def on_post_account(self, req: Request, resp: falcon.asgi.Response, refund_id: str) -> None:
+        form = await self.form(req)
+        typed = {name: form.line(name, most=ACCOUNT_MOST) for name in ACCOUNT}
+        request = pb.SetRefundAccountRequest(refund_id=refund_id, account=account_of(typed))
+        call = self.deps.refunds.SetRefundAccount(request)
+        await self._step(req, resp, refund_id, call, notice="refund-account-given", typed=typed)
+
     async def on_post_send(self, req: Request, resp: falcon.asgi.Response, refund_id: str) -> None:
         form = await self.form(req)
         request = pb.SendRefundRequest(
             refund_id=refund_id, bank_reference=form.line("bank_reference", most=REFERENCE_MOST)
         )
-        await self._step(req, resp, refund_id, self.deps.refunds.SendRefund(request), "refund-sent")
+        await self._step(req, resp, refund_id, self.deps.refunds.SendRefund(request), notice="refund-sent")
 
     async def on_post_complete(self, req: Request, resp: falcon.asgi.Response, refund_id: str) -> None:
         form = await self.form(req)
         request = pb.CompleteRefundRequest(
             refund_id=refund_id, bank_reference=form.line("bank_reference", most=REFERENCE_MOST)
         )
-        await self._step(req, resp, refund_id, self.deps.refunds.CompleteRefund(request), "refund-done")
+        await self._step(
+            req, resp, refund_id, self.deps.refunds.CompleteRefund(request), notice="refund-done"
+        )
 
     async def on_post_fail(self, req: Request, resp: falcon.asgi.Response, refund_id: str) -> None:
         form = await self.form(req)
         request = pb.FailRefundRequest(refund_id=refund_id, failure=form.line("failure", most=FAILURE_MOST))
-        await self._step(req, resp, refund_id, self.deps.refunds.FailRefund(request), "refund-failed")
+        await self._step(req, resp, refund_id, self.deps.refunds.FailRefund(request), notice="refund-failed")
 
     async def on_post_cancel(self, req: Request, resp: falcon.asgi.Response, refund_id: str) -> None:
         await self.form(req)
         call = self.deps.refunds.CancelRefund(pb.CancelRefundRequest(refund_id=refund_id))
-        await self._step(req, resp, refund_id, call, "refund-canceled")
+        await self._step(req, resp, refund_id, call, notice="refund-canceled")
 
     async def _step(
-        self, req: Request, resp: falcon.asgi.Response, refund_id: str, call: Awaitable[object], notice: str
+        self,
+        req: Request,
+        resp: falcon.asgi.Response,
+        refund_id: str,
+        call: Awaitable[object],
+        *,
+        notice: str,
+        typed: Mapping[str, str] | None = None,
     ) -> None:
         try:
             await call
         except Refused as refused:
             if refused.reason not in MENDABLE:
                 raise
-            await self._show(req, resp, refund_id, refused)
+            await self._show(req, resp, refund_id, refused=refused, typed=typed)
         else:
             leave_for(resp, f"/refunds/{refund_id}", notice=notice)
 
     async def _show(
-        self, req: Request, resp: falcon.asgi.Response, refund_id: str, refused: Refused | None = None
+        self,
+        req: Request,
+        resp: falcon.asgi.Response,
+        refund_id: str,
+        *,
+        refused: Refused | None = None,
+        typed: Mapping[str, str] | None = None,
     ) -> None:
         values: dict[str, Any] = await refund_of(self, refund_id)
-        self.show(req, resp, "refund", refused=refused, **values)
+        self.show(
+            req,
+            resp,
+            "refund",
+            refused=refused,
+            typed=typed or dict.fromkeys(ACCOUNT, ""),
+            kinds=ACCOUNT_KINDS,
+            **values,
+        )
 
 
 async def refund_of(page: Page, refund_id: str) -> dict[str, Any]:

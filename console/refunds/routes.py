@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from console.page import App, Page
 from console.refunds.pages import RefundPage, RefundsPage, refund_of
+from console.refunds.returning import ReturnPage
 from console.ui.pages import Link, reads
 from console.wiring import Deps
 from fiatgate.approvals.v1 import approvals_pb2
@@ -24,6 +25,7 @@ def add_to(app: App, deps: Deps) -> None:
     """Adds the addresses."""
     one = RefundPage(deps)
     RefundsPage(deps).add_to(app, "/refunds")
+    app.add_route("/refunds/new", ReturnPage(deps))
     app.add_route("/refunds/{refund_id}", one)
-    for step in ("send", "complete", "fail", "cancel"):
+    for step in ("account", "send", "complete", "fail", "cancel"):
         app.add_route(f"/refunds/{{refund_id}}/{step}", one, suffix=step)

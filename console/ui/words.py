@@ -55,6 +55,7 @@ NOTICES: Final[Mapping[str, str]] = {
     "address-added-usable": "The address is added. It can be used from now on.",
     "address-removed": "The address is removed: no withdrawal can be requested to it.",
     "refund-requested": "The refund is requested, and its USDT are held.",
+    "return-requested": "It stands in the queue. Without an account it waits for the customer to give one.",
     "refund-canceled": "The refund is canceled. What was held is available again.",
     "refund-account-given": "The account is given: the operator can send the refund.",
     "refund-sent": "It is marked as sent. When the bank has paid it, say so here.",

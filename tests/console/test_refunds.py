@@ -1,6 +1,10 @@
 """The queue of refunds at the desk: from ready to sent to done, or failed, or canceled."""
 
+import re
+from html import unescape
 from typing import Final
+from urllib.parse import urlsplit
+from uuid import uuid4
 
 import pytest
 
@@ -67,9 +71,46 @@ def test_a_refund_that_fails_or_is_canceled_gives_the_money_back(shop: Shop, ope
         assert shop.balance().reserved == "0.000000"
 
 
+def test_late_money_is_returned_from_its_case_to_an_account_that_the_operator_gives(
+    shop: Shop, operator: Person, staff: Staff
+) -> None:
+    case = str(shop.late("Paid"))
+    (link,) = set(re.findall(r'href="(/refunds/new[^"]+)"', operator.get(f"/cases/{case}").text))
+    page = operator.get(unescape(link))
+    invoice, key = (
+        re.findall(rf'name="{name}" value="([^"]*)"', page.text)[0] for name in ("invoice", "request_key")
+    )
+    fields = {
+        "invoice": invoice,
+        "case": case,
+        "request_key": key,
+        "amount": "1 000,00",
+        "reason": "Came late",
+    }
+    for wrong, field in (({"amount": "x"}, "Amount"), ({"amount": "0"}, "Amount"), ({"case": ""}, "Case")):
+        refused = operator.post("/refunds/new", fields | wrong)
+        assert (refused.status_code, field in text_of(refused)) == (422, True), text_of(refused)
+    held = shop.balance()
+    made = operator.post("/refunds/new", fields)
+    assert "It stands in the queue." in text_of(made) and "came late, never credited" in text_of(made)
+    assert operator.post("/refunds/new", fields).url == made.url, "once, however often it is sent"
+    assert shop.balance() == held
+    path = urlsplit(made.url).path
+    bad = operator.post(f"{path}/account", {"account_kind": "iban", "account": "DE00", "holder": "Mia"})
+    assert bad.status_code == 422
+    given = operator.post(
+        f"{path}/account", {"account_kind": "iban", "account": IBAN, "holder": "Mia Muster"}
+    )
+    assert IBAN in text_of(given) and "The account is given" in text_of(given)
+    again = operator.post("/refunds/new", fields | {"request_key": str(uuid4())})
+    assert "returned already" in text_of(again) or again.status_code == 422
+    assert staff("viewer").get(unescape(link)).status_code == 403
+
+
 def test_pages_of_refunds_look_right(shop: Shop, staff: Staff, open_page: Open) -> None:
     path, _ = refund(shop)
     page = staff.page(open_page, "desk", viewport={"width": 1440, "height": 900})
-    for name, address in {"refunds": "/refunds", "refund": path}.items():
+    beyond = f"/refunds/new?invoice={shop.credited()}"
+    for name, address in {"refunds": "/refunds", "refund": path, "refund-new": beyond}.items():
         page.goto(staff("desk").url + address)
         looks_right(page, name)

@@ -1,0 +1,92 @@
+"""The return of money that was never credited: it came late, or beyond the amount."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+import falcon.asgi
+
+from console.calls import invoices_of
+from console.exchange import Request
+from console.page import Page, leave_for
+from console.ui.pages import only_for
+from console.ui.values import number_of, word
+from console.words.refunds import ACCOUNT_KINDS
+from fiatgate.invoices.v1 import invoices_pb2
+from fiatgate.withdrawals.v1 import refunds_pb2 as pb
+from kit.base.ids import new_id
+from kit.base.money import plainly
+from kit.rpc.errors import Refused, database_unavailable, not_found
+
+FIELDS: Final = (
+    *("invoice", "case", "amount", "account_kind", "account", "holder", "bank", "reason"),
+    "request_key",
+)
+FIELD_MOST: Final = 500
+MENDABLE: Final = frozenset(
+    {"VALIDATION_ERROR", "REFUND_INVALID", "REFUND_EXISTS", "MERCHANT_BLOCKED", "OWNER_BLOCKED"}
+)
+
+
+class ReturnPage(Page):
+    """/refunds/new?invoice=…&case=…: nothing is held and nothing sent, so it is requested without a preview."""
+
+    link = "/refunds"
+    roles = frozenset({"desk", "admin"})
+
+    async def on_get(self, req: Request, resp: falcon.asgi.Response) -> None:
+        only_for(req, self.roles)
+        given = {each: (req.get_param(each) or "").strip() for each in ("invoice", "case")}
+        await self._show(req, resp, dict.fromkeys(FIELDS, "") | given | {"request_key": str(new_id())})
+
+    on_head = on_get
+
+    async def on_post(self, req: Request, resp: falcon.asgi.Response) -> None:
+        only_for(req, self.roles)
+        form = await self.form(req)
+        typed = {name: form.line(name, most=FIELD_MOST) for name in FIELDS}
+        is_paid = word(await self._invoice(typed["invoice"]), "status") == "success"
+        request = pb.RequestRefundRequest(
+            invoice_id=typed["invoice"],
+            external_id=typed["request_key"],
+            origin=pb.REFUND_ORIGIN_SURPLUS if is_paid else pb.REFUND_ORIGIN_LATE,
+            refund_amount=plainly(typed["amount"]),
+            case_number=number_of(typed["case"]),
+            reason=typed["reason"],
+        )
+        if typed["account"]:
+            request.account.CopyFrom(account_of(typed))
+        try:
+            made = (await self.deps.refunds.RequestRefund(request)).refund
+        except Refused as refused:
+            if refused.reason not in MENDABLE:
+                raise
+            await self._show(req, resp, typed, refused)
+        else:
+            leave_for(resp, f"/refunds/{made.refund_id}", notice="return-requested")
+
+    async def _show(
+        self,
+        req: Request,
+        resp: falcon.asgi.Response,
+        typed: Mapping[str, str],
+        refused: Refused | None = None,
+    ) -> None:
+        invoice = await self._invoice(typed["invoice"])
+        self.show(req, resp, "refund-new", refused=refused, invoice=invoice, typed=typed, kinds=ACCOUNT_KINDS)
+
+    async def _invoice(self, invoice_id: str) -> invoices_pb2.Invoice:
+        found = await invoices_of(self.deps.deals, [invoice_id], merchant_id="") if invoice_id else {}
+        if found is None:
+            raise database_unavailable()
+        if invoice_id not in found:
+            raise not_found("INVOICE_NOT_FOUND", "No invoice has this id")
+        return found[invoice_id]
+
+
+def account_of(typed: Mapping[str, str]) -> pb.RefundAccount:
+    """Returns the account of a form."""
+    return pb.RefundAccount(
+        kind=typed["account_kind"], account=typed["account"], holder=typed["holder"], bank=typed["bank"]
+    )
