@@ -11,9 +11,9 @@ from console.calls import invoices_of
 from console.exchange import Request
 from console.page import Page, leave_for
 from console.refunding.requesting import account_in
+from console.ui.acts import entry_of
 from console.ui.values import word
 from console.wiring import Deps
-from console.words.moments import Moment
 from console.words.refunds import ACCOUNT_KINDS, history
 from fiatgate.withdrawals.v1 import refunds_pb2 as pb
 from kit.rpc.errors import Refused
@@ -78,26 +78,8 @@ class RefundPage(Page):
             refund=refund,
             state=word(refund, "status"),
             invoice=orders.get(refund.invoice_id),
-            entries=[_entry(each) for each in history(story)],
+            entries=[entry_of(each) for each in history(story)],
             typed=typed,
             kinds=ACCOUNT_KINDS,
             pay=f"{self._public_url}/pay/{refund.invoice_id}",
         )
-
-
-def _entry(moment: Moment) -> Mapping[str, object]:
-    """Returns the moment for the timeline of a page."""
-    text = "; ".join(
-        [
-            *(f"{name} {value}" for name, value in moment.details),
-            *([f"“{moment.note}”"] if moment.note else []),
-        ]
-    )
-    return {
-        "at": moment.at,
-        "title": moment.title,
-        "by": moment.by,
-        "text": text,
-        "tone": moment.tone,
-        "link": "",
-    }

@@ -11,10 +11,10 @@ from console.exchange import Request
 from console.list_page import Asked, Found, ListPage
 from console.page import Page, leave_for
 from console.refunds.returning import account_of
-from console.ui.acts import moments_of
+from console.ui.acts import entry_of
 from console.ui.filters import Merchant, Tabs, Text
 from console.ui.values import iso, word
-from console.words.refunds import ACCOUNT_KINDS
+from console.words.refunds import ACCOUNT_KINDS, history
 from fiatgate.withdrawals.v1 import refunds_pb2 as pb
 from kit.base.proto import most_of
 from kit.rpc.errors import Refused
@@ -198,6 +198,6 @@ async def refund_of(page: Page, refund_id: str) -> dict[str, Any]:
     return {
         "refund": found.refund,
         "merchant": names.get(found.refund.merchant_id, found.refund.merchant_id),
-        "entries": moments_of(found.acts),
+        "entries": [entry_of(each) for each in history(found)],
         "approval_id": found.pending_approval_id,
     }

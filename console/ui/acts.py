@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from console.words.acts import author_of, title_of
+from console.words.approvals import named
+from console.words.moments import Moment
 from fiatgate.audit.v1 import audit_pb2 as pb
 
 
@@ -31,4 +33,19 @@ def _moment(act: pb.Act) -> dict[str, Any]:
         "text": "; ".join(each for each in (act.refused, text, act.note) if each),
         "tone": tone,
         "link": "",
+    }
+
+
+def entry_of(moment: Moment, *, merchant_id: str = "", merchant: str = "") -> dict[str, Any]:
+    """Returns the entry of a moment; the merchant's name, if it is given, stands in place of its id."""
+    names = {merchant_id: merchant}
+    details = [f"{name} {named(value, merchant_id, names)}" for name, value in moment.details]
+    kind, _, id = moment.thing.partition(":")
+    return {
+        "at": moment.at,
+        "title": moment.title,
+        "by": moment.by,
+        "text": "; ".join([*details, *([f"“{moment.note}”"] if moment.note else [])]),
+        "tone": moment.tone,
+        "link": f"/approvals/{moment.service}/{id}" if kind == "approval" else "",
     }

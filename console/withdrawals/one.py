@@ -9,9 +9,9 @@ import falcon.asgi
 
 from console.exchange import Request
 from console.page import Page, leave_for
+from console.ui.acts import entry_of
 from console.ui.values import ago
 from console.withdrawals import words
-from console.words.approvals import named
 from console.words.moments import Moment
 from console.words.withdrawals import history
 from fiatgate.withdrawals.v1 import withdrawals_pb2 as pb
@@ -94,7 +94,10 @@ class WithdrawalPage(Page):
             state=words.state_of(withdrawal),
             meaning=words.FAILURES.get(withdrawal.substatus, ""),
             is_pending=withdrawal.status == pb.WITHDRAWAL_STATUS_PENDING,
-            entries=[_entry(each, withdrawal.merchant_id, values.get("merchant", "")) for each in moments],
+            entries=[
+                entry_of(each, merchant_id=withdrawal.merchant_id, merchant=values.get("merchant", ""))
+                for each in moments
+            ],
             transfers=story.transfers,
             approval_id=story.pending_approval_id,
             failures=words.FAILURES,
@@ -108,18 +111,3 @@ def _decided_before(refused: Refused, last: Moment) -> str:
     """Returns the sentence of a step that came too late, with author and time of the last one."""
     message = refused.message.rstrip(".")
     return f"{message}. The last step: {last.title.lower()} by {last.by}, {ago(last.at)} ago. Nothing was changed."
-
-
-def _entry(moment: Moment, merchant_id: str, merchant: str) -> Mapping[str, object]:
-    """Returns the moment for the timeline of a page, with the merchant's name in place of its id."""
-    names = {merchant_id: merchant}
-    details = [f"{name} {named(value, merchant_id, names)}" for name, value in moment.details]
-    kind, _, id = moment.thing.partition(":")
-    return {
-        "at": moment.at,
-        "title": moment.title,
-        "by": moment.by,
-        "text": "; ".join([*details, *([f"“{moment.note}”"] if moment.note else [])]),
-        "tone": moment.tone,
-        "link": f"/approvals/withdrawals/{id}" if kind == "approval" else "",
-    }
