@@ -18,7 +18,9 @@ OPEN_MOST: Final = 50
 
 @dataclass(frozen=True)
 class Purse:
-    """balance  of the merchant, with its debt
+    """A merchant's money beside the approval of a correction.
+
+    balance  of the merchant, with its debt
     open     withdrawals that are still to be sent, oldest first, at most OPEN_MOST
     earlier  corrections of the merchant, newest first, at most EARLIER_MOST
     """

@@ -241,9 +241,13 @@ def test_a_key_makes_one_correction(house: House) -> None:
     by_two(house, call(house, REVERSAL, "10", invoice=invoice, key=key))
     again = acting(ANN, call(house, REVERSAL, "10", invoice=invoice, key=key))
     assert short(again.amount) == "10"
+    rest = str(uuid.uuid4())
+    by_two(house, call(house, REVERSAL, "", invoice=invoice, key=rest))
+    for amount in ("", "40"):
+        assert short(acting(ANN, call(house, REVERSAL, amount, invoice=invoice, key=rest)).amount) == "40"
     other = refusal(lambda: acting(ANN, call(house, REVERSAL, "11", invoice=invoice, key=key)))
     assert other.metadata["field"] == "request_key"
-    assert money(house, merchant) == ("40", "0", "0")
+    assert money(house, merchant) == ("0", "0", "0")
 
 
 # -- at once

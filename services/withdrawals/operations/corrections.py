@@ -1,7 +1,8 @@
 """Corrections: changes of a merchant's money beside invoices and withdrawals, each once per request_key."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from dataclasses import fields as dataclass_fields
 from datetime import datetime
 from decimal import Decimal
 from typing import Any, Final
@@ -86,33 +87,50 @@ def make_correction(
     Raises APPROVAL_REQUIRED, INVOICE_NOT_FOUND, MERCHANT_NOT_FOUND, CORRECTION_INVALID, EDIT_CONFLICT,
     APPROVAL_STATE_CONFLICT, NOT_DECIDED.
     """
-    wanted = _wanted(deps, asked)
+    key = values.uuid("request_key", request_key)
+    wanted = _wanted(deps, _as_made_before(deps, asked, key))
     if expected_amount and fields.amount("expected_amount", expected_amount) != wanted.amount:
         raise edit_conflict("expected_amount", usdt_text(wanted.amount))
+    least = 0 if wanted.kind in MANUAL else 1
     texts = {
         "reason": values.text("reason", reason.strip(), most=_TEXT_MOST),
-        "evidence": values.text(
-            "evidence", evidence.strip(), least=0 if wanted.kind in MANUAL else 1, most=_TEXT_MOST
-        ),
-        "request_key": str(values.uuid("request_key", request_key)),
+        "evidence": values.text("evidence", evidence.strip(), least=least, most=_TEXT_MOST),
+        "request_key": str(key),
     }
     return approvals.done(_make_or_request(deps, wanted, texts))
 
 
+def _as_made_before(deps: Deps, asked: Asked, key: UUID) -> Asked:
+    """Returns the request with the amount of the correction that the key made, if the request leaves it out: what is
+    left to take back is less since.
+    """
+    if asked.amount:
+        return asked
+    with deps.db.transaction() as tx:
+        made = corrections.of_request_key(tx, key)
+    return asked if made is None else replace(asked, amount=usdt_text(made.amount))
+
+
 @retry_conflicts
 def _make_or_request(deps: Deps, wanted: Wanted, texts: Mapping[str, str]) -> CorrectionView | Approval:
-    terms = make_terms({**_values(wanted), **texts})
     with deps.db.transaction() as tx:
         held = ledger.locked(tx, wanted.merchant_id)
         made = corrections.of_request_key(tx, UUID(texts["request_key"]))
         if made is not None:
-            if make_terms({**_values_of(made, wanted.locked_rate)}) != terms:
+            if not _is_made_of(made, wanted, texts):
                 raise errors.correction_key_taken()
             return made
         _require_possible(tx, wanted)
         if _needs_two(deps, wanted):
-            return approvals.request(tx, terms, deps)
+            return approvals.request(tx, make_terms({**_values(wanted), **texts}), deps)
         return _make(deps, tx, wanted, texts, held)
+
+
+def _is_made_of(made: CorrectionView, wanted: Wanted, texts: Mapping[str, str]) -> bool:
+    in_row = [each.name for each in dataclass_fields(Wanted) if each.name != "locked_rate"]
+    return all(getattr(made, each) == getattr(wanted, each) for each in in_row) and all(
+        str(getattr(made, each)) == text for each, text in texts.items()
+    )
 
 
 def make_approved(deps: Deps, tx: Session, asked: Approval) -> None:
@@ -199,11 +217,11 @@ def _wanted(deps: Deps, asked: Asked) -> Wanted:
         with deps.db.transaction() as tx:
             credited = corrections.merchant_of(tx, invoice)
             left = corrections.money_of(tx, invoice).reversible
-        if credited is None or not left:
+        if credited is None or not (asked.amount or left):
             raise errors.correction_invalid(
                 "Nothing that was credited for this invoice is left to take back", most=usdt_text(left)
             )
-        return _new(asked, credited, _amount(asked.amount) if asked.amount else left, invoice_id=invoice)
+        return _new(asked, credited, _amount(asked.amount or usdt_text(left)), invoice_id=invoice)
     if deps.invoices is None:
         raise errors.correction_invalid("This installation of withdrawals has no address of invoices")
     received = values.decimal("received_amount", asked.received_amount)
@@ -309,7 +327,6 @@ def _make(deps: Deps, tx: Session, wanted: Wanted, texts: Mapping[str, str], hel
 
 # -- the request for a second person
 
-_TEXTS: Final = ("kind", "currency_code", "reason", "evidence")
 _NUMBERS: Final = ("received_amount", "conversion_rate", "locked_rate")
 
 
@@ -322,19 +339,6 @@ def _values(wanted: Wanted) -> dict[str, Any]:
         "amount": usdt_text(wanted.amount),
         "currency_code": wanted.currency_code or "",
         **{each: _text(getattr(wanted, each)) for each in _NUMBERS},
-    }
-
-
-def _values_of(made: CorrectionView, locked_rate: Decimal | None) -> dict[str, Any]:
-    wanted = _from_request(
-        {each: getattr(made, each) or "" for each in (*Wanted.__dataclass_fields__,) if each != "locked_rate"}
-        | {"locked_rate": locked_rate or ""}
-    )
-    return {
-        **_values(wanted),
-        "reason": made.reason,
-        "evidence": made.evidence,
-        "request_key": str(made.request_key),
     }
 
 
