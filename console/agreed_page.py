@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, TypeVar
 
 import falcon.asgi
 
@@ -12,6 +12,9 @@ from console.page import Page
 from console.ui.pages import only_for
 from kit.base.ids import new_id, parse_id
 from kit.rpc.errors import Refused, is_away
+from kit.rpc.values import invalid
+
+T = TypeVar("T")
 
 FORM_USED: Final = (
     "This form has made a {} already, with other values: it is in the list. Nothing was requested now. To request one "
@@ -83,3 +86,10 @@ class AgreedPage(Page):
             return {"typed": typed}
         problem = FORM_USED.format(self.noun) if parse_id(typed["request_key"]) else FORM_BROKEN
         return {"typed": {**typed, "request_key": str(new_id())}, "problem": problem, "errors": {}}
+
+
+def given(field: str, value: T, message: str = "give it") -> T:
+    """Returns the value of a field. Raises VALIDATION_ERROR for an empty one."""
+    if not value:
+        raise invalid(field, message)
+    return value

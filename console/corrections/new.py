@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import falcon.asgi
 
-from console.agreed_page import AgreedPage
+from console.agreed_page import AgreedPage, given
 from console.calls import invoices_of
 from console.corrections.evidence import open_withdrawals
 from console.corrections.lists import kind_of
@@ -55,13 +55,13 @@ class NewCorrectionPage(AgreedPage):
 
     async def on_get(self, req: Request, resp: falcon.asgi.Response) -> None:
         only_for(req, self.roles)
-        given = {each: (req.get_param(each) or "").strip() for each in ("invoice", "merchant", "case")}
+        named = {each: (req.get_param(each) or "").strip() for each in ("invoice", "merchant", "case")}
         kind = req.get_param("kind") or "manual"
         if kind not in (*HEADINGS, *DIRECTIONS) or (
-            kind in HEADINGS and kind != "manual" and not given["invoice"]
+            kind in HEADINGS and kind != "manual" and not named["invoice"]
         ):
             raise not_found("NOT_FOUND", "A correction has a kind, and an invoice or a merchant")
-        await self.ask(req, resp, self.new(kind=kind, **given))
+        await self.ask(req, resp, self.new(kind=kind, **named))
 
     on_head = on_get
 
@@ -76,18 +76,18 @@ class NewCorrectionPage(AgreedPage):
     async def preview(self, req: Request, resp: falcon.asgi.Response, typed: Mapping[str, str]) -> None:
         wanted = dict(typed) | {each: plainly(typed[each]) for each in AMOUNTS}
         invoice = await self._invoice(typed["invoice"])
-        checks: dict[str, Callable[[], Any]] = {"reason": lambda: _given("reason", typed["reason"])}
+        checks: dict[str, Callable[[], Any]] = {"reason": lambda: given("reason", typed["reason"])}
         if typed["kind"] not in DIRECTIONS:
-            checks["evidence"] = lambda: _given("evidence", typed["evidence"])
+            checks["evidence"] = lambda: given("evidence", typed["evidence"])
         if typed["kind"] == "surplus" and invoice is not None:
             checks["came"] = lambda: _beyond(typed["came"], invoice.deal)
         if typed["kind"] == "manual":
-            checks["kind"] = lambda: _given("kind", "")
+            checks["kind"] = lambda: given("kind", "")
         checked = together(**checks)
         if "came" in checked:
             wanted["received"] = checked["came"]
         if typed["kind"] in DIRECTIONS:
-            wanted["merchant"] = await self.merchant_named(_given("merchant", typed["merchant"]))
+            wanted["merchant"] = await self.merchant_named(given("merchant", typed["merchant"]))
         found = await self.deps.corrections.CheckCorrection(
             pb.CheckCorrectionRequest(correction=_request(wanted))
         )
@@ -197,12 +197,6 @@ def _after(found: pb.CheckCorrectionResponse, *, is_debit: bool) -> tuple[str, s
     if is_debit:
         return usdt_text(max(available - amount, Decimal(0))), usdt_text(debt + Decimal(found.owed))
     return usdt_text(available + max(amount - debt, Decimal(0))), usdt_text(max(debt - amount, Decimal(0)))
-
-
-def _given(field: str, value: str) -> str:
-    if not value:
-        raise invalid(field, "give it")
-    return value
 
 
 def _beyond(came: str, deal: invoices_pb2.Deal) -> str:

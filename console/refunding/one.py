@@ -10,11 +10,10 @@ import falcon.asgi
 from console.calls import invoices_of
 from console.exchange import Request
 from console.page import Page, leave_for
-from console.refunding.requesting import account_in
 from console.ui.acts import entry_of
 from console.ui.values import word
 from console.wiring import Deps
-from console.words.refunds import ACCOUNT_KINDS, history
+from console.words.refunds import ACCOUNT_KINDS, account_in, history
 from fiatgate.withdrawals.v1 import refunds_pb2 as pb
 from kit.rpc.errors import Refused
 

@@ -9,13 +9,13 @@ from typing import Any, Final
 
 import falcon.asgi
 
-from console.agreed_page import FORM_USED, AgreedPage
+from console.agreed_page import FORM_USED, AgreedPage, given
 from console.calls import invoices_of
 from console.exchange import Request
 from console.page import leave_for
 from console.ui.pages import only_for
 from console.ui.words import sentence_for
-from console.words.refunds import ACCOUNT_KINDS
+from console.words.refunds import ACCOUNT_KINDS, account_in
 from fiatgate.invoices.v1 import invoices_pb2
 from fiatgate.withdrawals.v1 import refunds_pb2 as pb
 from kit.base.account_forms import AccountKind, normal_form
@@ -55,8 +55,8 @@ class NewRefundPage(AgreedPage):
 
     async def on_get(self, req: Request, resp: falcon.asgi.Response) -> None:
         only_for(req, self.roles)
-        given = {"invoice": req.get_param("invoice") or "", "account_from": FROM_CUSTOMER}
-        await self.ask(req, resp, self.new(**given))
+        first = {"invoice": req.get_param("invoice") or "", "account_from": FROM_CUSTOMER}
+        await self.ask(req, resp, self.new(**first))
 
     on_head = on_get
 
@@ -157,21 +157,8 @@ def checked_account(typed: Mapping[str, str]) -> dict[str, Any]:
     kind = typed["account_kind"] if typed["account_kind"] in ACCOUNT_KINDS else "free"
     checks: dict[str, Callable[[], Any]] = {
         "account": lambda: values.parsed(
-            "account", _given("account", typed["account"]), lambda text: normal_form(AccountKind(kind), text)
+            "account", given("account", typed["account"]), lambda text: normal_form(AccountKind(kind), text)
         ),
-        "holder": lambda: _given("holder", typed["holder"]),
+        "holder": lambda: given("holder", typed["holder"]),
     }
     return {"account_kind": kind, **together(**checks)}
-
-
-def account_in(typed: Mapping[str, str]) -> pb.RefundAccount:
-    """Returns the account of a form."""
-    return pb.RefundAccount(
-        kind=typed["account_kind"], account=typed["account"], holder=typed["holder"], bank=typed["bank"]
-    )
-
-
-def _given(field: str, value: str) -> str:
-    if not value:
-        raise invalid(field, "give it")
-    return value

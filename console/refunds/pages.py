@@ -10,11 +10,10 @@ import falcon.asgi
 from console.exchange import Request
 from console.list_page import Asked, Found, ListPage
 from console.page import Page, leave_for
-from console.refunds.returning import account_of
 from console.ui.acts import entry_of
 from console.ui.filters import Merchant, Tabs, Text
 from console.ui.values import iso, word
-from console.words.refunds import ACCOUNT_KINDS, history
+from console.words.refunds import ACCOUNT_KINDS, account_in, history
 from fiatgate.withdrawals.v1 import refunds_pb2 as pb
 from kit.base.proto import most_of
 from kit.rpc.errors import Refused
@@ -121,7 +120,7 @@ class RefundPage(Page):
     async def on_post_account(self, req: Request, resp: falcon.asgi.Response, refund_id: str) -> None:
         form = await self.form(req)
         typed = {name: form.line(name, most=ACCOUNT_MOST) for name in ACCOUNT}
-        request = pb.SetRefundAccountRequest(refund_id=refund_id, account=account_of(typed))
+        request = pb.SetRefundAccountRequest(refund_id=refund_id, account=account_in(typed))
         call = self.deps.refunds.SetRefundAccount(request)
         await self._step(req, resp, refund_id, call, notice="refund-account-given", typed=typed)
 

@@ -12,7 +12,7 @@ from console.exchange import Request
 from console.page import Page, leave_for
 from console.ui.pages import only_for
 from console.ui.values import number_of, word
-from console.words.refunds import ACCOUNT_KINDS
+from console.words.refunds import ACCOUNT_KINDS, account_in
 from fiatgate.invoices.v1 import invoices_pb2
 from fiatgate.withdrawals.v1 import refunds_pb2 as pb
 from kit.base.ids import new_id
@@ -56,7 +56,7 @@ class ReturnPage(Page):
             reason=typed["reason"],
         )
         if typed["account"]:
-            request.account.CopyFrom(account_of(typed))
+            request.account.CopyFrom(account_in(typed))
         try:
             made = (await self.deps.refunds.RequestRefund(request)).refund
         except Refused as refused:
@@ -83,10 +83,3 @@ class ReturnPage(Page):
         if invoice_id not in found:
             raise not_found("INVOICE_NOT_FOUND", "No invoice has this id")
         return found[invoice_id]
-
-
-def account_of(typed: Mapping[str, str]) -> pb.RefundAccount:
-    """Returns the account of a form."""
-    return pb.RefundAccount(
-        kind=typed["account_kind"], account=typed["account"], holder=typed["holder"], bank=typed["bank"]
-    )

@@ -1,4 +1,4 @@
-"""The states of refunds, and the history of one: its acts with their authors."""
+"""The states of refunds, the account of a form, and the history of a refund: its acts with their authors."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -21,6 +21,13 @@ ACCOUNT_KINDS: Final[Mapping[str, str]] = {
     "upi": "UPI address",
     "free": "Another account",
 }
+
+
+def account_in(typed: Mapping[str, str]) -> pb.RefundAccount:
+    """Returns the account of a form."""
+    return pb.RefundAccount(
+        kind=typed["account_kind"], account=typed["account"], holder=typed["holder"], bank=typed["bank"]
+    )
 
 
 def history(story: pb.GetRefundResponse) -> list[Moment]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from decimal import Decimal
-from typing import Any, Final
+from typing import Final
 
 import falcon.asgi
 
+from console.agreed_page import given
 from console.exchange import Request
 from console.ui.pages import only_for
 from console.withdrawal_page import Purse, WithdrawalPage
@@ -74,8 +75,8 @@ class NewWithdrawalPage(WithdrawalPage):
             }
         known = purse.methods.get(_number(made["method"]))
         checked = together(
-            method=lambda: _given("method", known, "choose a method that is enabled"),
-            address=lambda: _given(
+            method=lambda: given("method", known, "choose a method that is enabled"),
+            address=lambda: given(
                 "address", made["address"], "choose an address of the book, or give another one"
             ),
             amount=lambda: purse.amount(typed["amount"], known),
@@ -137,12 +138,6 @@ def _lines(purse: Purse) -> Mapping[str, str]:
         for id, each in purse.sendable.items()
     }
     return lines | {"": "Another address" if lines else "The book has no address that can be used"}
-
-
-def _given(field: str, value: Any, message: str) -> Any:
-    if not value:
-        raise invalid(field, message)
-    return value
 
 
 def _number(text: str) -> int:
