@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 from uuid import UUID, uuid4
@@ -9,10 +10,12 @@ from uuid import UUID, uuid4
 import psycopg2
 import pytest
 
+from deploy.local.ports import free_ports
 from fiatgate.merchants.v1 import merchants_pb2
 from kit.base.actors import Actor
 from kit.db.books import check_page
 from services.invoices import rpc
+from services.invoices.clients import IdentityClient
 from services.invoices.operations import cases, checkout
 from services.invoices.store.books import PARTS
 from services.invoices.store.views import CaseView
@@ -30,6 +33,20 @@ def late(world: World, policy: str = "ask_credit") -> CaseView:
     deal = world.with_deal(merchant=merchant, key_id=key_id)
     checkout.cancel_checkout(world.deps, invoice_id=str(deal.invoice_id))
     return cases.open_case(world.deps, invoice_id=str(deal.invoice_id), note="at noon", picture=None)
+
+
+def test_a_customers_report_does_not_wait_for_identity(world: World) -> None:
+    away = replace(world.deps, identity=IdentityClient(f"127.0.0.1:{free_ports(1)[0]}"))
+    earlier, deal = late(world, "return"), world.with_deal()
+    checkout.cancel_checkout(world.deps, invoice_id=str(deal.invoice_id))
+
+    def report(invoice_id: UUID) -> CaseView:
+        return cases.open_case(away, invoice_id=str(invoice_id), note="again", picture=None)
+
+    assert report(earlier.invoice_id) == earlier
+    opened = report(deal.invoice_id)
+    assert (opened.policy, opened.answer_by is not None) == ("ask_credit", True)
+    assert report(deal.invoice_id) == opened
 
 
 def member(merchant_id: UUID) -> Actor:

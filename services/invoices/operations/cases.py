@@ -16,7 +16,7 @@ from kit.base.proto import most_of
 from kit.db.database import retry_conflicts
 from kit.rpc import values
 from kit.rpc.actors import require_merchant
-from kit.rpc.errors import not_decided
+from kit.rpc.errors import Refused, is_away, not_decided
 from services.invoices import errors
 from services.invoices.domain.late import (
     ANSWERS,
@@ -76,7 +76,8 @@ class ListedCases:
 
 def open_case(deps: Deps, *, invoice_id: str, note: str, picture: bytes | None) -> CaseView:
     """Records late money; returns the invoice's case, or the earlier one when it already had one. The case keeps what
-    its merchant wants to be done with late money now.
+    its merchant wants to be done with late money now; while identity is away what merchants want who chose nothing, as
+    the customer shall not be refused for that.
 
     Raises INVOICE_NOT_FOUND, INVOICE_FINISHED, DEAL_STATE_CONFLICT, VALIDATION_ERROR.
     """
@@ -84,7 +85,16 @@ def open_case(deps: Deps, *, invoice_id: str, note: str, picture: bytes | None) 
     invoice = invoices.invoice_view_by_id(deps.db, fields.invoice_id(invoice_id))
     if invoice is None:
         raise errors.invoice_not_found()
-    policy = Policy(deps.identity.merchant(invoice.merchant_id).late_money)
+    with deps.db.autocommit() as connection:
+        earlier = cases.case_of_invoice(connection, invoice.id)
+    if earlier is not None:
+        return earlier
+    try:
+        policy = Policy(deps.identity.merchant(invoice.merchant_id).late_money)
+    except Refused as refused:
+        if not is_away(refused):
+            raise
+        policy = Policy.ASK_CREDIT
     return _opened(deps, invoice.id, policy, written=written, content=content)
 
 
