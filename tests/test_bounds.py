@@ -2,12 +2,14 @@
 
 import ast
 import re
+from datetime import timedelta
 
 import pytest
 
 from cli.commands import merchants as merchants_cli
 from console import strangers
 from console.prices import methods
+from console.words.refunds import ACCOUNT_WAITS
 from fiatgate.catalog.v1 import catalog_pb2
 from gateway.walls.calls import CALL_SECONDS, KINDS, WAIT_SECONDS
 from kit.base import account_forms
@@ -19,6 +21,7 @@ from services.catalog import domain as catalog
 from services.identity import rpc as identity
 from services.identity.operations.fields import parse_method_codes
 from services.identity.operations.merchants import MERCHANTS_PER_PAGE
+from services.withdrawals import domain as withdrawals
 from tests.support.contracts import permissions_of
 from tests.test_architecture import ROOT, sources
 from tools.protolint import PROTOS, compile_protos
@@ -104,6 +107,10 @@ def test_the_kinds_of_accounts_are_the_same_in_contract_services_database_and_co
     migrations = "".join(path.read_text() for path in sources("services/catalog/migrations/versions"))
     (*_, checked) = re.findall(r"account_kind IN \(([^)]+)\)", migrations)
     assert set(re.findall(r"'(\w+)'", checked)) == kinds
+
+
+def test_the_desk_counts_refunds_without_an_account_from_the_age_on_that_members_are_reminded_at() -> None:
+    assert timedelta(days=withdrawals.ACCOUNT_WAITS_DAYS) == ACCOUNT_WAITS
 
 
 def test_the_questions_about_networks_of_three_consoles_full_of_strangers_leave_a_place() -> None:

@@ -18,6 +18,7 @@ from console.exchange import Request
 from console.page import Page
 from console.ui import charts
 from console.words.keys import idle_words
+from console.words.refunds import waits_long
 from fiatgate.invoices.v1 import invoices_pb2
 from fiatgate.merchants.v1 import merchants_pb2
 from fiatgate.webhooks.v1 import webhooks_pb2
@@ -145,7 +146,7 @@ async def numbers_of(page: Page, req: Request) -> Mapping[str, Any]:
         "length": length.days,
         "balance": balance,
         "new_addresses": [each for each in book.addresses if each.waits] if book else [],
-        "waiting_refunds": refunds.refunds if refunds else (),
+        "waiting_refunds": [(each, waits_long(each)) for each in refunds.refunds] if refunds else [],
         "report": report,
         "figures": figures_of(report, before, waiting) if report and before and waiting else None,
         "payments": sorted(payments.invoices, key=_paid_at, reverse=True) if payments else None,

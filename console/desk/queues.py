@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
+from console.words.refunds import ACCOUNT_WAITS
 from fiatgate.queues.v1 import queues_pb2 as pb
 
 
@@ -89,6 +90,22 @@ KINDS: Final = (
         path="/refunds",
         roles=("desk",),
         overdue=timedelta(hours=4),
+    ),
+    Kind(
+        name="refunds_sent",
+        title="Refunds on their way",
+        task="Compare with the bank: enter its reference, or say that it failed.",
+        path="/refunds?status=sent",
+        roles=("desk",),
+        overdue=timedelta(days=3),
+    ),
+    Kind(
+        name="refunds_waiting",
+        title=f"Refunds without an account for {ACCOUNT_WAITS.days} days",
+        task="They hold money: remind the merchant, or cancel them.",
+        path="/refunds?status=waiting",
+        roles=("desk",),
+        overdue=timedelta(days=30),
     ),
     Kind(
         name="rates_held",

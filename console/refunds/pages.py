@@ -75,6 +75,7 @@ class RefundsPage(ListPage):
             "status",
             "Parts",
             {"ready": "To send", "sent": "Sent", "waiting": "Without an account", "all": "All"},
+            counts={"ready": "refunds_ready", "sent": "refunds_sent"},
         ),
         Merchant(),
         Text("invoice", "Invoice", hint="id", of="invoice_id"),

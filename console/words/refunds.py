@@ -1,12 +1,14 @@
 """The states of refunds, the account of a form, and the history of a refund: its acts with their authors."""
 
 from collections.abc import Mapping
+from datetime import timedelta
 from typing import Final
 
 from console.words.acts import author_of, title_of
 from console.words.moments import Moment, approvals_first, given
 from fiatgate.audit.v1 import audit_pb2
 from fiatgate.withdrawals.v1 import refunds_pb2 as pb
+from kit.base.clock import SystemClock
 from kit.base.proto import datetime_from
 
 STATES: Final[Mapping[str, pb.RefundStatus.ValueType]] = {
@@ -21,6 +23,13 @@ ACCOUNT_KINDS: Final[Mapping[str, str]] = {
     "upi": "UPI address",
     "free": "Another account",
 }
+ACCOUNT_WAITS: Final = timedelta(days=14)
+"""The time without an account after which people are reminded that a refund holds money."""
+
+
+def waits_long(refund: pb.Refund) -> bool:
+    """Returns whether a refund, which has no account, holds its money for so long that people are reminded."""
+    return SystemClock().now() - datetime_from(refund.updated_at) > ACCOUNT_WAITS
 
 
 def account_in(typed: Mapping[str, str]) -> pb.RefundAccount:

@@ -281,6 +281,10 @@ class RefundOrigin(StrEnum):
     SURPLUS = "surplus"
 
 
+ACCOUNT_WAITS_DAYS: Final = 14
+"""Days without an account after which people are reminded that a refund holds money: within as many a shop in the
+European Union has to pay back (Directive 2011/83/EU, article 13).
+"""
 OPEN_REFUNDS: Final = frozenset({RefundStatus.WAITING_FOR_ACCOUNT, RefundStatus.READY, RefundStatus.SENT})
 REFUND_REACHED_FROM: Final[Mapping[RefundStatus, frozenset[RefundStatus]]] = MappingProxyType(
     {

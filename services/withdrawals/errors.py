@@ -117,6 +117,12 @@ def request_key_taken() -> Refused:
     )
 
 
+def reference_taken(refund_id: UUID) -> Refused:
+    return values.invalid(
+        "bank_reference", f"The payment of this reference has paid refund {refund_id}: one pays one refund"
+    )
+
+
 def correction_invalid(message: str, **metadata: str) -> Refused:
     return precondition("CORRECTION_INVALID", message, **metadata)
 

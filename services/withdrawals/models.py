@@ -250,6 +250,20 @@ class Refund(Base):
         # For the search.
         Index("ix_refunds_external_id", "external_id"),
         Index("ix_refunds_bank_reference", text("lower(bank_reference)")),
+        # One payment of the bank pays one refund. That of a failed one is free again: a mistyped one can be mended.
+        Index(
+            "uq_refunds_bank_reference",
+            text("lower(bank_reference)"),
+            unique=True,
+            postgresql_where=text("status IN ('sent', 'succeeded')"),
+        ),
+        # The queues.
+        Index(
+            "ix_refunds_open",
+            "status",
+            "updated_at",
+            postgresql_where=text("status IN ('waiting_for_account', 'ready', 'sent')"),
+        ),
     )
 
     id: Mapped[UUID] = mapped_column(primary_key=True)

@@ -6,6 +6,7 @@ from typing import Final
 from playwright.sync_api import expect
 
 from kit.base.money import amount_text
+from tests.cli.test_verify import behind_its_back
 from tests.console.conftest import Open, with_cookies
 from tests.console.house import House, hidden, text_of
 from tests.console.looks import looks_right
@@ -89,7 +90,14 @@ def test_the_customer_may_give_the_account_and_the_form_makes_one_refund(till: T
     waiting = finance.get(path).text
     assert f"/pay/{invoice}" in waiting
     home = text_of(finance.get("/"))
-    assert "Refunds that wait for an account" in home
+    assert "Refunds that wait for an account" in home and "of your balance" in home
+    assert "cancel it" not in home
+    with behind_its_back(till.desk.stack, "withdrawals") as database:
+        database.execute(
+            "UPDATE refunds SET updated_at = now() - interval '15 days' WHERE id = %s",
+            (path.rpartition("/")[2],),
+        )
+    assert "If your customer does not answer, cancel it" in text_of(finance.get("/"))
     wrong = finance.post(f"{path}/account", IBAN | {"account": "DE00"})
     assert (wrong.status_code, "this is no IBAN" in text_of(wrong)) == (422, True)
     given = text_of(finance.post(f"{path}/account", IBAN))

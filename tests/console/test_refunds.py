@@ -49,13 +49,20 @@ def test_a_refund_goes_from_the_queue_to_the_banks_reference(
     assert "It is marked as sent." in text_of(operator.post(f"{path}/send"))
     stale = operator.post(f"{path}/cancel")
     assert (stale.status_code, "in another state by now" in text_of(stale)) == (422, True)
-    assert path in operator.get(f"/refunds?status=sent&merchant={shop.shop.merchant_id}").text
+    listed = operator.get(f"/refunds?status=sent&merchant={shop.shop.merchant_id}")
+    assert path in listed.text and re.search(r"sent \S+ \w+ ago", text_of(listed)), text_of(listed)
+    assert "Refunds on their way" in text_of(operator.get("/"))
     without = operator.post(f"{path}/complete")
     assert (without.status_code, "Bank's reference" in text_of(without)) == (422, True)
     done = operator.post(f"{path}/complete", {"bank_reference": "BR-1"})
     assert "The customer has the money back." in text_of(done) and "BR-1" in text_of(done)
     assert shop.balance().reserved == "0.000000"
-    (line,) = operator.rows(f"/refunds.csv?status=all&merchant={shop.shop.merchant_id}")
+    other, _ = refund(shop)
+    operator.post(f"{other}/send")
+    taken = operator.post(f"{other}/complete", {"bank_reference": "br-1"})
+    assert (taken.status_code, path.rpartition("/")[2] in text_of(taken)) == (422, True)
+    operator.post(f"{other}/fail", {"failure": "A mistake"})
+    (*_, line) = operator.rows(f"/refunds.csv?status=all&merchant={shop.shop.merchant_id}")
     assert (line["status"], line["bank_reference"]) == ("succeeded", "BR-1")
     assert 'action="/refunds/' not in staff("viewer").get(path).text
 

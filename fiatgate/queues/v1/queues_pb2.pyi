@@ -63,8 +63,8 @@ class Queue(_message.Message):
     OLDEST_AT_FIELD_NUMBER: _builtins.int
     NEWEST_AT_FIELD_NUMBER: _builtins.int
     name: _builtins.str
-    """Open set: deals_marked, appeals, cases, withdrawals_pending, withdrawals_processing, refunds_ready, rates_held,
-    webhooks_dead, approvals, parked, methods_full.
+    """Open set: deals_marked, appeals, cases, withdrawals_pending, withdrawals_processing, refunds_ready, refunds_sent,
+    refunds_waiting (for their accounts too long), rates_held, webhooks_dead, approvals, parked, methods_full.
     """
     count: _builtins.int
     """Counted to at most 1000."""

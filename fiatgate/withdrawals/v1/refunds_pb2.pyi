@@ -506,7 +506,7 @@ class SendRefundRequest(_message.Message):
     BANK_REFERENCE_FIELD_NUMBER: _builtins.int
     refund_id: _builtins.str
     bank_reference: _builtins.str
-    """May be empty until it is completed."""
+    """May be empty until it is completed. That of another refund that is sent or succeeded is a VALIDATION_ERROR."""
     def __init__(
         self,
         *,
@@ -549,7 +549,7 @@ class CompleteRefundRequest(_message.Message):
     BANK_REFERENCE_FIELD_NUMBER: _builtins.int
     refund_id: _builtins.str
     bank_reference: _builtins.str
-    """Obligatory if SendRefund had none."""
+    """Obligatory if SendRefund had none; never that of another refund."""
     def __init__(
         self,
         *,

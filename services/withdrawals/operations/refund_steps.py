@@ -85,8 +85,8 @@ def _give(deps: Deps, found: RefundView, account: Account, *, by_customer: bool)
 
 
 def send_refund(deps: Deps, *, refund_id: str, bank_reference: str) -> RefundView:
-    """Marks it as sent. Raises REFUND_NOT_FOUND, REFUND_STATE_CONFLICT, NOT_DECIDED; APPROVAL_REQUIRED from
-    `FOUR_EYES_USDT` on, and APPROVAL_STATE_CONFLICT.
+    """Marks it as sent. Raises REFUND_NOT_FOUND, REFUND_STATE_CONFLICT, NOT_DECIDED, VALIDATION_ERROR for the reference
+    of another refund; APPROVAL_REQUIRED from `FOUR_EYES_USDT` on, and APPROVAL_STATE_CONFLICT.
     """
     reference = _reference(bank_reference, least=0)
     found = _found(deps, refund_id)
@@ -98,7 +98,7 @@ def send_refund(deps: Deps, *, refund_id: str, bank_reference: str) -> RefundVie
 
 
 def send_approved(deps: Deps, tx: Session, asked: Approval) -> None:
-    """Makes the step that was requested. Raises REFUND_STATE_CONFLICT, APPROVAL_STATE_CONFLICT."""
+    """Makes the step that was requested. Raises what `send_refund` raises."""
     found = refunds.refund(tx, UUID(asked.request["refund_id"]))
     if found is None:
         raise errors.refund_not_found()
@@ -109,6 +109,7 @@ def send_approved(deps: Deps, tx: Session, asked: Approval) -> None:
     if not asked.asks_for(_sending(refund, reference)):
         raise approvals.changed_since()
     _require_decided(tx, refund, RefundStatus.SENT)
+    _require_unpaid(tx, refund, reference)
     _step(deps, tx, refund, RefundStatus.SENT, bank_reference=reference)
 
 
@@ -179,6 +180,7 @@ def _advance(
         if refund.status not in REFUND_REACHED_FROM[target]:
             raise errors.refund_state_conflict(refund.status)
         _require_decided(tx, refund, target)
+        _require_unpaid(tx, refund, changed.get("bank_reference"))
         if target is RefundStatus.SENT and _needs_two(deps, refund):
             return approvals.request(tx, _sending(refund, changed["bank_reference"]), deps)
         close(tx, f"refund:{refund.id}", at=deps.clock.now(), note=f"The refund became {target}")
@@ -232,6 +234,13 @@ def _require_decided(tx: Session, refund: RefundView, target: RefundStatus) -> N
         return
     if not is_as_decided(tx, REFUND, refund.id, acts.values_of(refund, REFUND.fields), locked=True):
         raise not_decided("refund")
+
+
+def _require_unpaid(tx: Session, refund: RefundView, bank_reference: str | None) -> None:
+    """Raises VALIDATION_ERROR when the payment of this reference has paid another refund."""
+    other = bank_reference and refunds.paid_by(tx, bank_reference, besides=refund.id)
+    if other:
+        raise errors.reference_taken(other)
 
 
 def _step(deps: Deps, tx: Session, refund: RefundView, target: RefundStatus, **changed: Any) -> RefundView:

@@ -275,5 +275,19 @@ ORDER BY merchant_id IS NULL, greatest(due.amount, done.amount) DESC LIMIT :limi
 """)
 
 
+_REFERENCES_TWICE = text("""
+SELECT 'The payment of reference ' || min(bank_reference) || ' has paid '
+  || string_agg('refund ' || id, ' and ' ORDER BY id) || ', and pays one'
+FROM refunds WHERE status IN ('sent', 'succeeded') AND bank_reference IS NOT NULL
+GROUP BY lower(bank_reference) HAVING count(*) > 1
+LIMIT :limit
+""")
+
+
+def references_twice(tx: Session, *, limit: int) -> Sequence[str]:
+    """Returns a sentence for each payment of a bank that stands at more than one refund."""
+    return [f"{sentence}." for sentence in tx.scalars(_REFERENCES_TWICE, {"limit": limit})]
+
+
 def wrong_refunds(tx: Session, *, limit: int) -> Sequence[WrongWithdrawal]:
     return [WrongWithdrawal(*row) for row in tx.execute(_WRONG_REFUNDS, {"limit": limit})]

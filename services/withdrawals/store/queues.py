@@ -5,6 +5,7 @@ from typing import Final
 from kit.audit import queue as approvals
 from kit.db.queues import Queue
 from kit.events import parked
+from services.withdrawals.domain import ACCOUNT_WAITS_DAYS
 
 QUEUES: Final = (
     Queue(
@@ -19,7 +20,16 @@ QUEUES: Final = (
         waits="status = 'pending' AND substatus = 'processing'",
         at="created_at",
     ),
-    Queue(name="refunds_ready", table="refunds", waits="status = 'ready'", at="created_at"),
+    # A refund that is open changes with its status only, so its status is as old as its change.
+    Queue(name="refunds_ready", table="refunds", waits="status = 'ready'", at="updated_at"),
+    Queue(name="refunds_sent", table="refunds", waits="status = 'sent'", at="updated_at"),
+    Queue(
+        name="refunds_waiting",
+        table="refunds",
+        waits="status = 'waiting_for_account'"
+        f" AND updated_at < CAST(:now AS timestamptz) - interval '{ACCOUNT_WAITS_DAYS} days'",
+        at="updated_at",
+    ),
     parked.QUEUE,
     approvals.QUEUE,
 )

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Select, select, update
+from sqlalchemy import ColumnElement, Select, func, select, text, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
@@ -38,6 +38,21 @@ def locked(tx: Session, refund_id: UUID) -> RefundView | None:
 def of_external_id(tx: Session, merchant_id: UUID, external_id: str) -> RefundView | None:
     query = _ALL.where(Refund.merchant_id == merchant_id, Refund.external_id == external_id)
     return _REFUNDS.one_or_none(tx.execute(query))
+
+
+_QUEUE: Final = text(
+    "SELECT pg_advisory_xact_lock(hashtextextended('refund-reference:' || lower(:reference), 0))"
+)
+
+
+def paid_by(tx: Session, bank_reference: str, *, besides: UUID) -> UUID | None:
+    """Returns another refund that the payment of this reference has paid, also one that is only sent. Callers with the
+    same reference wait for each other, until their transactions end.
+    """
+    tx.execute(_QUEUE, {"reference": bank_reference})
+    is_same = func.lower(Refund.bank_reference) == func.lower(bank_reference)
+    paid = Refund.status.in_((RefundStatus.SENT, RefundStatus.SUCCEEDED))
+    return tx.scalar(select(Refund.id).where(is_same, paid, Refund.id != besides).limit(1))
 
 
 def change(tx: Session, refund: RefundView, *, at: datetime, **values: Any) -> RefundView:

@@ -92,8 +92,8 @@ class Till:
     def step(self, target: RefundStatus, refund: RefundView, **changes: Any) -> Callable[[], RefundView]:
         steps: dict[RefundStatus, tuple[Callable[..., RefundView], dict[str, Any]]] = {
             READY: (refund_steps.set_refund_account, {"account": ACCOUNT}),
-            SENT: (refund_steps.send_refund, {"bank_reference": "BR-1"}),
-            SUCCEEDED: (refund_steps.complete_refund, {"bank_reference": "BR-1"}),
+            SENT: (refund_steps.send_refund, {"bank_reference": f"BR-{refund.id}"}),
+            SUCCEEDED: (refund_steps.complete_refund, {"bank_reference": f"BR-{refund.id}"}),
             FAILED: (refund_steps.fail_refund, {"failure": "The account is closed"}),
             CANCELED: (refund_steps.cancel_refund, {}),
         }

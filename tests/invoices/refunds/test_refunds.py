@@ -12,14 +12,23 @@ import pytest
 from fiatgate.withdrawals.v1 import refunds_pb2 as pb
 from kit.base.actors import Actor
 from kit.base.ids import new_id
+from kit.db.queues import Waiting, waiting
 from kit.rpc.errors import Refused
-from services.withdrawals.domain import REFUND_REACHED_FROM, CorrectionKind, RefundOrigin, RefundStatus
+from services.withdrawals.domain import (
+    ACCOUNT_WAITS_DAYS,
+    REFUND_REACHED_FROM,
+    CorrectionKind,
+    RefundOrigin,
+    RefundStatus,
+)
 from services.withdrawals.operations import corrections, creating, fields, refund_steps, refunds
 from services.withdrawals.operations.corrections import Asked as Correcting
 from services.withdrawals.operations.refunds import Asked
 from services.withdrawals.rpc import refunds as messages
 from services.withdrawals.store import refunds as store
+from services.withdrawals.store.queues import QUEUES
 from services.withdrawals.store.views import RefundView
+from tests.invoices.conftest import Surroundings, make_merchant
 from tests.invoices.refunds.conftest import (
     ACCOUNT,
     CANCELED,
@@ -51,7 +60,7 @@ def test_a_full_refund_takes_what_came_at_the_locked_rate_and_its_ends_pay_or_re
     assert till.money() == ("989.130434", "222.826087")
     for step in (READY, SENT, SUCCEEDED):
         made = acting(CID, till.step(step, made))
-    assert (made.bank_reference, made.finished_at) == ("BR-1", till.house.clock.now())
+    assert (made.bank_reference, made.finished_at) == (f"BR-{made.id}", till.house.clock.now())
     assert till.money() == ("989.130434", "0.000000")
     for end in (FAILED, CANCELED):
         again = till.ask(till.invoice())
@@ -246,6 +255,23 @@ def test_one_is_completed_only_with_a_reference(till: Till) -> None:
     assert acting(CID, till.step(SUCCEEDED, sent, bank_reference="BR-2")).bank_reference == "BR-2"
 
 
+def test_a_payment_of_the_bank_pays_one_refund(till: Till) -> None:
+    paid, reference = till.reached(READY), new_id().hex
+    acting(CID, till.step(SENT, paid, bank_reference=reference))
+
+    def refused(target: RefundStatus, refund: RefundView) -> bool:
+        call = till.step(target, refund, bank_reference=reference.upper())
+        found = refusal(acting, CID, call)
+        return found.metadata["field"] == "bank_reference" and str(paid.id) in str(found)
+
+    sent = acting(CID, till.step(SENT, till.reached(READY), bank_reference=""))
+    assert refused(SENT, till.reached(READY)) and refused(SUCCEEDED, sent)
+    acting(CID, till.step(FAILED, paid))  # it paid nothing, so the reference was mistyped
+    acting(CID, till.step(SUCCEEDED, sent, bank_reference=reference))
+    other = acting(CID, till.step(SENT, till.reached(READY)))
+    assert str(sent.id) in str(refusal(acting, CID, till.step(SUCCEEDED, other, bank_reference=reference)))
+
+
 def test_a_large_one_is_sent_by_two_who_see_account_and_amount(till: Till) -> None:
     settings = till.house.deps.settings.model_copy(update={"four_eyes_usdt": Decimal("21.739131")})
     till = replace(till, house=replace(till.house, deps=replace(till.house.deps, settings=settings)))
@@ -253,12 +279,14 @@ def test_a_large_one_is_sent_by_two_who_see_account_and_amount(till: Till) -> No
     asked = requested(ANN, till.step(SENT, made))
     (listed,) = till.approvals().of(f"refund:{made.id}")
     assert listed.summary == (
-        f"Send 20.00 EUR to iban {IBAN} of Mia Muster, reference BR-1: a refund of invoice {made.invoice_id}, "
+        f"Send 20.00 EUR to iban {IBAN} of Mia Muster, reference BR-{made.id}: a refund of invoice {made.invoice_id}, "
         f"which takes 21.739131 USDT of merchant {till.merchant_id}"
     )
     assert refusal(till.approvals().approve, ANN, asked).reason == "OTHER_PERSON_REQUIRED"
     till.approvals().approve(BEN, asked)
     assert acting(ANN, till.step(SENT, made)).status is SENT
+    taken = till.step(SENT, till.reached(READY), bank_reference=f"BR-{made.id}")
+    assert refusal(acting, ANN, taken).metadata["field"] == "bank_reference"
     canceled = till.reached(READY)
     asked = requested(ANN, till.step(SENT, canceled))
     acting(till.member(), till.step(CANCELED, canceled))
@@ -270,6 +298,20 @@ def test_a_large_one_is_sent_by_two_who_see_account_and_amount(till: Till) -> No
         "merchant_id": "",
     }
     requested(ANN, till.step(SENT, acting(ANN, till.asking(till.invoice(paid=False), **late))))
+
+
+def test_each_open_refund_stands_in_a_queue_with_its_age(till: Till) -> None:
+    def found() -> dict[str, Waiting]:
+        with till.house.deps.db.autocommit() as connection:
+            return {each.name: each for each in waiting(connection, QUEUES, now=till.house.clock.now())}
+
+    names, before = ("refunds_ready", "refunds_sent", "refunds_waiting"), found()
+    for each in (WAITING, READY, SENT):
+        till.reached(each)
+    assert [found()[name].count - before[name].count for name in names] == [1, 1, 0]
+    assert found()["refunds_sent"].newest_at == till.house.clock.now()
+    till.house.clock.advance(days=ACCOUNT_WAITS_DAYS, seconds=1)
+    assert found()["refunds_waiting"].count > before["refunds_waiting"].count
 
 
 # -- at once
@@ -303,6 +345,23 @@ def test_refunds_beside_withdrawals_take_nothing_that_is_not_there(till: Till) -
     ]
     withdrawing = [partial(acting, PROGRAM, partial(withdraw, till, "217")) for _ in invoices]
     assert counted(all_at_once([*refunding, *withdrawing])) == (1, {"INSUFFICIENT_BALANCE"})
+    assert problems(till.house) == []
+
+
+def test_of_many_refunds_one_is_completed_with_the_same_reference(
+    till: Till, house: House, surroundings: Surroundings
+) -> None:
+    reference, sent = new_id().hex, []
+    for _ in range(4):
+        merchant, key_id = make_merchant(surroundings.merchants)
+        house.credit("1000", merchant.merchant_id)
+        own = replace(till, merchant=merchant, key_id=key_id)
+        sent += [acting(CID, own.step(SENT, own.reached(READY), bank_reference="")) for _ in range(5)]
+    calls = [partial(acting, CID, till.step(SUCCEEDED, each, bank_reference=reference)) for each in sent]
+    outcomes = all_at_once(calls)
+    assert counted(outcomes) == (1, {"VALIDATION_ERROR"})
+    (done,) = [each for each in outcomes if isinstance(each, RefundView)]
+    assert all(str(done.id) in str(each) for each in outcomes if isinstance(each, Refused))
     assert problems(till.house) == []
 
 

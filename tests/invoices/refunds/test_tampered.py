@@ -95,3 +95,21 @@ def test_an_end_that_moved_no_money_is_told(till: Till, status: str, missing: st
         (told,) = problems(till.house)
         assert told.startswith(f"Transfer refund:{made.id}:reserve moved 21.739131 where 22.739131 were due")
     acting(CID, till.step(CANCELED, made))
+
+
+def test_one_payment_of_the_bank_at_two_refunds_is_told(till: Till) -> None:
+    first, second = (till.reached(SENT) for _ in range(2))
+    for statement in (
+        "DROP INDEX uq_refunds_bank_reference",
+        f"UPDATE refunds SET bank_reference = 'BR-{first.id}' WHERE id = '{second.id}'",
+    ):
+        till.house.execute(statement, url=till.house.admin_url)
+    assert problems(till.house) == [
+        f"The payment of reference BR-{first.id} has paid refund {first.id} and refund {second.id}, and pays one."
+    ]
+    for statement in (
+        f"UPDATE refunds SET bank_reference = 'BR-{second.id}' WHERE id = '{second.id}'",
+        "CREATE UNIQUE INDEX uq_refunds_bank_reference ON refunds (lower(bank_reference))"
+        " WHERE status IN ('sent', 'succeeded')",
+    ):
+        till.house.execute(statement, url=till.house.admin_url)

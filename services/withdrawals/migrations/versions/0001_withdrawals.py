@@ -150,8 +150,7 @@ CREATE TABLE refunds (
   merchant_id uuid NOT NULL,
   invoice_id uuid NOT NULL,
   external_id text NOT NULL,
-  origin text NOT NULL,
-  case_number bigint,
+  origin text NOT NULL, case_number bigint,
   refund_amount numeric(20, 2) NOT NULL,
   currency_code text NOT NULL,
   amount numeric(38, 6) NOT NULL,
@@ -187,6 +186,8 @@ CREATE INDEX ix_refunds_merchant ON refunds (merchant_id, created_at, id);
 CREATE INDEX ix_refunds_invoice ON refunds (invoice_id);
 CREATE INDEX ix_refunds_external_id ON refunds (external_id);
 CREATE INDEX ix_refunds_bank_reference ON refunds (lower(bank_reference));
+CREATE UNIQUE INDEX uq_refunds_bank_reference ON refunds (lower(bank_reference)) WHERE status IN ('sent', 'succeeded');
+CREATE INDEX ix_refunds_open ON refunds (status, updated_at) WHERE status IN ('waiting_for_account', 'ready', 'sent');
 """
 _DAILY_BALANCES = """
 CREATE TABLE daily_balances (
