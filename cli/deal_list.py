@@ -105,7 +105,7 @@ def state_sentence(deal: pb.Deal) -> str:
             f"{money_text(deal.merchant_usdt, 'USDT')} were credited."
         )
     if deal.status == pb.DEAL_STATUS_COMPLETED:
-        return f"Completed: {amount} came, {money_text(deal.merchant_usdt, 'USDT')} were credited."
+        return f"Paid: {amount} came, {money_text(deal.merchant_usdt, 'USDT')} were credited."
     if deal.status == pb.DEAL_STATUS_APPEAL:
         return f"In appeal: has {amount} come{reference}?"
     if deal.sub_status == AWAITING_CONFIRMATION:
@@ -114,4 +114,4 @@ def state_sentence(deal: pb.Deal) -> str:
         )
     if deal.status == pb.DEAL_STATUS_PENDING:
         return f"Not marked paid yet: the customer is to send {amount}{reference}."
-    return f"Ended without a payment: {deal.sub_status.replace('_', ' ')}."
+    return f"Ended without a payment: {words_of(deal.sub_status)}."

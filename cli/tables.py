@@ -17,7 +17,7 @@ _PROSE: Final = frozenset({"note", "outcome", "purpose", "response_body", "error
 """Fields whose line breaks are shown, in a card only: there the lines stand beside the label."""
 
 _COLOURS = {
-    "success": "green",
+    **dict.fromkeys(("success", "paid", "sent", "delivered"), "green"),
     "completed": "green",
     "active": "green",
     "yes": "green",

@@ -10,6 +10,7 @@ from rich.markup import escape
 from cli import connection, output
 from cli.command import argument, option, shaped
 from cli.listing import Row, Table
+from console.words.states import words_of
 from fiatgate.find.v1 import find_pb2 as pb
 
 EXAMPLE: Final = "fiatgate find 50.90"
@@ -80,6 +81,7 @@ def _for_people(row: Row, shown: Mapping[str, str]) -> Row:
     facts = row["facts"]
     return {
         "id": shown[row["id"]],
+        "status": words_of(row["status"], row["kind"]),
         "value": shown.get(row["value"], row["value"]),
         "merchant_id": facts.get("merchant_id"),
         "amount": f"{facts['amount']} {facts['currency_code']}" if "amount" in facts else None,

@@ -40,7 +40,7 @@ TABLE: Final = Table(
     option("payment_method_code", "CODE", "Only invoices whose newest deal has this method.", "--method"),
     option("external_id", "TEXT", "Only invoices of this order.", "--order"),
     option("customer_id", "TEXT", "Only invoices of this customer.", "--customer"),
-    option("status", "S", "pending, success, fail, expired, canceled."),
+    option("status", "S", "pending, success (paid), fail, expired, canceled."),
     ids.of_merchant(),
     ids.after("invoice"),
     modes="csv",
@@ -51,7 +51,7 @@ def list_all(request: pb.ListAllInvoicesRequest, *, limit: listing.Limit = listi
     listing.show_page(
         *(TABLE, request, call, "invoices", "invoice_id", "fiatgate invoices show ID"),
         limit=limit,
-        for_people=lambda row: {"asked": _amount(row)},
+        for_people=lambda row: {"asked": _amount(row), "status": words_of(row["status"])},
         narrower="--merchant, --order, --customer or --since",
     )
 

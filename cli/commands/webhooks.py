@@ -9,6 +9,7 @@ import typer
 from cli import connection, ids, listing, output, several
 from cli.command import argument, command, group, option, period
 from cli.listing import Table
+from console.words.states import words_of
 from fiatgate.webhooks.v1 import webhooks_pb2 as pb
 from kit.base.clock import monotonic_seconds
 from kit.rpc.limits import OUTWARD_CALL_SECONDS
@@ -42,7 +43,9 @@ def list_all(
     *,
     status: Annotated[
         str | None,
-        typer.Option(metavar="S", help="pending, retrying (pending after a failed attempt), success, dead."),
+        typer.Option(
+            metavar="S", help="pending, retrying (pending after a failed attempt), success (delivered), dead."
+        ),
     ] = None,
     limit: listing.Limit = listing.ROWS,
 ) -> None:
@@ -58,7 +61,10 @@ def list_all(
     listing.show_page(
         *(TABLE, request, _found, "events", "event_id", *next_commands),
         limit=limit,
-        for_people=lambda row: {"tried": row["auto_attempts"] + row["manual_attempts"]},
+        for_people=lambda row: {
+            "tried": row["auto_attempts"] + row["manual_attempts"],
+            "status": words_of(row["status"], "webhook"),
+        },
     )
 
 

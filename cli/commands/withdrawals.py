@@ -94,7 +94,7 @@ def create(request: pb.CreateWithdrawalRequest) -> None:
 @command(
     *(app, "list", "--stage requested --oldest-first", pb.ListAllWithdrawalsRequest),
     ids.of_merchant(),
-    option("status", "S", "pending, success, failed, cancelled."),
+    option("status", "S", "pending, success (sent), failed, cancelled."),
     option("stage", "S", "requested, processing, done."),
     option("withdrawal_method_id", "ID", "Only of this method.", "--method", default=0),
     option("address", "A", "Only to this address."),
@@ -113,7 +113,7 @@ def list_all(request: pb.ListAllWithdrawalsRequest, *, limit: listing.Limit = li
     listing.show_page(
         *(TABLE, request, call, "withdrawals", "withdraw_uuid", *next_commands),
         limit=limit,
-        for_people=lambda row: {"state": words_of(row["substatus"] or row["status"])},
+        for_people=lambda row: {"state": words_of(row["substatus"] or row["status"], "withdrawal")},
     )
 
 
@@ -131,7 +131,7 @@ def show(request: pb.GetWithdrawalStoryRequest) -> None:
         return
     state = withdrawal.substatus or output.enum_word(pb.WithdrawalStatus.DESCRIPTOR, withdrawal.status)
     to_send = f"{amount_text(withdrawal.amount_to_receive)} to {withdrawal.address}"
-    sentence = f"{money_text(withdrawal.amount, 'USDT')}, {words_of(state)}: {to_send}."
+    sentence = f"{money_text(withdrawal.amount, 'USDT')}, {words_of(state, 'withdrawal')}: {to_send}."
     output.outcome(withdrawal, sentence, *_next_steps(story), whole=True)
     stories.print_timeline(moments)
 

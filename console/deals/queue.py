@@ -41,7 +41,7 @@ TABS: Final = {
     MARKED: "Marked paid",
     "appeals": "Appeals",
     "overdue": "Overdue",
-    "unpaid": "Awaiting payment",
+    "unpaid": "Not paid yet",
     ALL: "All",
 }
 STATES: Final[Mapping[str, tuple[pb.DealStatus.ValueType, str]]] = {

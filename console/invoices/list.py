@@ -15,7 +15,7 @@ from kit.base.proto import timestamp_from
 STATUSES: Final = {
     "": "All",
     "pending": "Pending",
-    "success": "Success",
+    "success": "Paid",
     "fail": "Failed",
     "expired": "Expired",
     "canceled": "Canceled",

@@ -33,7 +33,9 @@ STATUSES: Final = {
 }
 FILTERS: Final[Sequence[Filter]] = (
     Merchant(),
-    Choice("status", "Status", {each: words_of(each) or "Any" for each in STATUSES}),
+    Choice(
+        "status", "Status", {each: words_of(each, "withdrawal").capitalize() or "Any" for each in STATUSES}
+    ),
     Choice("method", "Method", of="withdrawal_method_id"),
     Text("address", "Address"),
     Text("transaction", "Transaction", hint="hash, in any spelling", of="external_tx_id"),

@@ -81,7 +81,7 @@ PAST: Final[Mapping[str, str]] = {
 }
 SENTENCES: Final[Mapping[str, str]] = {
     "attempts.prune": "deleted old attempts",
-    "deals-system.set": "switched new deals on or off",
+    "deals-system.set": "switched payments on or off",
     "event.reschedule": "made stuck events due now",
     "parked.discard": "discarded a failed event",
     "parked.retry": "retried failed events",

@@ -4,6 +4,12 @@ from collections.abc import Mapping
 from typing import Final
 
 _WORDS: Final[Mapping[str, str]] = {
+    "success": "paid",
+    "withdrawal success": "sent",
+    "webhook success": "delivered",
+    "completed": "paid",
+    "successfully_paid": "paid",
+    "completed_with_adjustment": "paid in part",
     "awaiting_payment": "not paid yet",
     "awaiting_confirmation": "marked paid",
     "opened_by_customer": "appeal, customer",
@@ -15,9 +21,9 @@ _WORDS: Final[Mapping[str, str]] = {
     "cancelled_by_user": "canceled by the merchant",
     "cancelled_by_admin": "canceled by the operator",
 }
-"""States whose word is another one than the state itself."""
+"""States whose word is another one than the state itself, of one kind of things with its name before it."""
 
 
-def words_of(state: str) -> str:
-    """Returns the state as people read it: "successfully paid"."""
-    return _WORDS.get(state) or state.replace("_", " ")
+def words_of(state: str, of: str = "") -> str:
+    """Returns the state of a thing of this kind as people read it: "paid in part"."""
+    return _WORDS.get(f"{of} {state}") or _WORDS.get(state) or state.replace("_", " ")

@@ -13,6 +13,7 @@ from cli import listing, output
 from cli.commands import invoices
 from cli.deal_list import state_sentence
 from cli.listing import Table
+from console.words.states import words_of
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 
 ID = "01a1f88a-96bc-730b-a73c-b28eb5729d2c"
@@ -251,3 +252,19 @@ def test_a_part_payment_is_told_with_what_was_asked_for_and_what_came() -> None:
     )
     assert "75.94 EUR were to be sent, 70.00 came, 69.13 of the order's 75.00" in state_sentence(deal)
     assert "by SEPA: 70.00 of 75.94 EUR came, 69.13 of the order count as paid" in invoices._state(invoice)
+
+
+@pytest.mark.parametrize(
+    ("of", "state", "words"),
+    [
+        ("invoice", "success", "paid"),
+        ("deal", "completed", "paid"),
+        ("deal", "successfully_paid", "paid"),
+        ("deal", "completed_with_adjustment", "paid in part"),
+        ("withdrawal", "success", "sent"),
+        ("webhook", "success", "delivered"),
+        ("withdrawal", "cancelled_by_user", "canceled by the merchant"),
+    ],
+)
+def test_a_state_has_one_name_for_people(of: str, state: str, words: str) -> None:
+    assert words_of(state, of) == words

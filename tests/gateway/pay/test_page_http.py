@@ -279,7 +279,9 @@ def test_a_finished_invoice_shows_its_outcome_whatever_is_sent(
     fields = {"method_code": method, "deal_id": deal_of(shop, invoice)["deal_id"], "note": "x"}
     response = post(page_of(invoice, step), fields)
     assert (response.status_code, response.headers["Location"]) == (303, f"/pay/{invoice['invoice_id']}")
-    assert "Payment received" in get(page_of(invoice)).text
+    page = get(page_of(invoice)).text
+    assert "Payment received" in page and "Your payment is confirmed." in page
+    assert "notifying" not in page, "true whether the shop takes the webhook or not"
     assert get(page_of(invoice, step)).headers["Location"] == f"/pay/{invoice['invoice_id']}"
 
 
