@@ -131,6 +131,37 @@ def _takes(
     return takes
 
 
+_LIVE: Final = (
+    refunds_pb2.REFUND_STATUS_WAITING_FOR_ACCOUNT,
+    refunds_pb2.REFUND_STATUS_READY,
+    refunds_pb2.REFUND_STATUS_SENT,
+    refunds_pb2.REFUND_STATUS_SUCCEEDED,
+)
+
+
+def check_cases(findings: Findings) -> None:
+    """Checks that a correction or a refund backs the end of each case of late money."""
+    request = invoices_pb2.ListCasesRequest()
+    for case in every(request, connection.desk().ListCases, "cases", "number"):
+        findings.advance(1)
+        if missing := unbacked(case.invoice_id, case.ended_as):
+            findings.wrong("cases", f"case {case.number} ended as {case.ended_as}, and {missing}")
+
+
+def unbacked(invoice_id: str, ended_as: str) -> str:
+    """Returns what is missing behind this end of the invoice's case; empty when nothing is."""
+    if ended_as == "credit":
+        late = pb.ListCorrectionsRequest(invoice_id=invoice_id, kind=pb.CORRECTION_KIND_LATE_CREDIT, limit=1)
+        if not connection.corrections().ListCorrections(late, timeout=CALL_SECONDS).corrections:
+            return f"no late money of invoice {invoice_id} was credited"
+    if ended_as == "return":
+        live = refunds_pb2.ListRefundsRequest(invoice_id=invoice_id, statuses=_LIVE)
+        found = connection.refunds().ListRefunds(live, timeout=CALL_SECONDS).refunds
+        if all(each.origin != refunds_pb2.REFUND_ORIGIN_LATE for each in found):
+            return f"no late money of invoice {invoice_id} goes back"
+    return ""
+
+
 def credit(
     received: Decimal, *, rate: Decimal, client_percent: Decimal, merchant_percent: Decimal, decimals: int
 ) -> Decimal:

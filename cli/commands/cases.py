@@ -8,6 +8,7 @@ import typer
 from cli import connection, grouping, ids, listing, output
 from cli.command import argument, command, group, option, period
 from cli.listing import Row, Table
+from cli.verifying_money import unbacked
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 
 app = group("cases", "Late money: the invoice had ended, and the customer reports a payment.")
@@ -74,7 +75,13 @@ def show(
     modes="all",
 )
 def resolve(request: pb.ResolveCaseRequest) -> None:
-    """Close a case with an answer. The invoice stays as it is: pay back, or credit by a new invoice."""
+    """Close a case with an answer; the invoice stays as it is. First credit the money (`fiatgate corrections make
+    --kind late_credit`) or return it (`fiatgate refunds request --origin late`): an end that nothing backs is refused.
+    """
+    found = connection.desk().GetCase(pb.GetCaseRequest(number=request.number)).case
+    missing = "" if found.HasField("resolved_at") else unbacked(found.invoice_id, request.ended_as)
+    if missing:
+        raise typer.BadParameter(missing, param_hint="--ended-as")
     case = connection.desk().ResolveCase(request).case
     output.outcome(case, f"Case {case.number} is closed; the customer reads your answer on the page.")
 

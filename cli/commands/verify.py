@@ -130,6 +130,7 @@ def _checks(scope: _Scope) -> dict[str, Check]:
         "credits": partial(verifying.check_credits, settled_before=settled_before, after=after),
         "corrections": verifying_money.check_corrections,
         "refunds": verifying_money.check_refunds,
+        "cases": verifying_money.check_cases,
         "webhook events": partial(verifying.check_webhooks, settled_before=settled_before, after=after),
         "stuck events": verifying.check_stuck_events,
         "parked events": verifying.check_parked,

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 import falcon.asgi
 
-from console.calls import case_number
+from console.calls import case_number, or_none
+from console.cases.money import CaseMoney, money_of
 from console.exchange import Request
 from console.list_page import Asked, Found, ListPage
 from console.page import Page, own_path
@@ -152,13 +154,18 @@ class CasesPage(ListPage):
 
 @dataclass(frozen=True)
 class CaseEvidence:
-    """A case with its invoice and the account that its customer was shown. `merchant` is the name, or empty."""
+    """A case with its invoice and the account that its customer was shown.
+
+    merchant  the name, or empty
+    money     null while withdrawals is away
+    """
 
     case: pb.Case
     invoice: pb.Invoice
     requisite: pb.Requisite
     has_picture: bool
     merchant: str
+    money: CaseMoney | None
 
     @property
     def reference(self) -> str:
@@ -168,13 +175,16 @@ class CaseEvidence:
 async def case_of(page: Page, number: str) -> CaseEvidence:
     """Returns the case. Raises CASE_NOT_FOUND."""
     answer = await page.deps.deals.GetCase(pb.GetCaseRequest(number=case_number(number)))
-    names = await page.names(answer.case.merchant_id)
+    names, money = await asyncio.gather(
+        page.names(answer.case.merchant_id), or_none(money_of(page, answer.case))
+    )
     return CaseEvidence(
         answer.case,
         answer.invoice,
         answer.requisite,
         answer.HasField("proof"),
         names.get(answer.case.merchant_id, ""),
+        money,
     )
 
 
@@ -192,12 +202,12 @@ class CasePage(Page):
         form = await self.form(req)
         outcome = form.prose("outcome", most=OUTCOME_MAX_CHARACTERS)
         ended_as = form.text("ended_as")
-        request = pb.ResolveCaseRequest(number=case_number(number), outcome=outcome, ended_as=ended_as)
         path = queried(_back(form), {"decided": number, "next": form.text("next")})
+        call = self._resolve(
+            pb.ResolveCaseRequest(number=case_number(number), outcome=outcome, ended_as=ended_as)
+        )
         try:
-            await self.leave_after(
-                resp, self.deps.deals.ResolveCase(request), path, notice="case-answered", mendable=MENDABLE
-            )
+            await self.leave_after(resp, call, path, notice="case-answered", mendable=MENDABLE)
         except Refused as refused:
             if refused.reason != "VALIDATION_ERROR":
                 raise
@@ -208,6 +218,13 @@ class CasePage(Page):
                 "next_number": form.text("next"),
             }
             await self._show(req, resp, number, refused=refused, **typed)
+
+    async def _resolve(self, request: pb.ResolveCaseRequest) -> None:
+        """Closes the case. Raises VALIDATION_ERROR for an end that no correction and no refund backs."""
+        found = await self.deps.deals.GetCase(pb.GetCaseRequest(number=request.number))
+        if not found.case.HasField("resolved_at"):
+            (await money_of(self, found.case)).require(request.ended_as)
+        await self.deps.deals.ResolveCase(request)
 
     async def _show(
         self,

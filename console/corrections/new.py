@@ -71,6 +71,7 @@ class NewCorrectionPage(AgreedPage):
         request.request_key, request.expected_amount = typed["request_key"], typed["expected"]
         call = self.deps.corrections.MakeCorrection(request)
         path = f"/invoices/{typed['invoice']}" if typed["invoice"] else f"/merchants/{typed['merchant']}/view"
+        path = f"/cases/{typed['case']}" if typed["case"] else path
         await self.leave_after(resp, call, path, notice="correction-made", mendable={"APPROVAL_REQUIRED"})
 
     async def preview(self, req: Request, resp: falcon.asgi.Response, typed: Mapping[str, str]) -> None:

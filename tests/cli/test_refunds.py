@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from fiatgate.invoices.v1 import invoices_pb2
 from kit.base.ids import new_id
-from tests.cli.command_line import Fiatgate
+from tests.cli.command_line import Fiatgate, run
 from tests.cli.test_verify import behind_its_back, problems, verify
 from tests.gateway.desk import Desk, Shop, settled
 from tests.support.stack import Stack
@@ -110,6 +111,36 @@ def test_no_more_than_was_paid_goes_back_and_nothing_of_a_reversed_invoice(books
     reverse = ("corrections", "make", "--kind", "reversal", "--invoice", invoice, "--amount", "1", *says)
     books.fiatgate.by_two_if_needed(*reverse)
     assert books.fiatgate.refused(*of, "--amount", "10.00") == "REFUND_INVALID"
+
+
+def test_a_case_ends_as_its_money_did_and_verify_names_one_that_did_not(books: Books) -> None:
+    invoice = books.shop.create(amount="900.00")["invoice_id"]
+    deal = books.desk.mark_paid(invoice, books.method)
+    books.desk.deals.RejectDeal(invoices_pb2.RejectDealRequest(deal_id=deal.deal_id))
+    case = books.desk.checkout.OpenCase(invoices_pb2.OpenCaseRequest(invoice_id=invoice)).case
+    resolve = ("cases", "resolve", str(case.number), "--outcome", "Done", "--ended-as")
+    for end, missing in (("credit", "was credited"), ("return", "goes back")):
+        refused = run(*resolve, end)
+        assert (refused.exit_code, missing in refused.err) == (2, True), refused.err
+    back = ("--origin", "late", "--case", str(case.number), "--amount", "90.00")
+    refund = books.request(invoice, *back)
+    assert run(*resolve, "credit").exit_code == 2
+    assert books.fiatgate(*resolve, "return")["ended_as"] == "return"
+    assert verify().exit_code == 0
+
+    def named(missing: str) -> bool:
+        return any(f"case {case.number} ended as {missing}" in each for each in problems(verify()))
+
+    def says(end: str) -> None:
+        with behind_its_back(books.desk.stack, "invoices") as database:
+            database.execute("UPDATE cases SET ended_as = %s WHERE number = %s", (end, case.number))
+
+    says("credit")
+    assert named("credit, and no late money")
+    says("return")
+    books.fiatgate("refunds", "cancel", refund["refund_id"])
+    assert named("return, and no late money")
+    books.request(invoice, *back)
 
 
 TAMPERINGS = {

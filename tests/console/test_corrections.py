@@ -6,7 +6,9 @@ from typing import Final
 
 import pytest
 from playwright.sync_api import expect
+from requests import Response
 
+from fiatgate.invoices.v1.invoices_pb2 import GetCaseRequest
 from fiatgate.withdrawals.v1 import withdrawals_pb2
 from tests.console.conftest import Open, Staff
 from tests.console.house import Person, hidden, text_of
@@ -119,7 +121,7 @@ def test_a_wrong_confirmation_is_taken_back_by_two_once_and_becomes_a_debt(
 
 
 def test_late_money_is_credited_at_the_locked_rate_and_the_case_is_named(
-    shop: Shop, treasury: Person
+    shop: Shop, treasury: Person, staff: Staff
 ) -> None:
     case = str(shop.late("Paid"))
     link = re.findall(
@@ -138,11 +140,42 @@ def test_late_money_is_credited_at_the_locked_rate_and_the_case_is_named(
     changed = treasury.post("/corrections/new", agreed | {"expected": "1.000000"})
     assert (changed.status_code, "by now, so nothing was done" in text_of(changed)) == (422, True)
     made = treasury.post("/corrections/new", agreed)
-    assert "The balance is corrected." in text_of(made) and "Credited by the operator" in text_of(made)
+    assert "The balance is corrected." in text_of(made) and "Credited: 1,000.00" in text_of(made)
+    assert "Credit it" not in text_of(made)
     treasury.post("/corrections/new", agreed)
     assert shop.balance().available == agreed["expected"], "once, however often it is sent"
     (line,) = treasury.rows(f"/corrections.csv?merchant={shop.shop.merchant_id}")
     assert (line["kind"], line["case_number"], line["received_amount"]) == ("late_credit", case, "1000.00")
+    page = staff("desk").get(f"/cases/{case}").text
+    assert (
+        'value="credit" required checked' in page
+        and "arrived and was credited to the shop.</textarea>" in page
+    )
+
+
+def test_a_case_waits_for_the_second_person_of_its_credit_and_ends_only_as_its_money_did(
+    shop: Shop, treasury: Person, staff: Staff
+) -> None:
+    case, desk = str(shop.late("Paid")), staff("desk")
+    invoice = shop.desk.deals.GetCase(GetCaseRequest(number=int(case))).case.invoice_id
+    fields = form(treasury, kind="late_credit", invoice=invoice, case=case) | WHY
+    seen = treasury.post("/corrections/new", fields | {"received": "900", "rate": "91"})
+
+    def answer(end: str) -> Response:
+        return desk.post(f"/cases/{case}/answer", {"outcome": "Done", "ended_as": end})
+
+    for end, says in (("credit", "press “Credit it” first"), ("return", "press “Return it” first")):
+        refused = answer(end)
+        assert (refused.status_code, says in text_of(refused)) == (422, True)
+    asked = treasury.post("/corrections/new", hidden(seen.text, "/corrections/new"))
+    assert "waits for a second person" in text_of(asked)
+    page = text_of(desk.get(f"/cases/{case}"))
+    assert "The correction waits for a second person" in page and "Return it" not in page
+    assert "before a second person has approved it" in text_of(answer("credit"))
+    (path,) = set(APPROVAL.findall(asked.text))
+    staff("admin").post(f"{path}/approve")
+    assert answer("return").status_code == 422
+    assert "The answer is given to the customer." in text_of(answer("credit"))
 
 
 def test_of_what_came_beyond_the_amount_the_rest_is_credited(shop: Shop, treasury: Person) -> None:

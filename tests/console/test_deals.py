@@ -189,6 +189,7 @@ def test_deals_are_found_and_their_file_has_what_the_screen_shows(till: Till, st
 
 def test_cases_have_a_file_and_an_answer_has_words(till: Till, staff: Staff) -> None:
     first, second = till.late("I sent it at noon"), till.late("Me too")
+    till.returned(first)
     desk, list = staff("desk"), f"/cases?merchant={till.shop.merchant_id}"
     assert (
         desk.post(f"/cases/{first}/answer", {"back": list, "outcome": " ", "ended_as": "return"}).status_code

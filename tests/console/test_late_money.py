@@ -32,6 +32,7 @@ def test_the_merchant_is_asked_answers_and_reads_what_the_operator_did(
     shown = desk.get(path).text
     assert "He wants it back" in shown
     assert 'value="return" required checked' in shown
+    till.returned(number)
     desk.post(f"{path}/answer", {"outcome": "Sent back today.", "ended_as": "return"})
     page = finance.get(path).text
     for words in ("I sent it at noon", "Send it back", "sent back to the customer", "Sent back today."):

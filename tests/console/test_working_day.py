@@ -162,10 +162,15 @@ def test_late_money_is_answered_and_the_next_case_is_shown(till: Till, at: At) -
     expect(page.locator(".evidence blockquote")).to_have_text("I sent it at noon")
     looks_right(page, "cases")
     expect(page.locator(".evidence")).to_contain_text("It may answer until")
-    page.get_by_label("sent back to the customer").check()
+    till.returned(first)
+    page.reload()
+    looks_right(page, "cases-returned")
+    expect(page.get_by_label("sent back to the customer")).to_be_checked()
     page.keyboard.press("a")
     expect(page.get_by_label("Answer for the customer")).to_be_focused()
-    page.keyboard.type("It was sent back.")
+    expect(page.get_by_label("Answer for the customer")).to_have_value(
+        re.compile(r"90\.00 .* goes back to you")
+    )
     send = page.get_by_role("button", name="Send the answer")
     assert send.evaluate("each => getComputedStyle(each, '::after').content") == '"Ctrl+Enter" / ""'
     page.keyboard.press("Control+Enter")

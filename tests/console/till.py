@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fiatgate.invoices.v1 import invoices_pb2 as pb
+from fiatgate.withdrawals.v1 import refunds_pb2
 from tests.gateway.desk import Desk, Shop
 from tests.support.pictures import PNG
 
@@ -40,6 +41,18 @@ class Till:
         self.desk.checkout.CancelCheckout(pb.CancelCheckoutRequest(invoice_id=deal.invoice_id))
         request = pb.OpenCaseRequest(invoice_id=deal.invoice_id, note=note, picture=PNG)
         return self.desk.checkout.OpenCase(request).case.number
+
+    def returned(self, number: int) -> None:
+        """Requests that the money of the case goes back to its customer."""
+        case = self.desk.deals.GetCase(pb.GetCaseRequest(number=number)).case
+        request = refunds_pb2.RequestRefundRequest(
+            invoice_id=case.invoice_id,
+            external_id=f"case-{number}",
+            origin=refunds_pb2.REFUND_ORIGIN_LATE,
+            refund_amount="90.00",
+            case_number=number,
+        )
+        self.desk.refunds.RequestRefund(request)
 
     def state(self, deal: pb.Deal) -> str:
         return self.desk.deals.GetDeal(pb.GetDealRequest(deal_id=deal.deal_id)).deal.sub_status

@@ -61,7 +61,7 @@ def pages(desk: Desk, currency: str) -> dict[str, str]:
     answered = told()
     desk.choose(invoice(amount="77.70")[0], full)
     desk.deals.ResolveCase(
-        pb.ResolveCaseRequest(number=answered[1], outcome="Sent back to your account", ended_as="return")
+        pb.ResolveCaseRequest(number=answered[1], outcome="Sent back to your account", ended_as="answer_only")
     )
     return {
         "choose": fresh[1],

@@ -341,7 +341,7 @@ def test_late_money_becomes_a_case_and_its_answer_arrives(
     with page.expect_response(lambda response: "/events" in response.url):
         page.reload()
     desk.deals.ResolveCase(
-        pb.ResolveCaseRequest(number=number, outcome="Sent back to your account", ended_as="return")
+        pb.ResolveCaseRequest(number=number, outcome="Sent back to your account", ended_as="answer_only")
     )
     expect(page.locator("blockquote")).to_have_text("Sent back to your account")
     seen(page, "case-answered")
