@@ -26,6 +26,7 @@ from kit.rpc.errors import Refused, database_unavailable, not_found
 from kit.rpc.values import invalid, together
 
 FROM_CUSTOMER: Final = "customer"
+COMMISSION_STAYS: Final = "The commission stays with the operator, so a refund takes more than was credited"
 CHANGED: Final = "It takes {} USDT by now, so nothing was requested. Look at it again."
 
 
@@ -79,7 +80,11 @@ class NewRefundPage(AgreedPage):
         left = Decimal(found.available) - Decimal(found.amount)
         if left < 0:
             has, takes = (money_text(each, "USDT") for each in (found.available, found.amount))
-            raise invalid("refund_amount", f"it takes {takes}, and {has} are available")
+            enough = money_text(found.affordable, found.currency_code)
+            why = "" if found.returns_commission else f". {COMMISSION_STAYS}"
+            raise invalid(
+                "refund_amount", f"it takes {takes}, and {has} are available: enough for {enough} now{why}"
+            )
         wanted |= {"amount": found.refund_amount, "expected": found.amount}
         self.show(
             req,
@@ -108,6 +113,8 @@ class NewRefundPage(AgreedPage):
         elif refused is not None and refused.reason == "EDIT_CONFLICT":
             now = amount_text(refused.metadata.get("now", ""))
             shown |= {"problem": CHANGED.format(now), "errors": {}}
+        elif refused is not None and refused.reason == "INSUFFICIENT_BALANCE":
+            shown |= {"problem": f"{refused.message}."}
         check, why_not = None, ""
         try:
             check = await self._check(req, {**typed, "amount": ""})
@@ -123,6 +130,7 @@ class NewRefundPage(AgreedPage):
             invoice=invoice,
             check=check,
             why_not=why_not,
+            commission_stays=COMMISSION_STAYS,
             kinds=ACCOUNT_KINDS,
             **shown,
         )

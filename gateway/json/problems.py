@@ -112,7 +112,11 @@ PROBLEMS: Final[Mapping[str, Problem]] = {
         422, "The payment can't be refunded, or not by so much", {"refundable": str, "currency": str}
     ),
     "REFUND_EXISTS": Problem(409, "Another refund has this external_id", {"refund_id": str}),
-    "INSUFFICIENT_BALANCE": Problem(409, "The balance is too low", {"available": str, "requested": str}),
+    "INSUFFICIENT_BALANCE": Problem(
+        409,
+        "The balance is too low",
+        {"available": str, "requested": str, "refundable": str, "currency": str},
+    ),
     # -- any call
     "VALIDATION_ERROR": Problem(400, "Invalid payload"),
     "INTERNAL_ERROR": _INTERNAL,

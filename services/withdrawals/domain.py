@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from decimal import ROUND_UP, Decimal, localcontext
+from decimal import ROUND_DOWN, ROUND_UP, Decimal, localcontext
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Final
@@ -312,6 +312,16 @@ def refund_takes_part(fiat: Decimal, *, paid: Decimal, credited: Decimal) -> Dec
     """
     with localcontext(prec=60):
         return min((fiat * credited / paid).quantize(_UNIT, ROUND_UP), credited)
+
+
+def refund_affordable(available: Decimal, *, fiat: Decimal, takes: Decimal, places: int) -> Decimal:
+    """Returns the part of the fiat for which the available USDT is enough, when all of it takes `takes`; rounded
+    down.
+    """
+    if takes <= available:
+        return fiat
+    with localcontext(prec=60):
+        return (fiat * available / takes).quantize(Decimal(1).scaleb(-places), ROUND_DOWN)
 
 
 def refund_movements(refund_id: UUID, status: RefundStatus, *, amount: Decimal) -> Sequence[Movement]:

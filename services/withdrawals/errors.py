@@ -78,6 +78,21 @@ def insufficient_balance(*, available: Decimal, requested: Decimal) -> Refused:
     )
 
 
+def refund_above_balance(
+    *, available: Decimal, requested: Decimal, refundable: str, currency: str, commission_stays: bool
+) -> Refused:
+    why = "The commission stays with the operator, so a refund takes more than was credited. "
+    return precondition(
+        "INSUFFICIENT_BALANCE",
+        f"The refund takes {usdt_text(requested)} USDT, and {usdt_text(available)} are available. "
+        f"{why if commission_stays else ''}At most {refundable} {currency} can be refunded now",
+        available=usdt_text(available),
+        requested=usdt_text(requested),
+        refundable=refundable,
+        currency=currency,
+    )
+
+
 def state_conflict(current: State) -> Refused:
     return precondition(
         "WITHDRAWAL_STATE_CONFLICT",

@@ -5,6 +5,8 @@ from typing import Final
 
 from playwright.sync_api import expect
 
+from fiatgate.withdrawals.v1 import corrections_pb2
+from kit.base.ids import new_id
 from kit.base.money import amount_text
 from tests.cli.test_verify import behind_its_back
 from tests.console.conftest import Open, with_cookies
@@ -12,6 +14,7 @@ from tests.console.house import House, hidden, text_of
 from tests.console.looks import looks_right
 from tests.console.till import Till
 from tests.gateway.desk import settled
+from tests.support.acting import second_person
 
 IBAN: Final = {"account_kind": "iban", "account": "DE89370400440532013000", "holder": "Ada Lovelace"}
 
@@ -74,7 +77,12 @@ def test_the_customer_may_give_the_account_and_the_form_makes_one_refund(till: T
     settled(lambda: own.desk.available(shop) != "0.000000", "the credit")
     finance = house.person("finance", merchant=shop.merchant_id)
     assert "Only a paid invoice can be refunded" in text_of(finance.get(f"/refunds/new?invoice={unpaid}"))
-    form = hidden(finance.get(f"/refunds/new?invoice={invoice}").text, "/refunds/new")
+    asked = finance.get(f"/refunds/new?invoice={invoice}")
+    form = hidden(asked.text, "/refunds/new")
+    all_of_it = finance.post("/refunds/new", form | {"account_from": "customer"})
+    for page in (asked, all_of_it):  # the one credit is less than what the customer paid
+        assert re.search(r"enough for \S+\s\w+ now. The commission stays", text_of(page)), text_of(page)
+    assert all_of_it.status_code == 422
     seen = finance.post("/refunds/new", form | {"account_from": "customer", "amount": "100"})
     assert "the account that the customer gives on the payment page" in text_of(seen), text_of(seen)
     agreed = hidden(seen.text, "/refunds/new")
@@ -107,3 +115,24 @@ def test_the_customer_may_give_the_account_and_the_form_makes_one_refund(till: T
     assert "in another state by now" in text_of(late)
     (line,) = finance.rows("/refunds.csv?status=ready")
     assert re.search(rf"{amount_text(line['amount'])}", given)
+
+
+def test_an_invoice_whose_credit_was_taken_back_in_part_says_that_it_is_not_refunded(
+    till: Till, house: House
+) -> None:
+    shop = till.desk.open_shop(till.shop.currency)
+    own = Till(till.desk, shop, till.method)
+    invoice = own.paid().invoice_id
+    settled(lambda: own.desk.available(shop) != "0.000000", "the credit")
+    request = corrections_pb2.MakeCorrectionRequest(
+        kind=corrections_pb2.CORRECTION_KIND_REVERSAL,
+        invoice_id=invoice,
+        amount="1",
+        reason="Recalled",
+        evidence="BR-7",
+        request_key=str(new_id()),
+    )
+    with second_person(till.desk.stack.addresses["withdrawals"]) as by_two:
+        by_two(lambda: till.desk.corrections.MakeCorrection(request))
+    page = house.person("finance", merchant=shop.merchant_id).get(f"/refunds/new?invoice={invoice}")
+    assert "was taken back, in whole or in part, so it can't be refunded" in text_of(page)

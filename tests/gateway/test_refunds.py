@@ -87,7 +87,16 @@ def test_what_cannot_be_refunded_is_refused(
     own = f"/api/v1/invoices/{pay(desk, poor, method, '900.00')}"
     short = refund(poor, own)  # the commission stays with the operator: the refund takes more than the credit
     assert (short.status_code, code_of(short)) == (409, "INSUFFICIENT_BALANCE")
-    assert short.json()["error"]["details"] == {"available": "9.750000", "requested": "10.250000"}
+    error = short.json()["error"]
+    assert error["details"] == {
+        "available": "9.750000",
+        "requested": "10.250000",
+        "refundable": "877.50",
+        "currency": rich.currency,
+    }
+    assert "The commission stays with the operator" in error["message"]
+    assert code_of(refund(poor, own, amount="877.51")) == "INSUFFICIENT_BALANCE"
+    assert refund(poor, own, amount="877.50").json()["data"]["amount_usdt"] == "9.750000"
     assert code_of(refund(poor, paid)) == "INVOICE_NOT_FOUND"
     assert code_of(poor.get(f"{paid}/refunds")) == "INVOICE_NOT_FOUND"
 
@@ -122,25 +131,27 @@ def test_a_reversal_is_a_correction_and_what_is_missing_is_owed(desk: Desk, shop
     request = corrections_pb2.MakeCorrectionRequest(
         kind=corrections_pb2.CORRECTION_KIND_REVERSAL,
         invoice_id=first,
-        amount="9.75",
+        amount="9.74",
         reason="The bank recalled the transfer",
         evidence="BR-7",
         request_key=str(new_id()),
     )
     with second_person(desk.stack.addresses["withdrawals"]) as by_two:
         by_two(lambda: desk.corrections.MakeCorrection(request))
-    assert balance(merchant) == ("0.000000", "10.000000", "0.250000")
+    assert balance(merchant) == ("0.000000", "10.000000", "0.240000")
     path = f"/api/v1/invoices/{first}"
     (made,) = merchant.get(f"{path}/corrections").json()["data"]
     assert (made["kind"], made["amount_usdt"], made["owed_usdt"], made["reason"]) == (
         "reversal",
-        "9.750000",
-        "0.250000",
+        "9.740000",
+        "0.240000",
         "The bank recalled the transfer",
     )
     assert "BR-7" not in str(made)
     assert merchant.get(f"/api/v1/invoices/{second}/corrections").json()["data"] == []
-    assert code_of(refund(merchant, path)) == "REFUND_INVALID"
+    in_part = refund(merchant, path).json()["error"]
+    assert (in_part["code"], in_part["details"]) == ("REFUND_INVALID", {})
+    assert "was taken back, in whole or in part" in in_part["message"]
     assert code_of(shop.get(f"{path}/corrections")) == "INVOICE_NOT_FOUND"
 
 

@@ -124,7 +124,7 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     WITHDRAWAL_AMOUNT_INVALID: _ErrorReason.ValueType  # 113
     """Metadata: minimum or maximum."""
     INSUFFICIENT_BALANCE: _ErrorReason.ValueType  # 114
-    """Metadata: available, requested."""
+    """Metadata: available, requested; of a refund also refundable, the fiat for which it is enough, and currency."""
     WITHDRAWAL_STATE_CONFLICT: _ErrorReason.ValueType  # 115
     """The withdrawal's state does not allow the step. Metadata: status, substatus."""
     SIGNING_SECRET_NOT_FOUND: _ErrorReason.ValueType  # 116
@@ -322,7 +322,7 @@ WITHDRAWAL_ADDRESS_INVALID: ErrorReason.ValueType  # 112
 WITHDRAWAL_AMOUNT_INVALID: ErrorReason.ValueType  # 113
 """Metadata: minimum or maximum."""
 INSUFFICIENT_BALANCE: ErrorReason.ValueType  # 114
-"""Metadata: available, requested."""
+"""Metadata: available, requested; of a refund also refundable, the fiat for which it is enough, and currency."""
 WITHDRAWAL_STATE_CONFLICT: ErrorReason.ValueType  # 115
 """The withdrawal's state does not allow the step. Metadata: status, substatus."""
 SIGNING_SECRET_NOT_FOUND: ErrorReason.ValueType  # 116

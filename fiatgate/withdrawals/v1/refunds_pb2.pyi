@@ -314,6 +314,7 @@ class CheckRefundResponse(_message.Message):
     CURRENCY_CODE_FIELD_NUMBER: _builtins.int
     AVAILABLE_FIELD_NUMBER: _builtins.int
     RETURNS_COMMISSION_FIELD_NUMBER: _builtins.int
+    AFFORDABLE_FIELD_NUMBER: _builtins.int
     amount: _builtins.str
     """USDT that would be reserved."""
     refund_amount: _builtins.str
@@ -323,6 +324,8 @@ class CheckRefundResponse(_message.Message):
     available: _builtins.str
     returns_commission: _builtins.bool
     """Whether the operator's commission goes back too, by the category."""
+    affordable: _builtins.str
+    """The part of refund_amount for which the available money is enough now."""
     def __init__(
         self,
         *,
@@ -332,10 +335,11 @@ class CheckRefundResponse(_message.Message):
         currency_code: _builtins.str = ...,
         available: _builtins.str = ...,
         returns_commission: _builtins.bool = ...,
+        affordable: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["amount", b"amount", "available", b"available", "currency_code", b"currency_code", "refund_amount", b"refund_amount", "refundable", b"refundable", "returns_commission", b"returns_commission"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["affordable", b"affordable", "amount", b"amount", "available", b"available", "currency_code", b"currency_code", "refund_amount", b"refund_amount", "refundable", b"refundable", "returns_commission", b"returns_commission"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

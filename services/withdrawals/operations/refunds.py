@@ -27,6 +27,7 @@ from services.withdrawals.domain import (
     UNPAID,
     RefundOrigin,
     RefundStatus,
+    refund_affordable,
     refund_movements,
     refund_takes,
     refund_takes_part,
@@ -72,6 +73,12 @@ class Quote:
     refund_amount: Decimal
     refundable: Decimal | None
     rate: Decimal
+
+    def affordable(self, available: Decimal) -> Decimal:
+        """Returns the fiat that can be refunded with the available USDT, at most what is asked for."""
+        return refund_affordable(
+            available, fiat=self.refund_amount, takes=self.amount, places=self.deal.currency_decimals
+        )
 
 
 def request_refund(
@@ -222,7 +229,9 @@ def _refundable(money: InvoiceMoney, asked: Asked, deal: DealMoney, paid: Decima
             )
         return None
     if money.reversed:
-        raise errors.refund_invalid("The credit of this invoice was taken back: it can't be refunded")
+        raise errors.refund_invalid(
+            "The credit of this invoice was taken back, in whole or in part, so it can't be refunded"
+        )
     if not paid:
         raise errors.refund_invalid("Only a paid invoice can be refunded")
     return max(paid - money.refunded, Decimal(0))
@@ -268,7 +277,13 @@ def _make(deps: Deps, asked: Asked, new: RefundView, quote: Quote) -> RefundView
         if now != new.amount:  # something was credited or refunded meanwhile
             raise edit_conflict("expected_amount", usdt_text(now))
         if not new.amount <= held.available or not held.reserved.is_finite():
-            raise errors.insufficient_balance(available=held.available, requested=new.amount)
+            raise errors.refund_above_balance(
+                available=held.available,
+                requested=new.amount,
+                refundable=fiat_text(quote.affordable(held.available)),
+                currency=new.currency_code,
+                commission_stays=not quote.deal.refunds_return_commission,
+            )
         refunds.add(tx, new)
         reserve = refund_movements(new.id, RefundStatus.WAITING_FOR_ACCOUNT, amount=new.amount)
         if reserve:

@@ -104,6 +104,7 @@ def check_refund(deps: Deps, request: pb.CheckRefundRequest) -> pb.CheckRefundRe
         refundable="" if quote.refundable is None else fiat_text(quote.refundable),
         currency_code=quote.deal.currency_code,
         available=usdt_text(available),
+        affordable=fiat_text(quote.affordable(available)),
         returns_commission=quote.deal.refunds_return_commission,
     )
 

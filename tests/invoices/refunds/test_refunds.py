@@ -130,8 +130,14 @@ def test_it_takes_only_what_is_available(till: Till) -> None:
     refused = refusal(till.ask, invoice)
     assert (refused.reason, dict(refused.metadata)) == (
         "INSUFFICIENT_BALANCE",
-        {"available": "211.956521", "requested": "222.826087"},
+        {
+            "available": "211.956521",
+            "requested": "222.826087",
+            "refundable": "194.99",
+            "currency": "EUR",
+        },
     )
+    assert refusal(till.ask, invoice, "195.00").reason == "INSUFFICIENT_BALANCE"
     assert refusal(till.ask, invoice, "20.00", expected_amount="21.000000").reason == "EDIT_CONFLICT"
     assert till.ask(invoice, "20.00", expected_amount="21.739131").amount == Decimal("21.739131")
 
