@@ -1,19 +1,40 @@
-"""A correction as a second person sees it: the merchant's money, what is still to be sent, and earlier corrections."""
+"""A correction as a second person sees it: the merchant's money, what holds some of it, and earlier corrections."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Final
 
+from google.protobuf.timestamp_pb2 import Timestamp
+
 from console.page import Page
+from console.ui.values import word
+from console.words.states import words_of
 from fiatgate.approvals.v1 import approvals_pb2
 from fiatgate.withdrawals.v1 import corrections_pb2 as pb
-from fiatgate.withdrawals.v1 import withdrawals_pb2
+from fiatgate.withdrawals.v1 import refunds_pb2, withdrawals_pb2
 
 EARLIER_MOST: Final = 10
 OPEN_MOST: Final = 50
+OPEN_REFUNDS: Final = (
+    refunds_pb2.REFUND_STATUS_WAITING_FOR_ACCOUNT,
+    refunds_pb2.REFUND_STATUS_READY,
+    refunds_pb2.REFUND_STATUS_SENT,
+)
+
+
+@dataclass(frozen=True)
+class Held:
+    """A `withdrawal` or `refund` that is not over, and the USDT that it holds."""
+
+    kind: str
+    id: str
+    amount: str
+    state: str
+    created_at: Timestamp
 
 
 @dataclass(frozen=True)
@@ -21,33 +42,51 @@ class Purse:
     """A merchant's money beside the approval of a correction.
 
     balance  of the merchant, with its debt
-    open     withdrawals that are still to be sent, oldest first, at most OPEN_MOST
+    held     withdrawals and refunds that hold money
     earlier  corrections of the merchant, newest first, at most EARLIER_MOST
     """
 
     merchant_id: str
     balance: withdrawals_pb2.GetBalanceResponse
-    open: Sequence[withdrawals_pb2.Withdrawal]
+    held: Sequence[Held]
     earlier: Sequence[pb.Correction]
 
 
 async def purse_of(page: Page, approval: approvals_pb2.Approval) -> Purse:
     """Returns what stands beside the approval of a correction."""
     request = pb.ListCorrectionsRequest(merchant_id=approval.merchant_id, limit=EARLIER_MOST)
-    balance, open_ones, earlier = await asyncio.gather(
+    balance, held, earlier = await asyncio.gather(
         page.deps.withdrawals.GetBalance(withdrawals_pb2.GetBalanceRequest(merchant_id=approval.merchant_id)),
-        open_withdrawals(page, approval.merchant_id),
+        held_of(page, approval.merchant_id),
         page.deps.corrections.ListCorrections(request),
     )
-    return Purse(approval.merchant_id, balance, open_ones, earlier.corrections)
+    return Purse(approval.merchant_id, balance, held, earlier.corrections)
 
 
-async def open_withdrawals(page: Page, merchant_id: str) -> Sequence[withdrawals_pb2.Withdrawal]:
-    """Returns the merchant's withdrawals that are requested or being sent, oldest first, at most OPEN_MOST."""
-    request = withdrawals_pb2.ListAllWithdrawalsRequest(
+async def held_of(page: Page, merchant_id: str) -> Sequence[Held]:
+    """Returns the merchant's withdrawals and refunds that hold money, each oldest first, at most OPEN_MOST."""
+    withdrawing = withdrawals_pb2.ListAllWithdrawalsRequest(
         merchant_id=merchant_id,
         status=withdrawals_pb2.WITHDRAWAL_STATUS_PENDING,
         oldest_first=True,
         limit=OPEN_MOST,
     )
-    return (await page.deps.withdrawals.ListAllWithdrawals(request)).withdrawals
+    refunding = refunds_pb2.ListRefundsRequest(
+        merchant_id=merchant_id, statuses=OPEN_REFUNDS, oldest_first=True, limit=OPEN_MOST
+    )
+    withdrawals, refunds = await asyncio.gather(
+        page.deps.withdrawals.ListAllWithdrawals(withdrawing), page.deps.refunds.ListRefunds(refunding)
+    )
+    return [
+        *(
+            Held(
+                "withdrawal", each.withdraw_uuid, each.amount, each.substatus or "requested", each.created_at
+            )
+            for each in withdrawals.withdrawals
+        ),
+        *(
+            Held("refund", each.refund_id, each.amount, words_of(word(each, "status")), each.created_at)
+            for each in refunds.refunds
+            if Decimal(each.amount)
+        ),
+    ]

@@ -11,7 +11,7 @@ import falcon.asgi
 
 from console.agreed_page import AgreedPage, given
 from console.calls import invoices_of
-from console.corrections.evidence import open_withdrawals
+from console.corrections.evidence import Held, held_of
 from console.corrections.lists import kind_of
 from console.exchange import Request
 from console.ui.pages import only_for
@@ -171,13 +171,9 @@ class NewCorrectionPage(AgreedPage):
                 raise
             return refused.metadata.get("most", "0.000000")
 
-    async def _held(
-        self, merchant_id: str, found: pb.CheckCorrectionResponse
-    ) -> Sequence[withdrawals_pb2.Withdrawal]:
-        """Returns the withdrawals that are still to be sent, when the merchant would owe money beside them."""
-        if Decimal(found.owed) == 0:
-            return ()
-        return await open_withdrawals(self, merchant_id)
+    async def _held(self, merchant_id: str, found: pb.CheckCorrectionResponse) -> Sequence[Held]:
+        """Returns what holds money of the merchant, when it would owe money beside it."""
+        return await held_of(self, merchant_id) if Decimal(found.owed) else ()
 
 
 def _request(typed: Mapping[str, str]) -> pb.MakeCorrectionRequest:

@@ -149,7 +149,7 @@ class StatementPage(ListPage):
             row.after.owed,
             row.correction_id,
             row.refund_id,
-            things.correction_of(row).reason,
+            things.reason_of(row),
         )
 
     async def more(self, req: Request, found: Found) -> Mapping[str, Any]:

@@ -191,6 +191,19 @@ def test_of_what_came_beyond_the_amount_the_rest_is_credited(shop: Shop, treasur
     assert shop.balance().available == before
 
 
+def test_what_holds_money_is_named_before_a_debt_is_made(shop: Shop, treasury: Person, staff: Staff) -> None:
+    first, second = shop.credited(), shop.credited()
+    made = shop.shop.post(f"/api/v1/invoices/{second}/refunds", json={"external_id": "refund-1"})
+    assert made.status_code == 201, made.text
+    fields = form(treasury, kind="reversal", invoice=first) | WHY
+    seen = treasury.post("/corrections/new", fields)
+    asked = treasury.post("/corrections/new", hidden(seen.text, "/corrections/new"))
+    (path,) = set(APPROVAL.findall(asked.text))
+    for page in (seen, staff("admin").get(path)):
+        assert f"/refunds/{made.json()['data']['refund_id']}" in page.text, text_of(page)
+        assert "waiting for account" in text_of(page)
+
+
 def test_a_balance_is_corrected_by_hand_in_both_directions(
     shop: Shop, treasury: Person, staff: Staff
 ) -> None:

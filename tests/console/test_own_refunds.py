@@ -9,7 +9,7 @@ from fiatgate.withdrawals.v1 import corrections_pb2
 from kit.base.ids import new_id
 from kit.base.money import amount_text
 from tests.cli.test_verify import behind_its_back
-from tests.console.conftest import Open, with_cookies
+from tests.console.conftest import Open, Staff, with_cookies
 from tests.console.house import House, hidden, text_of
 from tests.console.looks import looks_right
 from tests.console.till import Till
@@ -19,7 +19,9 @@ from tests.support.acting import second_person
 IBAN: Final = {"account_kind": "iban", "account": "DE89370400440532013000", "holder": "Ada Lovelace"}
 
 
-def test_a_member_refunds_a_paid_invoice_and_cancels_it(till: Till, house: House, open_page: Open) -> None:
+def test_a_member_refunds_a_paid_invoice_and_cancels_it(
+    till: Till, house: House, staff: Staff, open_page: Open
+) -> None:
     shop = till.desk.open_shop(till.shop.currency)
     own = Till(till.desk, shop, till.method)
     invoice = own.paid().invoice_id
@@ -68,6 +70,18 @@ def test_a_member_refunds_a_paid_invoice_and_cancels_it(till: Till, house: House
     assert own.desk.available(shop) == available
     statement = text_of(finance.get("/balance"))
     assert "Held for a refund" in statement and "Refund failed or canceled" in statement
+    of_desk = f"/merchants/{shop.merchant_id}/statement"
+    for person, address in ((finance, "/balance"), (staff("treasury"), of_desk)):
+        lines = [
+            each for each in person.rows(f"{address}.csv") if each["refund_id"] in path and each["refund_id"]
+        ]
+        assert [each["kind"] for each in lines] == ["refund_reserve", "refund_release"]
+        for each in lines:
+            assert (each["invoice_id"], each["reason"]) == (invoice, "Lamp broken")
+            for shown in (person.get(address), person.get(f"{address}/print")):
+                # The order stands at its credit and at both lines of the refund, the reason at these.
+                counted = (text_of(shown).count(text) for text in (each["external_id"], "Lamp broken"))
+                assert tuple(counted) == (3, 2), text_of(shown)
 
 
 def test_the_customer_may_give_the_account_and_the_form_makes_one_refund(till: Till, house: House) -> None:

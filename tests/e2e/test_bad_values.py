@@ -142,6 +142,7 @@ BAD: Final[dict[str, tuple[Any, ...]]] = {
     "FindMissingInvoices.invoice_ids": (["x"],),
     "not_invoice_ids": (["x"], [ID] * 1001),
     "deal_ids": (["x"], [ID] * 1001),
+    "refund_ids": (["x"], [ID] * 1001),
     "deal_id": UNKNOWN,
     "GetProof.deal_id": ("", *NO_IDS),
     "requisite_id": UNKNOWN,

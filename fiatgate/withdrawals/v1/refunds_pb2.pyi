@@ -356,6 +356,7 @@ class ListRefundsRequest(_message.Message):
     LIMIT_FIELD_NUMBER: _builtins.int
     AFTER_REFUND_ID_FIELD_NUMBER: _builtins.int
     OLDEST_FIRST_FIELD_NUMBER: _builtins.int
+    REFUND_IDS_FIELD_NUMBER: _builtins.int
     merchant_id: _builtins.str
     """Empty: all."""
     invoice_id: _builtins.str
@@ -371,6 +372,10 @@ class ListRefundsRequest(_message.Message):
     def statuses(self) -> _containers.RepeatedScalarFieldContainer[Global___RefundStatus.ValueType]:
         """Empty: all."""
 
+    @_builtins.property
+    def refund_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Only these, at most 1000. Unknown ones, and those of another merchant than merchant_id, are left out. Empty: all."""
+
     def __init__(
         self,
         *,
@@ -381,10 +386,11 @@ class ListRefundsRequest(_message.Message):
         limit: _builtins.int = ...,
         after_refund_id: _builtins.str = ...,
         oldest_first: _builtins.bool = ...,
+        refund_ids: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["after_refund_id", b"after_refund_id", "external_id", b"external_id", "invoice_id", b"invoice_id", "limit", b"limit", "merchant_id", b"merchant_id", "oldest_first", b"oldest_first", "statuses", b"statuses"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["after_refund_id", b"after_refund_id", "external_id", b"external_id", "invoice_id", b"invoice_id", "limit", b"limit", "merchant_id", b"merchant_id", "oldest_first", b"oldest_first", "refund_ids", b"refund_ids", "statuses", b"statuses"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

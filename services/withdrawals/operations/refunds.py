@@ -311,9 +311,12 @@ def list_refunds(
     limit: int,
     after_refund_id: str,
     oldest_first: bool,
+    refund_ids: Sequence[str],
 ) -> Sequence[RefundView]:
     """Returns refunds. Raises REFUND_NOT_FOUND for an unknown `after_refund_id`."""
+    values.at_most("refund_ids", refund_ids, values.LIST_MOST_ROWS)
     filter = Filter(
+        ids=[values.uuid("refund_ids", each) for each in refund_ids],
         merchant_id=values.uuid("merchant_id", merchant_id) if merchant_id else None,
         invoice_id=values.uuid("invoice_id", invoice_id) if invoice_id else None,
         statuses=statuses,

@@ -119,6 +119,7 @@ def list_refunds(deps: Deps, request: pb.ListRefundsRequest) -> pb.ListRefundsRe
         limit=request.limit,
         after_refund_id=request.after_refund_id,
         oldest_first=request.oldest_first,
+        refund_ids=request.refund_ids,
     )
     return pb.ListRefundsResponse(refunds=map(refund_to_message, found))
 

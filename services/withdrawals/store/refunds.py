@@ -68,12 +68,15 @@ def change(tx: Session, refund: RefundView, *, at: datetime, **values: Any) -> R
 class Filter:
     """The refunds of a list; null and empty filters match all."""
 
+    ids: Sequence[UUID] = ()
     merchant_id: UUID | None = None
     invoice_id: UUID | None = None
     statuses: Sequence[RefundStatus] = ()
     external_id: str = ""
 
     def conditions(self) -> Iterator[ColumnElement[bool]]:
+        if self.ids:
+            yield Refund.id.in_(self.ids)
         if self.merchant_id is not None:
             yield Refund.merchant_id == self.merchant_id
         if self.invoice_id is not None:
