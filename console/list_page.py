@@ -13,7 +13,7 @@ import falcon.asgi
 from console.exchange import Request
 from console.file_page import FilePage, Lines
 from console.page import NO_NAMES, App
-from console.ui.filters import SINCE, UNTIL, Choice, Filter, Merchant, Tabs
+from console.ui.filters import ORDER, ORDERS, SINCE, UNTIL, Choice, Filter, Merchant, Tabs
 from console.ui.pages import exports
 from console.ui.values import queried
 from kit.rpc.errors import Refused, database_unavailable
@@ -197,6 +197,7 @@ class ListPage(FilePage):
         limit = self._limit_given(req)
         tabs = [each for each in self.filters if isinstance(each, Tabs)]
         of_tabs = {each.name: kept[each.name] for each in tabs if each.name in kept}
+        beside = {name: value for name, value in kept.items() if name != ORDER.name} | limit
         shown = [each for each in self.filters if each not in tabs]
         return {
             "address": address,
@@ -206,17 +207,15 @@ class ListPage(FilePage):
             "given": given,
             "chips": chips,
             "is_filtered": bool(chips or self._after(req) or found.after),
-            "tabs": [self._tabs(address, each, given[each.name], kept | limit) for each in tabs],
+            "tabs": [self._tabs(address, each, given[each.name], beside) for each in tabs],
             "cleared": queried(address, of_tabs | limit),
             "rows": found.rows,
             "found": found,
             "away": found.away,
             "first": queried(address, kept | limit) if self._after(req) else None,
             "next": queried(address, kept | limit | {"after": found.after}) if found.after else None,
-            "turned": queried(
-                address,
-                kept | limit | {"order": "newest" if found.values.get("oldest_first") else "oldest"},
-            ),
+            "sort": found.values.get("sort", ""),
+            "ordered": {each: queried(address, kept | limit | {ORDER.name: each}) for each in ORDERS},
             "csv": queried(f"{address}.csv", kept) if self.csv_name and exports(req) else None,
         }
 

@@ -69,6 +69,7 @@ def set_method(request: pb.WithdrawalMethod) -> None:
     option("address", "A", "Wallet address on the method's network.", required=True),
     option("address_memo", "M", "Memo or tag, where the network uses one.", "--memo"),
     option("amount", "A", "USDT, the fee included.", required=True),
+    option("reason", "TEXT", "Why; the merchant reads it."),
     option("request_key", "UUID", "A repeated call with the same key creates nothing twice."),
     modes="all",
 )

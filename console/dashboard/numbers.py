@@ -34,7 +34,7 @@ OPEN_MOST: Final = 200
 """More open invoices than these are not counted."""
 AT_MOST: Final = 20
 """More webhooks than these are not counted: `20 or more`."""
-REFUNDS_MOST: Final = 5
+NOTICES_MOST: Final = 5
 FAILING: Final = timedelta(hours=1)
 GIVEN_UP: Final = timedelta(days=7)
 """The ages up to which failed webhooks stand on the page: older ones are in the list."""
@@ -108,7 +108,7 @@ async def numbers_of(page: Page, req: Request) -> Mapping[str, Any]:
     first = today - length + timedelta(days=1)
     reads_balance, reads_keys = page.may(req, "finance", "viewer"), page.may(req, "developer")
     (
-        (balance, book, refunds, keys),
+        (balance, book, refunds, withdrawals, keys),
         (report, before),
         (payments, waiting, late),
         (dead, failing),
@@ -117,6 +117,9 @@ async def numbers_of(page: Page, req: Request) -> Mapping[str, Any]:
             _balance(page, merchant_id) if reads_balance else _nothing(),
             _book(page, merchant_id) if reads_balance else _nothing(),
             or_none(page.deps.refunds.ListRefunds(_waiting(merchant_id))) if reads_balance else _nothing(),
+            or_none(page.deps.withdrawals.ListAllWithdrawals(_newest(merchant_id)))
+            if reads_balance
+            else _nothing(),
             _keys(page, merchant_id) if reads_keys else _nothing(),
         ),
         asyncio.gather(
@@ -138,7 +141,7 @@ async def numbers_of(page: Page, req: Request) -> Mapping[str, Any]:
         "invoices": [report, before, payments, waiting, late],
         "webhooks": [dead, failing],
     }
-    asked |= {"withdrawals": [balance, book, refunds]} if reads_balance else {}
+    asked |= {"withdrawals": [balance, book, refunds, withdrawals]} if reads_balance else {}
     asked |= {"merchants": [keys]} if reads_keys else {}
     return {
         "periods": [(f"/?days={each}", words, each == chosen) for each, words in PERIODS.items()],
@@ -147,6 +150,7 @@ async def numbers_of(page: Page, req: Request) -> Mapping[str, Any]:
         "balance": balance,
         "new_addresses": [each for each in book.addresses if each.waits] if book else [],
         "waiting_refunds": [(each, waits_long(each)) for each in refunds.refunds] if refunds else [],
+        "by_operator": _by_operator(withdrawals) if withdrawals else [],
         "report": report,
         "figures": figures_of(report, before, waiting) if report and before and waiting else None,
         "payments": sorted(payments.invoices, key=_paid_at, reverse=True) if payments else None,
@@ -262,9 +266,26 @@ def _waiting(merchant_id: str) -> refunds_pb2.ListRefundsRequest:
     return refunds_pb2.ListRefundsRequest(
         merchant_id=merchant_id,
         statuses=[refunds_pb2.REFUND_STATUS_WAITING_FOR_ACCOUNT],
-        limit=REFUNDS_MOST,
+        limit=NOTICES_MOST,
         oldest_first=True,
     )
+
+
+def _newest(merchant_id: str) -> withdrawals_pb2.ListAllWithdrawalsRequest:
+    request = withdrawals_pb2.ListAllWithdrawalsRequest(merchant_id=merchant_id, limit=OPEN_MOST)
+    request.created_from.FromDatetime(_CLOCK.now() - GIVEN_UP)
+    return request
+
+
+def _by_operator(
+    listed: withdrawals_pb2.ListAllWithdrawalsResponse,
+) -> list[tuple[withdrawals_pb2.Withdrawal, str]]:
+    """Returns the newest withdrawals that an operator requested, each with the reason."""
+    reasons = listed.by_operator
+    found = [
+        (each, reasons[each.withdraw_uuid]) for each in listed.withdrawals if each.withdraw_uuid in reasons
+    ]
+    return found[:NOTICES_MOST]
 
 
 def _given_up(merchant_id: str) -> webhooks_pb2.ListEventsRequest:

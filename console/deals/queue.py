@@ -23,7 +23,7 @@ from console.ui.filters import (
     Merchant,
     Tabs,
     Text,
-    is_oldest_first,
+    set_order,
 )
 from console.ui.values import iso, queried
 from console.words.deals import AWAITING_CONFIRMATION, AWAITING_PAYMENT, OVERDUE
@@ -124,7 +124,6 @@ class DealsPage(ListPage):
             status=status,
             sub_status=sub_status,
             marked_paid=asked["state"] == MARKED,
-            oldest_first=is_oldest_first(asked["order"], usual=asked["state"] != ALL),
             account=asked["account"],
             amount_from=asked["amount_from"],
             amount_to=asked["amount_to"],
@@ -142,10 +141,11 @@ class DealsPage(ListPage):
             request.created_from.FromDatetime(begin)
         if end := UNTIL.end(asked["until"]):
             request.created_before.FromDatetime(end)
+        sort = set_order(request, asked[ORDER.name], usual="newest" if asked["state"] == ALL else "oldest")
         answer = await self.deps.deals.ListDeals(request)
         listed = [Listed(*each) for each in zip(answer.deals, answer.contexts, strict=True)]
         names = await self.names(*(each.deal.merchant_id for each in listed))
-        values: dict[str, Any] = {"names": names, "oldest_first": request.oldest_first}
+        values: dict[str, Any] = {"names": names, "sort": sort}
         if answer.reached_deal_id:
             values["reached_at"] = answer.reached_at
             return Found(listed, answer.reached_deal_id, values=values)

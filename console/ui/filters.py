@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final
 
 from kit.base.money import typed_decimal
 from kit.rpc.errors import Refused, invalid
@@ -82,15 +82,24 @@ class Choice(Filter):
         return text
 
 
-ORDER: Final = Choice(
-    "order", "Order of time", {"": "As usual", "newest": "Newest first", "oldest": "Oldest first"}
-)
-"""The order of a list. `rows` returns it as `oldest_first`, and the heading of the time links to the other one."""
+ORDERS: Final = {
+    "newest": "Newest first",
+    "oldest": "Oldest first",
+    "largest": "Largest first",
+    "smallest": "Smallest first",
+}
+ORDER: Final = Choice("sort", "In the order", {"": "As usual"} | ORDERS, of="by_amount")
+"""The order of a list. `rows` returns it as `sort`, and the headings of time and amount link to the others."""
 
 
-def is_oldest_first(order: str, *, usual: bool) -> bool:
-    """Returns whether a list with this value of `ORDER` begins with the oldest."""
-    return order == "oldest" if order else usual
+def set_order(request: Any, asked: str, *, usual: str) -> str:
+    """Sets `oldest_first` and `by_amount` of a request by the value of `ORDER`, and returns the order."""
+    order = asked or usual
+    request.oldest_first, request.by_amount = (
+        order in ("oldest", "smallest"),
+        order in ("largest", "smallest"),
+    )
+    return order
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from console.ui.filters import (
     Filter,
     Merchant,
     Text,
-    is_oldest_first,
+    set_order,
 )
 from console.ui.values import iso, word
 from console.withdrawals import words
@@ -75,9 +75,10 @@ class WithdrawalsPage(ListPage):
             request.created_from.FromDatetime(begin)
         if end := UNTIL.end(asked["until"]):
             request.created_before.FromDatetime(end)
-        request.oldest_first = is_oldest_first(asked["order"], usual=self.usual(asked))
+        sort = set_order(request, asked[ORDER.name], usual=self.usual(asked))
         self.narrow(request, asked)
-        found = (await self.deps.withdrawals.ListAllWithdrawals(request)).withdrawals
+        listed = await self.deps.withdrawals.ListAllWithdrawals(request)
+        found = listed.withdrawals
         names = await self.names(*(each.merchant_id for each in found))
         return asked.found(
             found,
@@ -85,12 +86,13 @@ class WithdrawalsPage(ListPage):
             names=names,
             state_of=words.state_of,
             asked={},
-            oldest_first=request.oldest_first,
+            by_operator=listed.by_operator,
+            sort=sort,
         )
 
-    def usual(self, asked: Asked) -> bool:
-        """Returns whether the list usually begins with the oldest."""
-        return False
+    def usual(self, asked: Asked) -> str:
+        """Returns the order that the list usually has."""
+        return "newest"
 
     def narrow(self, request: pb.ListAllWithdrawalsRequest, asked: Asked) -> None:
         """Sets what further filters of a surface ask for."""

@@ -65,13 +65,14 @@ def list_acts(db: Database, wanted: Filter, *, after: UUID | None, limit: int) -
 
 
 _ON_OBJECTS = text(
-    f"SELECT {', '.join(COLUMNS)} FROM acts WHERE object = ANY (:objects) ORDER BY id DESC LIMIT :limit"  # noqa: S608
+    f"SELECT {', '.join(COLUMNS)} FROM acts WHERE object = ANY (:objects) AND :act IN ('', act)"  # noqa: S608
+    " ORDER BY id DESC LIMIT :limit"
 )
 
 
-def newest_acts_on(connection: Connection, objects: Sequence[str], *, limit: int) -> list[Act]:
-    """Returns the newest acts on these objects, newest first."""
-    rows = connection.execute(_ON_OBJECTS, {"objects": list(objects), "limit": limit})
+def newest_acts_on(connection: Connection, objects: Sequence[str], *, limit: int, act: str = "") -> list[Act]:
+    """Returns the newest acts on these objects, newest first; those of one name if `act` gives it."""
+    rows = connection.execute(_ON_OBJECTS, {"objects": list(objects), "limit": limit, "act": act})
     return [Act(*row) for row in rows]
 
 

@@ -1,6 +1,6 @@
 """Conditions of the lists that operators read page by page: a span of time, and the place where a page begins."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -19,11 +19,12 @@ def in_span(at: Column, since: datetime | None, until: datetime | None) -> Itera
 
 
 def stands_after(
-    at: Column, id: Column, place: tuple[datetime, Any], *, oldest_first: bool = False
+    keys: Sequence[Column], place: Sequence[Any], *, oldest_first: bool = False
 ) -> ColumnElement[bool]:
-    """Returns the condition that a row stands after `place` in the order of time and id, newest first by default.
+    """Returns the condition that a row stands after `place` in the order of these keys, as time and id: newest first by
+    default.
 
     The place is a value, not a subquery: only so PostgreSQL begins to read the index there.
     """
-    row, last = tuple_(at, id), tuple_(*place)
+    row, last = tuple_(*keys), tuple_(*place)
     return row > last if oldest_first else row < last

@@ -140,11 +140,16 @@ def test_the_desk_shows_whose_address_it_is_and_since_when(place: Place, house: 
         words = text_of(operator.get(path))
         assert "Address book The address is not in it. The withdrawal was requested by" in words, path
     added(house, owner, "cold <1>", usable=False)
-    for path in (approval, f"/withdrawals/{made}"):
-        words = text_of(operator.get(path))
-        assert re.search(rf"Address book cold <1> , added \d+ s ago by {owner.email} , usable from", words), (
-            words
-        )
+    later = place.payouts.made("20")
+    for path, then in (
+        (approval, "was not in the book"),
+        (f"/withdrawals/{made}", "was not in the book"),
+        (f"/withdrawals/{later}", "still waited"),
+    ):
+        entry = re.search(r"Address book (.*?) (?:Network|Sent before)", text_of(operator.get(path)))
+        words = entry[1] if entry else ""
+        assert words.startswith("cold <1>") and f"by {owner.email}" in words, words
+        assert f"it {then} when the withdrawal was requested" in words, "what held then"
     listed = house.stack.cli("addresses", place.payouts.merchant)
     assert [(each["address"], each["added_by"], each["waits"]) for each in listed] == [
         (TRON_ADDRESS, owner.email, True)

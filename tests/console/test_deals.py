@@ -178,6 +178,14 @@ def test_deals_are_found_and_their_file_has_what_the_screen_shows(till: Till, st
         (wanted.deal_id, reference, "marked paid")
     ]
     assert lines[0]["order"].startswith("'=order-")
+    of_order = desk.rows(till.list(order=lines[0]["order"].removeprefix("'")).replace("?", ".csv?"))
+    assert [line["deal_id"] for line in of_order] == [wanted.deal_id], (
+        "no other field has the name of the order"
+    )
+    for sort in ("largest", "smallest"):
+        amounts = desk.rows(till.list(currency=wanted.currency_code, sort=sort).replace("?", ".csv?"))
+        found = [float(line["amount"]) for line in amounts]
+        assert found == sorted(found, reverse=sort == "largest")
     assert wanted.deal_id in desk.get(till.list("all")).text
     today = SystemClock().now() - timedelta(days=1)
     assert wanted.deal_id in desk.get(till.list("all", since=f"{today:%Y-%m-%d}")).text

@@ -88,6 +88,24 @@ def test_members_read_list_and_history_and_the_statement_leads_there(
     looks_right(browser, "dashboard-withdrawal")
 
 
+def test_a_withdrawal_that_an_operator_requests_is_told_with_its_reason(
+    treasury: Treasury, staff: Staff
+) -> None:
+    merchant = treasury.payouts.merchant
+    form = {"merchant": merchant, "method": "1", "address": TRON_ADDRESS, "amount": "27", "agreed": "on"}
+    asked = form | {"request_key": str(new_id()), "reason": "You asked for it <b>by letter</b>"}
+    made = staff("treasury").post("/withdrawals/new", asked).url.partition("?")[0].rpartition("/")[2]
+    reason = ": You asked for it <b>by letter</b>"
+    for role in ("owner", "finance", "viewer"):
+        home = treasury.members[role].get("/")
+        assert "The operator requested a withdrawal of 27.000000 USDT" in text_of(home)
+        assert reason in text_of(home) and f'href="/withdrawals/{made}"' in home.text
+    assert "The operator requested" not in treasury.members["developer"].get("/").text
+    finance = treasury.members["finance"]
+    assert f"requested by the operator{reason}" in text_of(finance.get("/withdrawals?least=27&most=27"))
+    assert reason[2:] in text_of(finance.get(f"/withdrawals/{made}"))
+
+
 def test_the_search_finds_withdrawals_for_the_roles_that_read_them(treasury: Treasury, staff: Staff) -> None:
     made, transaction = treasury.payouts.made("22"), "5e" * 32
     operator = staff("treasury")
@@ -211,6 +229,7 @@ def test_a_withdrawal_is_requested_with_a_fresh_proof_seen_before_and_made_once(
     broken = finance.post("/withdrawals/new", fields | {"request_key": "x"})
     assert (broken.status_code, "The form was not complete" in text_of(broken)) == (422, True)
     assert payouts.now(made).address == TRON_ADDRESS
+    assert "requested by the operator" not in text_of(finance.get("/withdrawals?least=30&most=30"))
     assert Decimal(before.available) - Decimal(payouts.balance().available) == 30
     assert f"Requested by {finance.email}" in text_of(finance.get(f"/withdrawals/{made}"))
     assert f"Requested by {finance.email}" in text_of(staff("treasury").get(f"/withdrawals/{made}"))

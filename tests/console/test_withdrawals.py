@@ -49,6 +49,9 @@ def test_a_withdrawal_goes_from_the_form_to_the_transaction(payouts: Payouts, tr
     assert all(
         each in wrong for each in ("Choose a method", "Choose an address", "An amount is a number, as 49.90")
     )
+    unfit = treasury.post("/withdrawals/new", fields | {"address": "T123", "memo": "7", "amount": "much"})
+    for each in ("USDT cannot be sent to this address on TRC20.", "An amount is a number, as 49.90."):
+        assert each in text_of(unfit), "the network is checked before the preview, beside the other fields"
     seen = text_of(treasury.post("/withdrawals/new", fields | {"address": TRON_ADDRESS}))
     assert "Arrives 24.000000 USDT" in seen and "Not in the address book." in seen and TRON_ADDRESS in seen
     fields["agreed"] = "on"
@@ -293,14 +296,35 @@ def test_the_heading_of_the_time_turns_the_order_of_the_list(payouts: Payouts, t
     made = [payouts.made(amount) for amount in ("21", "22")]
     query = f"stage=requested&merchant={payouts.merchant}"
     for turned, sort, first in (("newest", "ascending", made[0]), ("oldest", "descending", made[1])):
-        page = treasury.get(f"/withdrawals?{query}" + ("&order=newest" if turned == "oldest" else "")).text
+        page = treasury.get(f"/withdrawals?{query}" + ("&sort=newest" if turned == "oldest" else "")).text
         places = [page.index(f'href="/withdrawals/{each}"') for each in made]
         assert min(places) == page.index(f'href="/withdrawals/{first}"')
         assert f'aria-sort="{sort}"' in page
-        assert f"order={turned}" in page
-    rows = treasury.rows("/withdrawals.csv", stage="requested", merchant=payouts.merchant, order="newest")
+        assert f"sort={turned}" in page
+    rows = treasury.rows("/withdrawals.csv", stage="requested", merchant=payouts.merchant, sort="newest")
     ids = [each["withdraw_uuid"] for each in rows]
     assert ids.index(made[1]) < ids.index(made[0])
+
+
+def test_the_heading_of_the_amount_orders_what_waits_in_both_directions(
+    payouts: Payouts, treasury: Person
+) -> None:
+    small, large = (payouts.made(amount) for amount in ("23", "24"))
+    query = f"/withdrawals?stage=requested&merchant={payouts.merchant}"
+    assert "sort=largest" in treasury.get(query).text
+    for sort, order, next_one in (
+        ("largest", (large, small), "smallest"),
+        ("smallest", (small, large), "largest"),
+    ):
+        page = treasury.get(f"{query}&sort={sort}").text
+        assert page.index(order[0]) < page.index(order[1])
+        assert f"sort={next_one}" in page
+        rows = treasury.rows("/withdrawals.csv", stage="requested", merchant=payouts.merchant, sort=sort)
+        amounts = [float(each["amount"]) for each in rows]
+        assert amounts == sorted(amounts, reverse=sort == "largest")
+    done = treasury.get("/withdrawals?stage=done&sort=largest")
+    assert "Only those that wait to be sent or are being sent have an order by amount." in text_of(done)
+    assert 'stage=done"' in page, "a tab begins with its own order"
 
 
 def test_pages_of_money_look_right(payouts: Payouts, staff: Staff, open_page: Open) -> None:

@@ -260,6 +260,7 @@ BAD: Final[dict[str, tuple[Any, ...]]] = {
     "after_correction_id": NO_IDS,
     "origin": (0, 9),
     "RequestRefund.reason": ("a\0b",),
+    "CreateWithdrawal.reason": ("a\0b", "x" * 501),
     "RequestRefund.expected_amount": FORMS,
     "ListRefunds.invoice_id": NO_IDS,
     "statuses": ([99],),

@@ -4,6 +4,7 @@ statement shows, and with the steps that others took meanwhile.
 
 from typing import Any
 
+from services.invoices.domain.states import DealStatus
 from services.invoices.models import Deal
 from services.invoices.operations import cases, checkout, desk, requisites
 from tests.invoices.conftest import World
@@ -19,7 +20,8 @@ def marked(world: World, *, sender: str = "", **changes: Any) -> Deal:
 
 
 def queue(world: World, **wanted: Any) -> list[Any]:
-    return [row.deal.id for row in desk.list_deals(world.deps, limit=50, marked_paid=True, **wanted).deals]
+    found = desk.list_deals(world.deps, **{"limit": 50, "marked_paid": True} | wanted)
+    return [row.deal.id for row in found.deals]
 
 
 def test_the_queue_has_the_deals_marked_paid_and_the_longest_waiting_first(world: World) -> None:
@@ -57,6 +59,21 @@ def test_a_deal_is_found_by_each_thing_on_the_bank_statement(world: World) -> No
     assert queue(world, amount_from="153.76") == [other.id]
     assert queue(world, currency_code="EUR", method_code="card_eur") == [deal.id, other.id]
     assert queue(world, currency_code="JPY") == []
+
+
+def test_open_deals_have_an_order_of_amounts_in_each_currency_and_pages_go_on_in_it(world: World) -> None:
+    deals = [marked(world, amount=amount) for amount in ("150.00", "20.00", "150.00", "1000.00")]
+    order = [deals[1].id, *sorted([deals[0].id, deals[2].id]), deals[3].id]
+    for oldest_first, expected in ((True, order), (False, order[::-1])):
+        of: dict[str, Any] = {"by_amount": True, "oldest_first": oldest_first}
+        assert queue(world, **of) == expected
+        seen: list[Any] = []
+        while page := queue(world, limit=1, after_deal_id=str(seen[-1]) if seen else "", **of):
+            seen += page
+        assert seen == expected
+    of_status = desk.list_deals(world.deps, limit=0, status=DealStatus.PENDING, by_amount=True).deals
+    assert [row.deal.id for row in of_status] == order[::-1]
+    assert refusal(desk.list_deals, world.deps, limit=0, by_amount=True).metadata["field"] == "by_amount"
 
 
 def test_the_states_of_deals_name_the_author_of_the_newest_step(world: World) -> None:

@@ -121,6 +121,9 @@ LISTS: Final[Mapping[str, dict[str, List]]] = {
         "deals: queue, next page": lambda deps: desk.list_deals(
             deps, after_deal_id=id_of("d", 82), **OPEN_DEALS
         ),
+        "deals: queue by amount": lambda deps: desk.list_deals(
+            deps, by_amount=True, after_deal_id=id_of("d", 82), **OPEN_DEALS
+        ),
         "deals: queue of a merchant": lambda deps: desk.list_deals(deps, merchant_id=M, **OPEN_DEALS),
         "deals: queue of a method": lambda deps: desk.list_deals(deps, method_code="method_1", **OPEN_DEALS),
         "deals: queue of an account": lambda deps: desk.list_deals(
@@ -205,6 +208,7 @@ LISTS: Final[Mapping[str, dict[str, List]]] = {
         "withdrawals: all": withdrawals_of(),
         "withdrawals: next page": withdrawals_of(after_withdraw_uuid=id_of("w", 777)),
         "withdrawals: requested": withdrawals_of(Wanted(stage=Stage.REQUESTED), oldest_first=True),
+        "withdrawals: requested, by amount": withdrawals_of(Wanted(stage=Stage.REQUESTED), by_amount=True),
         "withdrawals: done": withdrawals_of(Wanted(stage=Stage.DONE)),
         "withdrawals: waiting": withdrawals_of(Wanted(status=WithdrawalStatus.PENDING)),
         "withdrawals: of a merchant": withdrawals_of(Wanted(merchant_id=M)),

@@ -62,6 +62,8 @@ def merchant(house: House) -> str:
         ({"amount_from": "30"}, ["60", "50", "40", "30"]),
         ({"amount_to": "29.999999"}, ["20", "10"]),
         ({"amount_from": "40", "amount_to": "50"}, ["50", "40"]),
+        ({"stage": REQUESTED, "by_amount": True}, ["60", "10"]),
+        ({"stage": REQUESTED, "by_amount": True, "oldest_first": True}, ["10", "60"]),
     ],
 )
 def test_each_filter_leaves_its_withdrawals(
@@ -84,6 +86,20 @@ def test_pages_are_one_list_in_both_orders(house: House, merchant: str) -> None:
         while page := found(house, limit=4, after_withdraw_uuid=seen[-1].withdraw_uuid if seen else "", **of):
             seen += page
         assert seen == found(house, **of)
+
+
+def test_those_that_wait_have_an_order_of_amounts_and_pages_go_on_in_it(house: House) -> None:
+    merchant = house.credit("1000")
+    made = [house.withdraw(merchant, amount) for amount in ("30", "10", "30", "20")]
+    order = [made[1], made[3], *sorted((made[0], made[2]), key=lambda each: each.withdraw_uuid)]
+    for oldest_first, expected in ((True, order), (False, order[::-1])):
+        of: dict[str, Any] = {"merchant_id": merchant, "stage": REQUESTED, "by_amount": True}
+        of["oldest_first"] = oldest_first
+        seen: list[pb.Withdrawal] = []
+        while page := found(house, limit=1, after_withdraw_uuid=seen[-1].withdraw_uuid if seen else "", **of):
+            seen += page
+        assert seen == expected
+    assert refusal(lambda: found(house, stage=DONE, by_amount=True))[0] == "VALIDATION_ERROR"
 
 
 def test_a_transaction_is_found_in_each_of_its_spellings(house: House) -> None:

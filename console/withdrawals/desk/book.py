@@ -16,6 +16,7 @@ class Entry:
     by_member   whether a member requested it at the dashboard, to an address that was in the book
     found       the entry with the withdrawal's address, if the book has one now
     same_memo   whether it has the withdrawal's memo too
+    was         what held of it when the withdrawal was requested: usable, waiting or not added
     is_known    whether the book could be read
     """
 
@@ -23,6 +24,7 @@ class Entry:
     by_member: bool = False
     found: pb.WithdrawalAddress | None = None
     same_memo: bool = True
+    was: str = ""
     is_known: bool = True
 
 
@@ -38,10 +40,18 @@ async def entry_of(page: Page, story: pb.GetWithdrawalStoryResponse) -> Entry:
         each for each in listed.addresses if (each.withdrawal_method_id, each.address) == (method, address)
     ]
     exact = [each for each in fitting if each.address_memo == withdrawal.address_memo]
+    found = next(iter(exact or fitting), None)
     requested = next((each for each in story.acts if each.act == "withdrawal.create"), None)
     return Entry(
         by=author_of(requested) if requested else "",
         by_member=requested is not None and requested.actor.surface == "dashboard",
-        found=next(iter(exact or fitting), None),
+        found=found,
+        was=_state_of(found, withdrawal.created_at.ToNanoseconds()) if found else "",
         same_memo=bool(exact) or not fitting,
     )
+
+
+def _state_of(address: pb.WithdrawalAddress, at_nanoseconds: int) -> str:
+    if address.created_at.ToNanoseconds() > at_nanoseconds:
+        return "not added"
+    return "waiting" if address.usable_at.ToNanoseconds() > at_nanoseconds else "usable"

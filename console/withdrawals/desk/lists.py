@@ -48,8 +48,8 @@ class DeskWithdrawalsPage(WithdrawalsPage):
     def narrow(self, request: pb.ListAllWithdrawalsRequest, asked: Asked) -> None:
         request.stage = STAGES[asked["stage"]]
 
-    def usual(self, asked: Asked) -> bool:
-        return asked["stage"] in QUEUES
+    def usual(self, asked: Asked) -> str:
+        return "oldest" if asked["stage"] in QUEUES else "newest"
 
     async def more(self, req: Request, found: Found) -> Mapping[str, Any]:
         """Returns the requests for a second person, by the withdrawal that they are about."""

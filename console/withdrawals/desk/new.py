@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from decimal import Decimal
-from typing import Final
+from functools import partial
+from typing import Any, Final
 
 import falcon.asgi
 
@@ -14,6 +15,7 @@ from console.exchange import Request
 from console.ui.pages import only_for
 from console.withdrawal_page import Purse, WithdrawalPage
 from console.withdrawals import words
+from console.words.withdrawals import errors_of
 from fiatgate.merchants.v1 import merchants_pb2
 from fiatgate.withdrawals.v1 import withdrawals_pb2 as pb
 from kit.base.ids import parse_id
@@ -29,7 +31,8 @@ class NewWithdrawalPage(WithdrawalPage):
     """/withdrawals/new?merchant=…"""
 
     roles = PAYS
-    fields = ("merchant", "book", "method", "address", "memo", "amount", "request_key")
+    fields = ("merchant", "book", "method", "address", "memo", "amount", "reason", "request_key")
+    most = 500
     mendable = words.MENDABLE
     again = "withdrawal-again"
     fresh = "withdrawal-created"
@@ -55,6 +58,7 @@ class NewWithdrawalPage(WithdrawalPage):
             address=typed["address"],
             amount=typed["amount"],
             request_key=typed["request_key"],
+            reason=typed["reason"],
         )
         if typed["memo"]:
             request.address_memo = typed["memo"]
@@ -74,13 +78,16 @@ class NewWithdrawalPage(WithdrawalPage):
                 "memo": entry.address_memo,
             }
         known = purse.methods.get(_number(made["method"]))
-        checked = together(
-            method=lambda: given("method", known, "choose a method that is enabled"),
-            address=lambda: given(
+        checks: dict[str, Callable[[], Any]] = {
+            "method": lambda: given("method", known, "choose a method that is enabled"),
+            "address": lambda: given(
                 "address", made["address"], "choose an address of the book, or give another one"
             ),
-            amount=lambda: purse.amount(typed["amount"], known),
-        )
+            "amount": lambda: purse.amount(typed["amount"], known),
+        }
+        if known is not None and made["address"]:
+            checks |= await self._checks_of(made)
+        checked = together(**checks)
         method, amount = checked["method"], checked["amount"]
         self.show(
             req,
@@ -93,6 +100,19 @@ class NewWithdrawalPage(WithdrawalPage):
             arrives=usdt_text(amount - Decimal(method.network_fee)),
             left=usdt_text(Decimal(purse.balance.available) - amount),
         )
+
+    async def _checks_of(self, made: Mapping[str, str]) -> Mapping[str, Callable[[], Any]]:
+        """Returns the checks that fail by what the service says of the address, by their field."""
+        request = pb.CheckAddressRequest(
+            withdrawal_method_id=_number(made["method"]), address=made["address"], address_memo=made["memo"]
+        )
+        try:
+            await self.deps.withdrawals.CheckAddress(request)
+        except Refused as refused:
+            if refused.reason not in self.mendable:
+                raise
+            return {name: partial(given, name, "", text) for name, text in errors_of(refused).items()}
+        return {}
 
     async def ask(
         self,

@@ -2333,6 +2333,7 @@ class ListDealsRequest(_message.Message):
     EXTERNAL_ID_FIELD_NUMBER: _builtins.int
     MARKED_PAID_FIELD_NUMBER: _builtins.int
     DEAL_IDS_FIELD_NUMBER: _builtins.int
+    BY_AMOUNT_FIELD_NUMBER: _builtins.int
     status: Global___DealStatus.ValueType
     """UNSPECIFIED: all."""
     limit: _builtins.int
@@ -2366,6 +2367,10 @@ class ListDealsRequest(_message.Message):
     marked_paid: _builtins.bool
     """The operator's queue: only deals that are marked paid and wait for a decision, in the order in which they become
     appeals. status, sub_status and oldest_first do not count then.
+    """
+    by_amount: _builtins.bool
+    """In the order of currency and amount in place of time: the largest first, with oldest_first the smallest. Of open deals
+    only, which are few: VALIDATION_ERROR unless status or marked_paid asks for them.
     """
     @_builtins.property
     def created_before(self) -> _timestamp_pb2.Timestamp:
@@ -2401,10 +2406,11 @@ class ListDealsRequest(_message.Message):
         external_id: _builtins.str = ...,
         marked_paid: _builtins.bool = ...,
         deal_ids: _abc.Iterable[_builtins.str] | None = ...,
+        by_amount: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_created_before", b"_created_before", "_created_from", b"_created_from", "created_before", b"created_before", "created_from", b"created_from"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_created_before", b"_created_before", "_created_from", b"_created_from", "account", b"account", "after_deal_id", b"after_deal_id", "amount_from", b"amount_from", "amount_to", b"amount_to", "created_before", b"created_before", "created_from", b"created_from", "currency_code", b"currency_code", "customer_id", b"customer_id", "deal_ids", b"deal_ids", "external_id", b"external_id", "limit", b"limit", "marked_paid", b"marked_paid", "merchant_id", b"merchant_id", "oldest_first", b"oldest_first", "payment_method_code", b"payment_method_code", "reference", b"reference", "sender_name", b"sender_name", "status", b"status", "sub_status", b"sub_status"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_created_before", b"_created_before", "_created_from", b"_created_from", "account", b"account", "after_deal_id", b"after_deal_id", "amount_from", b"amount_from", "amount_to", b"amount_to", "by_amount", b"by_amount", "created_before", b"created_before", "created_from", b"created_from", "currency_code", b"currency_code", "customer_id", b"customer_id", "deal_ids", b"deal_ids", "external_id", b"external_id", "limit", b"limit", "marked_paid", b"marked_paid", "merchant_id", b"merchant_id", "oldest_first", b"oldest_first", "payment_method_code", b"payment_method_code", "reference", b"reference", "sender_name", b"sender_name", "status", b"status", "sub_status", b"sub_status"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__created_before: _TypeAlias = _typing.Literal["created_before"]  # noqa: Y015
     _WhichOneofArgType__created_before: _TypeAlias = _typing.Literal["_created_before", b"_created_before"]  # noqa: Y015

@@ -404,6 +404,7 @@ class ListAllWithdrawalsRequest(_message.Message):
     AMOUNT_FROM_FIELD_NUMBER: _builtins.int
     AMOUNT_TO_FIELD_NUMBER: _builtins.int
     OLDEST_FIRST_FIELD_NUMBER: _builtins.int
+    BY_AMOUNT_FIELD_NUMBER: _builtins.int
     status: Global___WithdrawalStatus.ValueType
     """UNSPECIFIED: all."""
     merchant_id: _builtins.str
@@ -428,6 +429,10 @@ class ListAllWithdrawalsRequest(_message.Message):
     """Only withdrawals of this amount or less. Empty: all."""
     oldest_first: _builtins.bool
     """Whether the oldest come first."""
+    by_amount: _builtins.bool
+    """In the order of amount in place of time: the largest first, with oldest_first the smallest. Of pending withdrawals only,
+    which are few: VALIDATION_ERROR unless stage asks for them.
+    """
     @_builtins.property
     def created_from(self) -> _timestamp_pb2.Timestamp:
         """Only withdrawals requested at this time or later. Null: all."""
@@ -452,10 +457,11 @@ class ListAllWithdrawalsRequest(_message.Message):
         amount_from: _builtins.str = ...,
         amount_to: _builtins.str = ...,
         oldest_first: _builtins.bool = ...,
+        by_amount: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_created_before", b"_created_before", "_created_from", b"_created_from", "created_before", b"created_before", "created_from", b"created_from"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_created_before", b"_created_before", "_created_from", b"_created_from", "address", b"address", "after_withdraw_uuid", b"after_withdraw_uuid", "amount_from", b"amount_from", "amount_to", b"amount_to", "created_before", b"created_before", "created_from", b"created_from", "external_tx_id", b"external_tx_id", "limit", b"limit", "merchant_id", b"merchant_id", "oldest_first", b"oldest_first", "stage", b"stage", "status", b"status", "withdrawal_method_id", b"withdrawal_method_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_created_before", b"_created_before", "_created_from", b"_created_from", "address", b"address", "after_withdraw_uuid", b"after_withdraw_uuid", "amount_from", b"amount_from", "amount_to", b"amount_to", "by_amount", b"by_amount", "created_before", b"created_before", "created_from", b"created_from", "external_tx_id", b"external_tx_id", "limit", b"limit", "merchant_id", b"merchant_id", "oldest_first", b"oldest_first", "stage", b"stage", "status", b"status", "withdrawal_method_id", b"withdrawal_method_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__created_before: _TypeAlias = _typing.Literal["created_before"]  # noqa: Y015
     _WhichOneofArgType__created_before: _TypeAlias = _typing.Literal["_created_before", b"_created_before"]  # noqa: Y015
@@ -472,17 +478,43 @@ Global___ListAllWithdrawalsRequest: _TypeAlias = ListAllWithdrawalsRequest  # no
 class ListAllWithdrawalsResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
+    @_typing.final
+    class ByOperatorEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        value: _builtins.str
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: _builtins.str = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
     WITHDRAWALS_FIELD_NUMBER: _builtins.int
+    BY_OPERATOR_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def withdrawals(self) -> _containers.RepeatedCompositeFieldContainer[Global___Withdrawal]: ...
+    @_builtins.property
+    def by_operator(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
+        """Those that an operator requested: withdraw_uuid -> reason."""
+
     def __init__(
         self,
         *,
         withdrawals: _abc.Iterable[Global___Withdrawal] | None = ...,
+        by_operator: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["withdrawals", b"withdrawals"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["by_operator", b"by_operator", "withdrawals", b"withdrawals"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -641,6 +673,7 @@ class CreateWithdrawalRequest(_message.Message):
     ADDRESS_MEMO_FIELD_NUMBER: _builtins.int
     AMOUNT_FIELD_NUMBER: _builtins.int
     REQUEST_KEY_FIELD_NUMBER: _builtins.int
+    REASON_FIELD_NUMBER: _builtins.int
     merchant_id: _builtins.str
     withdrawal_method_id: _builtins.int
     address: _builtins.str
@@ -653,6 +686,8 @@ class CreateWithdrawalRequest(_message.Message):
     """UUID chosen by the caller, so that a request whose answer was lost can be repeated without paying twice. With other
     values than the first time it is a VALIDATION_ERROR.
     """
+    reason: _builtins.str
+    """For people of the merchant: the note of the act. May be empty."""
     def __init__(
         self,
         *,
@@ -662,10 +697,11 @@ class CreateWithdrawalRequest(_message.Message):
         address_memo: _builtins.str | None = ...,
         amount: _builtins.str = ...,
         request_key: _builtins.str = ...,
+        reason: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_address_memo", b"_address_memo", "address_memo", b"address_memo"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_address_memo", b"_address_memo", "address", b"address", "address_memo", b"address_memo", "amount", b"amount", "merchant_id", b"merchant_id", "request_key", b"request_key", "withdrawal_method_id", b"withdrawal_method_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_address_memo", b"_address_memo", "address", b"address", "address_memo", b"address_memo", "amount", b"amount", "merchant_id", b"merchant_id", "reason", b"reason", "request_key", b"request_key", "withdrawal_method_id", b"withdrawal_method_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__address_memo: _TypeAlias = _typing.Literal["address_memo"]  # noqa: Y015
     _WhichOneofArgType__address_memo: _TypeAlias = _typing.Literal["_address_memo", b"_address_memo"]  # noqa: Y015
@@ -692,6 +728,49 @@ class CreateWithdrawalResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___CreateWithdrawalResponse: _TypeAlias = CreateWithdrawalResponse  # noqa: Y015
+
+@_typing.final
+class CheckAddressRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    WITHDRAWAL_METHOD_ID_FIELD_NUMBER: _builtins.int
+    ADDRESS_FIELD_NUMBER: _builtins.int
+    ADDRESS_MEMO_FIELD_NUMBER: _builtins.int
+    withdrawal_method_id: _builtins.int
+    address: _builtins.str
+    """As in CreateWithdrawalRequest, with the next field."""
+    address_memo: _builtins.str
+    def __init__(
+        self,
+        *,
+        withdrawal_method_id: _builtins.int = ...,
+        address: _builtins.str = ...,
+        address_memo: _builtins.str | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_address_memo", b"_address_memo", "address_memo", b"address_memo"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_address_memo", b"_address_memo", "address", b"address", "address_memo", b"address_memo", "withdrawal_method_id", b"withdrawal_method_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__address_memo: _TypeAlias = _typing.Literal["address_memo"]  # noqa: Y015
+    _WhichOneofArgType__address_memo: _TypeAlias = _typing.Literal["_address_memo", b"_address_memo"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__address_memo) -> _WhichOneofReturnType__address_memo | None: ...
+
+Global___CheckAddressRequest: _TypeAlias = CheckAddressRequest  # noqa: Y015
+
+@_typing.final
+class CheckAddressResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CheckAddressResponse: _TypeAlias = CheckAddressResponse  # noqa: Y015
 
 @_typing.final
 class WithdrawalAddress(_message.Message):

@@ -73,6 +73,11 @@ class WithdrawalsServiceStub:
                 request_serializer=fiatgate_dot_withdrawals_dot_v1_dot_withdrawals__pb2.CreateWithdrawalRequest.SerializeToString,
                 response_deserializer=fiatgate_dot_withdrawals_dot_v1_dot_withdrawals__pb2.CreateWithdrawalResponse.FromString,
                 _registered_method=True)
+        self.CheckAddress = channel.unary_unary(
+                '/fiatgate.withdrawals.v1.WithdrawalsService/CheckAddress',
+                request_serializer=fiatgate_dot_withdrawals_dot_v1_dot_withdrawals__pb2.CheckAddressRequest.SerializeToString,
+                response_deserializer=fiatgate_dot_withdrawals_dot_v1_dot_withdrawals__pb2.CheckAddressResponse.FromString,
+                _registered_method=True)
         self.ProcessWithdrawal = channel.unary_unary(
                 '/fiatgate.withdrawals.v1.WithdrawalsService/ProcessWithdrawal',
                 request_serializer=fiatgate_dot_withdrawals_dot_v1_dot_withdrawals__pb2.ProcessWithdrawalRequest.SerializeToString,
@@ -195,6 +200,14 @@ class WithdrawalsServiceServicer:
         """Reserves the amount: available -> reserved; status pending. Reasons: WITHDRAWAL_METHOD_NOT_FOUND,
         WITHDRAWAL_ADDRESS_INVALID, WITHDRAWAL_AMOUNT_INVALID, INSUFFICIENT_BALANCE. A request_key that was used before
         returns the withdrawal that it made.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def CheckAddress(self, request, context):
+        """Checks the address of a CreateWithdrawal that is to come. Reasons: WITHDRAWAL_METHOD_NOT_FOUND,
+        WITHDRAWAL_ADDRESS_INVALID.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -337,6 +350,11 @@ def add_WithdrawalsServiceServicer_to_server(servicer, server):
                     servicer.CreateWithdrawal,
                     request_deserializer=fiatgate_dot_withdrawals_dot_v1_dot_withdrawals__pb2.CreateWithdrawalRequest.FromString,
                     response_serializer=fiatgate_dot_withdrawals_dot_v1_dot_withdrawals__pb2.CreateWithdrawalResponse.SerializeToString,
+            ),
+            'CheckAddress': grpc.unary_unary_rpc_method_handler(
+                    servicer.CheckAddress,
+                    request_deserializer=fiatgate_dot_withdrawals_dot_v1_dot_withdrawals__pb2.CheckAddressRequest.FromString,
+                    response_serializer=fiatgate_dot_withdrawals_dot_v1_dot_withdrawals__pb2.CheckAddressResponse.SerializeToString,
             ),
             'ProcessWithdrawal': grpc.unary_unary_rpc_method_handler(
                     servicer.ProcessWithdrawal,
@@ -597,6 +615,33 @@ class WithdrawalsService:
             '/fiatgate.withdrawals.v1.WithdrawalsService/CreateWithdrawal',
             fiatgate_dot_withdrawals_dot_v1_dot_withdrawals__pb2.CreateWithdrawalRequest.SerializeToString,
             fiatgate_dot_withdrawals_dot_v1_dot_withdrawals__pb2.CreateWithdrawalResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def CheckAddress(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/fiatgate.withdrawals.v1.WithdrawalsService/CheckAddress',
+            fiatgate_dot_withdrawals_dot_v1_dot_withdrawals__pb2.CheckAddressRequest.SerializeToString,
+            fiatgate_dot_withdrawals_dot_v1_dot_withdrawals__pb2.CheckAddressResponse.FromString,
             options,
             channel_credentials,
             insecure,

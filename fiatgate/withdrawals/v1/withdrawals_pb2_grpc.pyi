@@ -58,6 +58,10 @@ class WithdrawalsServiceStub:
     WITHDRAWAL_ADDRESS_INVALID, WITHDRAWAL_AMOUNT_INVALID, INSUFFICIENT_BALANCE. A request_key that was used before
     returns the withdrawal that it made.
     """
+    CheckAddress: _grpc.UnaryUnaryMultiCallable[_withdrawals_pb2.CheckAddressRequest, _withdrawals_pb2.CheckAddressResponse]
+    """Checks the address of a CreateWithdrawal that is to come. Reasons: WITHDRAWAL_METHOD_NOT_FOUND,
+    WITHDRAWAL_ADDRESS_INVALID.
+    """
     ProcessWithdrawal: _grpc.UnaryUnaryMultiCallable[_withdrawals_pb2.ProcessWithdrawalRequest, _withdrawals_pb2.ProcessWithdrawalResponse]
     """pending -> pending (processing): it is being sent; now the user cannot cancel. Reasons: WITHDRAWAL_NOT_FOUND,
     WITHDRAWAL_STATE_CONFLICT; the same for the next three. Each is safe to repeat. From FIATGATE_FOUR_EYES_USDT on also
@@ -129,6 +133,10 @@ class WithdrawalsServiceAsyncStub(WithdrawalsServiceStub):
     """Reserves the amount: available -> reserved; status pending. Reasons: WITHDRAWAL_METHOD_NOT_FOUND,
     WITHDRAWAL_ADDRESS_INVALID, WITHDRAWAL_AMOUNT_INVALID, INSUFFICIENT_BALANCE. A request_key that was used before
     returns the withdrawal that it made.
+    """
+    CheckAddress: _aio.UnaryUnaryMultiCallable[_withdrawals_pb2.CheckAddressRequest, _withdrawals_pb2.CheckAddressResponse]  # type: ignore[assignment]
+    """Checks the address of a CreateWithdrawal that is to come. Reasons: WITHDRAWAL_METHOD_NOT_FOUND,
+    WITHDRAWAL_ADDRESS_INVALID.
     """
     ProcessWithdrawal: _aio.UnaryUnaryMultiCallable[_withdrawals_pb2.ProcessWithdrawalRequest, _withdrawals_pb2.ProcessWithdrawalResponse]  # type: ignore[assignment]
     """pending -> pending (processing): it is being sent; now the user cannot cancel. Reasons: WITHDRAWAL_NOT_FOUND,
@@ -240,6 +248,16 @@ class WithdrawalsServiceServicer(metaclass=_abc_1.ABCMeta):
         """Reserves the amount: available -> reserved; status pending. Reasons: WITHDRAWAL_METHOD_NOT_FOUND,
         WITHDRAWAL_ADDRESS_INVALID, WITHDRAWAL_AMOUNT_INVALID, INSUFFICIENT_BALANCE. A request_key that was used before
         returns the withdrawal that it made.
+        """
+
+    @_abc_1.abstractmethod
+    def CheckAddress(
+        self,
+        request: _withdrawals_pb2.CheckAddressRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_withdrawals_pb2.CheckAddressResponse, _abc.Awaitable[_withdrawals_pb2.CheckAddressResponse]]:
+        """Checks the address of a CreateWithdrawal that is to come. Reasons: WITHDRAWAL_METHOD_NOT_FOUND,
+        WITHDRAWAL_ADDRESS_INVALID.
         """
 
     @_abc_1.abstractmethod

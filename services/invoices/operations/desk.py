@@ -113,10 +113,12 @@ def list_deals(
     external_id: str = "",
     marked_paid: bool = False,
     deal_ids: Sequence[str] = (),
+    by_amount: bool = False,
 ) -> DealList:
     """Returns deals that match the filter, newest first unless `oldest_first`. An empty filter matches all.
 
-    With `marked_paid` these are the operator's queue, in its order; status and sub_status do not count then.
+    With `marked_paid` these are the operator's queue, in its order; status and sub_status do not count then. Open deals
+    are few, so that they have an order `by_amount` too.
 
     Raises VALIDATION_ERROR, also for a `sub_status` that no deal can have, and DEAL_NOT_FOUND for an unknown
     `after_deal_id`.
@@ -138,11 +140,14 @@ def list_deals(
         customer_id=_given("customer_id", customer_id),
         external_id=_given("external_id", external_id),
         ids=_ids(deal_ids),
+        by_amount=by_amount,
     )
+    if by_amount and not wanted.has_few:
+        raise values.invalid("by_amount", "only open deals have an order by amount")
     after = fields.deal_id(after_deal_id) if after_deal_id else None
     with deps.db.autocommit() as connection:
         if after is not None:
-            place = deal_lists.place_of_deal(connection, after, marked_paid=marked_paid)
+            place = deal_lists.place_of_deal(connection, after, marked_paid=marked_paid, by_amount=by_amount)
             if place is None:
                 raise errors.deal_not_found()
             wanted = replace(wanted, after=place)

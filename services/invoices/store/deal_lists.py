@@ -37,8 +37,8 @@ from services.invoices.store.views import DealView
 READ_MOST: Final = 10_000
 """The most deals that one list reads, as for invoices."""
 
-Place = tuple[datetime, UUID]
-"""The place of a deal in a list: its time there, and its id."""
+Place = Sequence[Any]
+"""The place of a deal in a list: its values of `keys_of`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,7 +47,8 @@ class DealFilter:
 
     marked_paid  only the operator's queue, in its own order
     account_key  an account as `models.ACCOUNT_KEY` writes it
-    after        the place of a deal in the list: its time there, and its id
+    after        the place of a deal in the list
+    by_amount    in the order of currency and amount: of open deals only
     """
 
     status: DealStatus | None = None
@@ -67,6 +68,12 @@ class DealFilter:
     customer_id: str = ""
     external_id: str = ""
     ids: Sequence[UUID] = ()
+    by_amount: bool = False
+
+    @property
+    def has_few(self) -> bool:
+        """Whether it asks for open deals."""
+        return self.marked_paid or self.status in OPEN_DEAL_STATUSES
 
 
 @dataclass(frozen=True)
@@ -130,12 +137,10 @@ def deals(
     read_most: int = READ_MOST,
 ) -> DealList:
     """Returns deals, newest first unless `oldest_first`; those of the queue in its order."""
-    at: Any = Deal.confirm_before if wanted.marked_paid else Deal.created_at
-    oldest_first = oldest_first or wanted.marked_paid
-    order = (at, Deal.id) if oldest_first else (at.desc(), Deal.id.desc())
-    after = (
-        [] if wanted.after is None else [stands_after(at, Deal.id, wanted.after, oldest_first=oldest_first)]
-    )
+    keys = keys_of(marked_paid=wanted.marked_paid, by_amount=wanted.by_amount)
+    oldest_first = oldest_first or (wanted.marked_paid and not wanted.by_amount)
+    order = keys if oldest_first else [each.desc() for each in keys]
+    after = [] if wanted.after is None else [stands_after(keys, wanted.after, oldest_first=oldest_first)]
     named = _named(connection, wanted.sender_words) if wanted.sender_words else None
     if _has_index(wanted) or named is not None:
         by_index = _conditions_of_index(wanted, named)
@@ -162,8 +167,7 @@ def deals(
 
 def _has_index(wanted: DealFilter) -> bool:
     """Returns whether an index leads to few deals: see above."""
-    is_open = wanted.marked_paid or wanted.status in OPEN_DEAL_STATUSES
-    return bool(is_open or wanted.ids or wanted.reference)
+    return bool(wanted.has_few or wanted.ids or wanted.reference)
 
 
 def _of_index(wanted: DealFilter) -> Iterator[ColumnElement[bool]]:
@@ -273,13 +277,20 @@ def _some_named(connection: Connection, words: str, most: int) -> Collection[UUI
     return connection.execute(select(named.c.id).limit(most)).scalars().all()
 
 
+def keys_of(*, marked_paid: bool = False, by_amount: bool = False) -> Sequence[Any]:
+    """Returns the columns by which a list is ordered."""
+    if by_amount:
+        return Deal.currency_code, Deal.amount_fiat, Deal.id
+    return Deal.confirm_before if marked_paid else Deal.created_at, Deal.id
+
+
 def place_of_deal(
-    connection: Connection, deal_id: UUID, *, marked_paid: bool = False
-) -> tuple[datetime, UUID] | None:
+    connection: Connection, deal_id: UUID, *, marked_paid: bool = False, by_amount: bool = False
+) -> Place | None:
     """Returns the place of the deal in a list, for `DealFilter.after`; None for a deal that the list can't have."""
-    at: Any = Deal.confirm_before if marked_paid else Deal.created_at
-    row = connection.execute(select(at, Deal.id).where(Deal.id == deal_id)).one_or_none()
-    return None if row is None or row[0] is None else (row[0], row[1])
+    keys = keys_of(marked_paid=marked_paid, by_amount=by_amount)
+    row = connection.execute(select(*keys).where(Deal.id == deal_id)).one_or_none()
+    return None if row is None or row[0] is None else tuple(row)
 
 
 def nearest_deals(connection: Connection, deal: DealView, limit: int) -> Sequence[DealView]:

@@ -119,7 +119,7 @@ def newest_invoices(
 def _spans(wanted: InvoiceFilter) -> list[ColumnElement[bool]]:
     spans = list(in_span(Invoice.created_at, wanted.created_from, wanted.created_before))
     if wanted.after is not None:
-        spans.append(stands_after(Invoice.created_at, Invoice.id, wanted.after))
+        spans.append(stands_after((Invoice.created_at, Invoice.id), wanted.after))
     return spans
 
 

@@ -30,7 +30,7 @@ from kit.db.database import table_of
 from kit.db.rows import Rows
 from services.invoices.domain.states import OPEN_DEAL_STATUSES, DealStatus
 from services.invoices.models import ACCOUNT_KEY, DEAL_IS_OPEN, Deal, Requisite
-from services.invoices.store.deal_lists import ListedDeal, listed_deals
+from services.invoices.store.deal_lists import ListedDeal, Place, listed_deals
 from services.invoices.store.views import RequisiteView
 
 DEALS_COUNTED_MOST: Final = 200_000
@@ -167,7 +167,7 @@ class DealsOfRequisite:
     status: DealStatus | None = None
     created_from: datetime | None = None
     created_before: datetime | None = None
-    after: tuple[datetime, UUID] | None = None
+    after: Place | None = None
 
 
 @dataclass(frozen=True)

@@ -84,7 +84,7 @@ def _in_place(wanted: EventFilter) -> Iterator[ColumnElement[bool]]:
     if wanted.merchant_id is not None:
         yield Event.merchant_id == wanted.merchant_id
     if wanted.after is not None:
-        yield stands_after(Event.created_at, Event.id, wanted.after)
+        yield stands_after((Event.created_at, Event.id), wanted.after)
 
 
 def _conditions(wanted: EventFilter) -> Iterator[ColumnElement[bool]]:

@@ -9,9 +9,11 @@ from uuid import UUID
 
 from sqlalchemy.orm import Session
 
+from fiatgate.withdrawals.v1 import withdrawals_pb2 as pb
 from kit.audit import acts
 from kit.base.ids import new_id
 from kit.base.money import usdt_text
+from kit.base.proto import most_of
 from kit.db.database import refusing, retry_conflicts
 from kit.rpc import values
 from kit.rpc.errors import Refused, edit_conflict
@@ -50,13 +52,16 @@ def create_withdrawal(
     address_memo: str | None,
     amount: str,
     request_key: str,
+    reason: str = "",
 ) -> WithdrawalView:
-    """Reserves the amount; a `request_key` that was used before returns the withdrawal that it made.
+    """Reserves the amount; the merchant reads the reason. A `request_key` that was used before returns the withdrawal
+    that it made.
 
     Raises WITHDRAWAL_METHOD_NOT_FOUND, WITHDRAWAL_ADDRESS_INVALID, WITHDRAWAL_AMOUNT_INVALID,
     INSUFFICIENT_BALANCE.
     """
     merchant, key = values.uuid("merchant_id", merchant_id), values.uuid("request_key", request_key)
+    note = values.text("reason", reason, least=0, most=most_of(pb.CreateWithdrawalRequest, "reason"))
     request = _Request(
         merchant_id=merchant,
         method_id=withdrawal_method_id,
@@ -68,7 +73,14 @@ def create_withdrawal(
         made = withdrawals.of_request_key(tx, key)
         if made is not None:
             return _the_same(made, request)
-        return _make(tx, request, key, _fitting_method(tx, request), at=deps.clock.now())
+        return _make(tx, request, key, _fitting_method(tx, request), at=deps.clock.now(), note=note)
+
+
+def check_address(deps: Deps, *, withdrawal_method_id: int, address: str, address_memo: str | None) -> None:
+    """Raises WITHDRAWAL_METHOD_NOT_FOUND, WITHDRAWAL_ADDRESS_INVALID."""
+    given, memo = fields.address(address), fields.memo(address_memo)
+    with deps.db.transaction() as tx:
+        addresses.method_for(tx, withdrawal_method_id, given, memo)
 
 
 @retry_conflicts
@@ -118,7 +130,7 @@ def _reserving(deps: Deps, merchant_id: UUID, amount: Decimal) -> AbstractContex
 
 
 def _make(
-    tx: Session, request: _Request, request_key: UUID, method: MethodView, *, at: datetime
+    tx: Session, request: _Request, request_key: UUID, method: MethodView, *, at: datetime, note: str = ""
 ) -> WithdrawalView:
     """Stores the withdrawal and moves its amount; returns the one that a concurrent request with the key made."""
     new = _new_withdrawal(request, request_key, method, at=at)
@@ -134,6 +146,7 @@ def _make(
         f"withdrawal:{new.id}",
         merchant_id=new.merchant_id,
         after=acts.values_of(new, _IN_ACTS),
+        note=note,
     )
     return new
 

@@ -1,6 +1,6 @@
 """Withdrawals for merchants and operators to read."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
@@ -104,12 +104,22 @@ class Wanted:
 
 
 def list_all_withdrawals(
-    deps: Deps, wanted: Wanted, *, limit: int, after_withdraw_uuid: str, oldest_first: bool
+    deps: Deps,
+    wanted: Wanted,
+    *,
+    limit: int,
+    after_withdraw_uuid: str,
+    oldest_first: bool,
+    by_amount: bool = False,
 ) -> Sequence[WithdrawalView]:
-    """Returns the list of operators, or of a member of `wanted.merchant_id`. Raises WITHDRAWAL_NOT_FOUND for an unknown
-    `after_withdraw_uuid`.
+    """Returns the list of operators, or of a member of `wanted.merchant_id`. Those of a pending stage are few, so that
+    they have an order `by_amount` too. Raises WITHDRAWAL_NOT_FOUND for an unknown `after_withdraw_uuid`.
     """
     filter, limit = wanted.checked(), values.rows(limit)
+    if by_amount and filter.stage not in (Stage.REQUESTED, Stage.PROCESSING):
+        raise values.invalid(
+            "by_amount", "only those that wait to be sent or are being sent have an order by amount"
+        )
     after_id = (
         values.uuid_or(errors.withdrawal_not_found, after_withdraw_uuid) if after_withdraw_uuid else None
     )
@@ -119,7 +129,17 @@ def list_all_withdrawals(
             if after is None:
                 raise errors.withdrawal_not_found()
             require_merchant(after.merchant_id, errors.withdrawal_not_found)
-        return withdrawals.listed(tx, filter, after=after, oldest_first=oldest_first, limit=limit)
+        return withdrawals.listed(
+            tx, filter, after=after, oldest_first=oldest_first, limit=limit, by_amount=by_amount
+        )
+
+
+def reasons_of_operators(deps: Deps, found: Sequence[WithdrawalView]) -> Mapping[str, str]:
+    """Returns the reason of each withdrawal that no member requested, by its id."""
+    objects = [f"withdrawal:{each.id}" for each in found]
+    with deps.db.autocommit() as connection:
+        requests = newest_acts_on(connection, objects, act="withdrawal.create", limit=len(objects))
+    return {each.object.partition(":")[2]: each.note for each in requests if each.surface != "dashboard"}
 
 
 def _spellings(external_tx_id: str) -> Sequence[str]:

@@ -1,5 +1,5 @@
 """Answers as members of the merchant see them: without the operators' names, their requests for a second person, and
-attempts that were refused.
+attempts that were refused. The reason of a withdrawal is written for them.
 """
 
 from typing import Final
@@ -31,6 +31,8 @@ def story_as_seen(story: pb.GetWithdrawalStoryResponse) -> pb.GetWithdrawalStory
     acts = [each for each in story.acts if each.act in STEPS and not each.refused]
     story.ClearField("acts")
     story.acts.extend(map(_act, acts))
+    for seen, act in zip(story.acts, acts, strict=True):
+        seen.note = act.note if act.act == "withdrawal.create" else ""
     return story
 
 

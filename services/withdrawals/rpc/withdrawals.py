@@ -40,8 +40,11 @@ def list_all_withdrawals(deps: Deps, request: pb.ListAllWithdrawalsRequest) -> p
         limit=request.limit,
         after_withdraw_uuid=request.after_withdraw_uuid,
         oldest_first=request.oldest_first,
+        by_amount=request.by_amount,
     )
-    return pb.ListAllWithdrawalsResponse(withdrawals=map(withdrawal_to_message, found))
+    return pb.ListAllWithdrawalsResponse(
+        withdrawals=map(withdrawal_to_message, found), by_operator=reading.reasons_of_operators(deps, found)
+    )
 
 
 def get_withdrawal_story(deps: Deps, request: pb.GetWithdrawalStoryRequest) -> pb.GetWithdrawalStoryResponse:
@@ -142,6 +145,7 @@ METHODS: Final[Methods] = {
     ),
     "SetWithdrawalMethod": set_withdrawal_method,
     "CreateWithdrawal": by_name(creating.create_withdrawal, _withdrawal),
+    "CheckAddress": by_name(creating.check_address),
     "RequestWithdrawal": by_name(creating.request_withdrawal, _withdrawal),
     "ListAddresses": list_addresses,
     "AddAddress": add_address,

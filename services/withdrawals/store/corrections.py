@@ -57,7 +57,7 @@ def listed(
         if wanted is not None:
             query = query.where(column == wanted)
     if after is not None:
-        query = query.where(stands_after(at, id, (after.created_at, after.id), oldest_first=False))
+        query = query.where(stands_after((at, id), (after.created_at, after.id), oldest_first=False))
     return _CORRECTIONS.all(tx.execute(query.order_by(at.desc(), id.desc()).limit(limit)))
 
 

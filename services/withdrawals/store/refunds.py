@@ -94,6 +94,6 @@ def listed(
     at, id = Refund.created_at, Refund.id
     query = _ALL.where(*filter.conditions())
     if after is not None:
-        query = query.where(stands_after(at, id, (after.created_at, after.id), oldest_first=oldest_first))
+        query = query.where(stands_after((at, id), (after.created_at, after.id), oldest_first=oldest_first))
     order = (at, id) if oldest_first else (at.desc(), id.desc())
     return _REFUNDS.all(tx.execute(query.order_by(*order).limit(limit)))

@@ -192,14 +192,21 @@ _STAGES: Final[Mapping[Stage, Sequence[ColumnElement[bool]]]] = {
 
 
 def listed(
-    tx: Session, filter: Filter, *, after: WithdrawalView | None, oldest_first: bool, limit: int
+    tx: Session,
+    filter: Filter,
+    *,
+    after: WithdrawalView | None,
+    oldest_first: bool,
+    limit: int,
+    by_amount: bool = False,
 ) -> list[WithdrawalView]:
     """Returns the first withdrawals that the filter leaves: from the start, or those that stand after `after`."""
-    at, id = Withdrawal.created_at, Withdrawal.id
+    keys = (Withdrawal.amount if by_amount else Withdrawal.created_at, Withdrawal.id)
     query = _ALL.where(*filter.conditions())
     if after is not None:
-        query = query.where(stands_after(at, id, (after.created_at, after.id), oldest_first=oldest_first))
-    order = (at, id) if oldest_first else (at.desc(), id.desc())
+        place = (after.amount if by_amount else after.created_at, after.id)
+        query = query.where(stands_after(keys, place, oldest_first=oldest_first))
+    order = keys if oldest_first else [each.desc() for each in keys]
     return _WITHDRAWALS.all(tx.execute(query.order_by(*order).limit(limit)))
 
 
