@@ -108,20 +108,14 @@ async def numbers_of(page: Page, req: Request) -> Mapping[str, Any]:
     first = today - length + timedelta(days=1)
     reads_balance, reads_keys = page.may(req, "finance", "viewer"), page.may(req, "developer")
     (
-        (balance, book, refunds, withdrawals, keys),
+        (balance, book, refunds, withdrawals),
+        keys,
         (report, before),
         (payments, waiting, late),
         (dead, failing),
     ) = await asyncio.gather(
-        asyncio.gather(
-            _balance(page, merchant_id) if reads_balance else _nothing(),
-            _book(page, merchant_id) if reads_balance else _nothing(),
-            or_none(page.deps.refunds.ListRefunds(_waiting(merchant_id))) if reads_balance else _nothing(),
-            or_none(page.deps.withdrawals.ListAllWithdrawals(_newest(merchant_id)))
-            if reads_balance
-            else _nothing(),
-            _keys(page, merchant_id) if reads_keys else _nothing(),
-        ),
+        _of_withdrawals(page, merchant_id if reads_balance else ""),
+        _keys(page, merchant_id) if reads_keys else _nothing(),
         asyncio.gather(
             _report(page, merchant_id, first, today),
             _report(page, merchant_id, first - length, first - timedelta(days=1)),
@@ -215,14 +209,25 @@ async def _nothing() -> None:
     return None
 
 
-async def _balance(page: Page, merchant_id: str) -> withdrawals_pb2.GetBalanceResponse | None:
-    request = withdrawals_pb2.GetBalanceRequest(merchant_id=merchant_id)
-    return await or_none(page.deps.withdrawals.GetBalance(request))
-
-
-async def _book(page: Page, merchant_id: str) -> withdrawals_pb2.ListAddressesResponse | None:
-    request = withdrawals_pb2.ListAddressesRequest(merchant_id=merchant_id)
-    return await or_none(page.deps.withdrawals.ListAddresses(request))
+async def _of_withdrawals(
+    page: Page, merchant_id: str
+) -> tuple[
+    withdrawals_pb2.GetBalanceResponse | None,
+    withdrawals_pb2.ListAddressesResponse | None,
+    refunds_pb2.ListRefundsResponse | None,
+    withdrawals_pb2.ListAllWithdrawalsResponse | None,
+]:
+    """Returns the balance, the address book, refunds without an account and the newest withdrawals."""
+    if not merchant_id:
+        return None, None, None, None
+    return await asyncio.gather(
+        or_none(page.deps.withdrawals.GetBalance(withdrawals_pb2.GetBalanceRequest(merchant_id=merchant_id))),
+        or_none(
+            page.deps.withdrawals.ListAddresses(withdrawals_pb2.ListAddressesRequest(merchant_id=merchant_id))
+        ),
+        or_none(page.deps.refunds.ListRefunds(_waiting(merchant_id))),
+        or_none(page.deps.withdrawals.ListAllWithdrawals(_newest(merchant_id))),
+    )
 
 
 async def _keys(page: Page, merchant_id: str) -> merchants_pb2.ListApiKeysResponse | None:

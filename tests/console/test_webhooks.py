@@ -8,6 +8,7 @@ import psycopg2
 import pytest
 from playwright.sync_api import expect
 
+from console.webhooks.events import RESENT_MOST
 from console.webhooks.explained import explained
 from fiatgate.webhooks.v1 import webhooks_pb2 as pb
 from kit.base.ids import new_id
@@ -72,33 +73,53 @@ def test_a_refused_webhook_is_found_explained_and_resent(
     looks_right(looking, "desk-webhooks")
 
 
+def give_up(house: House, *invoices: Invoice) -> None:
+    """Makes their webhooks as they are after the last attempt."""
+    change = (
+        "UPDATE events SET status = 'dead', next_retry_at = NULL, last_manual_at = NULL"
+        " WHERE invoice_id = ANY(%s::uuid[])"
+    )
+    with psycopg2.connect(house.stack.superuser_url("webhooks")) as connection, connection.cursor() as cursor:
+        cursor.execute(change, ([each.id for each in invoices],))
+    connection.close()
+
+
 def test_all_that_were_given_up_are_resent(
     house: House, staff: Staff, failed: Invoice, shop: Shop, receiver_of_module: Receiver
 ) -> None:
     receiver_of_module.answer(Answer(status=200))
     path = f"?state=dead&merchant={shop.merchant_id}"
-    given_up = (
-        "UPDATE events SET status = 'dead', next_retry_at = NULL, last_manual_at = NULL WHERE invoice_id = %s"
-    )
-
-    def give_up() -> None:
-        with (
-            psycopg2.connect(house.stack.superuser_url("webhooks")) as connection,
-            connection.cursor() as cursor,
-        ):
-            cursor.execute(given_up, (failed.id,))
-        connection.close()
-
-    give_up()
+    give_up(house, failed)
     page = staff("desk").get(f"/webhooks{path}").text
     assert 0 < page.index("Resend all of this list") < page.index("<tbody>"), "above the list"
     answer = staff("desk").post(f"/webhooks/resend{path}", {"every": "yes"})
     assert "Delivered: event" in answer.text
     assert "Nothing was ticked" in staff("desk").post(f"/webhooks/resend{path}", {"every": "yes"}).text
-    give_up()
+    give_up(house, failed)
     of_shop = ("webhooks", "resend-dead", "--merchant", shop.merchant_id, "--since")
     assert house.stack.cli(*of_shop, "2020-01-01")["ok"]
     assert house.stack.cli(*of_shop, "2020-01-01") == []
+
+
+def test_a_long_list_is_resent_part_by_part_to_its_end(
+    house: House, staff: Staff, open_page: Open, receiver_of_module: Receiver
+) -> None:
+    receiver_of_module.answer(Answer(status=200))
+    shop = Shop.opened(house.stack)
+    invoices = [shop.create(receiver_of_module.url()) for _ in range(RESENT_MOST + 1)]
+    house.stack.cli("invoices", "cancel", *(each.id for each in invoices))
+    for each in invoices:
+        each.wait_for_delivery()
+    give_up(house, *invoices)
+    page = staff.page(open_page, "desk")
+    page.goto(f"{house.desk}/webhooks?state=dead&merchant={shop.merchant_id}")
+    page.get_by_role("button", name="Resend all of this list").click()
+    expect(page.get_by_role("status").get_by_role("listitem")).to_have_count(RESENT_MOST)
+    expect(page.get_by_role("link", name="Stop")).to_be_visible()
+    # Nobody presses a button: the script sends the rest, and ends.
+    expect(page.get_by_role("status").get_by_role("listitem")).to_have_count(1)
+    expect(page.get_by_role("link", name="Stop")).to_have_count(0)
+    assert all(len(each.event()["attempts"]) == 2 for each in invoices), "each once more"
 
 
 def test_the_file_has_what_the_list_has(staff: Staff, failed: Invoice, shop: Shop) -> None:
