@@ -16,6 +16,7 @@ from console.ui.choices import catalog_choices
 from console.ui.filters import (
     DAYS,
     ORDER,
+    ORDER_OF_OPEN,
     SINCE,
     UNTIL,
     Amount,
@@ -115,7 +116,7 @@ class DealsPage(ListPage):
         Choice("method", "Method", of="payment_method_code"),
         Choice("currency", "Currency", of="currency_code"),
         *DAYS,
-        ORDER,
+        ORDER_OF_OPEN,
     )
 
     async def rows(self, req: Request, asked: Asked) -> Found:

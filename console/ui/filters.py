@@ -82,14 +82,13 @@ class Choice(Filter):
         return text
 
 
-ORDERS: Final = {
-    "newest": "Newest first",
-    "oldest": "Oldest first",
-    "largest": "Largest first",
-    "smallest": "Smallest first",
-}
-ORDER: Final = Choice("sort", "In the order", {"": "As usual"} | ORDERS, of="by_amount")
-"""The order of a list. `rows` returns it as `sort`, and the headings of time and amount link to the others."""
+_OF_TIME: Final = {"": "As usual", "newest": "Newest first", "oldest": "Oldest first"}
+_OF_AMOUNT: Final = {"largest": "Largest first", "smallest": "Smallest first"}
+ORDER: Final = Choice("sort", "In the order", _OF_TIME)
+"""The order of a list. `rows` returns it as `sort`, and the headings link to the others."""
+ORDER_OF_OPEN: Final = Choice(ORDER.name, ORDER.label, _OF_TIME | _OF_AMOUNT, of="by_amount")
+"""The order of a list whose open things have one of amounts too."""
+ORDERS: Final = tuple(each for each in ORDER_OF_OPEN.words if each)
 
 
 def set_order(request: Any, asked: str, *, usual: str) -> str:

@@ -12,7 +12,7 @@ from console.calls import Outcome, each_of
 from console.exchange import Request
 from console.list_page import Asked, Found
 from console.page import Line, Page, leave_for
-from console.ui.filters import Tabs
+from console.ui.filters import ORDER, ORDER_OF_OPEN, Tabs
 from console.ui.words import sentence_for
 from console.withdrawals import words
 from console.withdrawals.list import FILTERS, WithdrawalsPage
@@ -42,7 +42,8 @@ class DeskWithdrawalsPage(WithdrawalsPage):
             "Parts",
             {"requested": "Requested", "processing": "Processing", "done": "Done", "all": "All"},
         ),
-        *FILTERS,
+        *(each for each in FILTERS if each is not ORDER),
+        ORDER_OF_OPEN,
     )
 
     def narrow(self, request: pb.ListAllWithdrawalsRequest, asked: Asked) -> None:
