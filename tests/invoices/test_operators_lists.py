@@ -149,7 +149,7 @@ def test_the_invoices_of_a_customer_of_many_merchants_are_one_list_of_which_a_ca
 
 
 def test_a_list_of_ended_deals_reads_a_bounded_number_and_goes_on_where_it_stopped(crowd: World) -> None:
-    def orders(wanted: DealFilter, **options: Any) -> tuple[list[str], Place | None]:
+    def orders(wanted: DealFilter, **options: Any) -> tuple[list[str], Any]:
         with crowd.deps.db.autocommit() as connection:
             found = deals(connection, wanted, 10, **options)
         return [each.external_id for each in found.deals], found.reached
