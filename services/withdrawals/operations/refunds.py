@@ -122,22 +122,16 @@ def request_refund(
         return made
     if refusal is not None:
         raise refusal
-    quote = _quote(deps, asked, deal)
-    if expected not in (None, quote.amount):
-        raise edit_conflict("expected_amount", usdt_text(quote.amount))
-    return _make(
-        deps,
-        asked,
-        replace(new, refund_amount=quote.refund_amount, amount=quote.amount, conversion_rate=quote.rate),
-        quote,
-    )
+    return _make(deps, asked, new, deal, expected)
 
 
 def check_refund(deps: Deps, asked: Asked) -> tuple[Quote, Decimal]:
     """Returns what the refund would take, and the merchant's available money. Changes nothing. Raises what
     `request_refund` raises.
     """
-    quote = _quote(deps, asked, _deal(deps, asked))
+    deal = _deal(deps, asked)
+    with deps.db.transaction() as tx:
+        quote = _quoted(tx, asked, deal)
     with deps.db.autocommit() as connection:
         return quote, ledger.balance(connection, quote.deal.merchant_id).available
 
@@ -179,11 +173,6 @@ def _amount(asked: Asked) -> Decimal | None:
             "refund_amount", f"Expected an amount above zero with at most {FIAT_PLACES} decimals"
         )
     return amount
-
-
-def _quote(deps: Deps, asked: Asked, deal: DealMoney) -> Quote:
-    with deps.db.transaction() as tx:
-        return _quoted(tx, asked, deal)
 
 
 def _quoted(tx: Session, asked: Asked, deal: DealMoney) -> Quote:
@@ -267,22 +256,23 @@ def _the_same(tx: Session, new: RefundView) -> RefundView | None:
 
 
 @retry_conflicts
-def _make(deps: Deps, asked: Asked, new: RefundView, quote: Quote) -> RefundView:
+def _make(deps: Deps, asked: Asked, new: RefundView, deal: DealMoney, expected: Decimal | None) -> RefundView:
     with deps.db.transaction() as tx:
         held = ledger.locked(tx, new.merchant_id)
         made = _the_same(tx, new)
         if made is not None:
             return made
-        now = _quoted(tx, asked, quote.deal).amount
-        if now != new.amount:  # something was credited or refunded meanwhile
-            raise edit_conflict("expected_amount", usdt_text(now))
+        quote = _quoted(tx, asked, deal)
+        if expected not in (None, quote.amount):
+            raise edit_conflict("expected_amount", usdt_text(quote.amount))
+        new = replace(new, refund_amount=quote.refund_amount, amount=quote.amount, conversion_rate=quote.rate)
         if not new.amount <= held.available or not held.reserved.is_finite():
             raise errors.refund_above_balance(
                 available=held.available,
                 requested=new.amount,
                 refundable=fiat_text(quote.affordable(held.available)),
                 currency=new.currency_code,
-                commission_stays=not quote.deal.refunds_return_commission,
+                commission_stays=not deal.refunds_return_commission,
             )
         refunds.add(tx, new)
         reserve = refund_movements(new.id, RefundStatus.WAITING_FOR_ACCOUNT, amount=new.amount)

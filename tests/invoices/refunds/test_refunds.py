@@ -77,7 +77,9 @@ def test_the_commission_goes_back_when_the_category_says_so(till: Till, house: H
     asked = Asked(
         merchant_id="", invoice_id=invoice, origin=RefundOrigin.CREDITED, refund_amount="", case_number=0
     )
-    assert refunds._quote(house.deps, asked, returning).amount == Decimal("211.956521")
+    with house.deps.db.transaction() as tx:
+        quoted = refunds._quoted(tx, asked, returning).amount
+    assert quoted == Decimal("211.956521")
 
 
 def test_parts_are_refunded_until_nothing_is_left(till: Till) -> None:
@@ -334,6 +336,19 @@ def test_of_full_refunds_at_once_one_is_made(till: Till) -> None:
     calls = [partial(acting, PROGRAM, till.asking(invoice)) for _ in range(20)]
     assert counted(all_at_once(calls)) == (1, {"REFUND_INVALID"})
     assert till.money() == ("989.130434", "222.826087")
+
+
+def test_all_that_is_left_is_refunded_beside_parts_that_others_refund_at_once(till: Till) -> None:
+    for _ in range(3):
+        invoice = till.invoice()
+        calls = [partial(acting, PROGRAM, till.asking(invoice, each)) for each in ("5.00", "") * 10]
+        outcomes = all_at_once(calls)
+        assert counted(outcomes)[1] <= {"REFUND_INVALID"}, "the caller expected no amount"
+        made = [each.refund_amount for each in outcomes if isinstance(each, RefundView)]
+        assert sum(made) == Decimal("205.00")
+        for each in outcomes:
+            if isinstance(each, RefundView):
+                acting(CID, till.step(CANCELED, each))
 
 
 def test_of_equal_requests_at_once_all_get_the_one_refund(till: Till) -> None:
