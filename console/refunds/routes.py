@@ -1,5 +1,6 @@
 """The addresses of refunds, and their entry of the navigation."""
 
+import asyncio
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -9,6 +10,7 @@ from console.refunds.returning import ReturnPage
 from console.ui.pages import Link, reads
 from console.wiring import Deps
 from fiatgate.approvals.v1 import approvals_pb2
+from fiatgate.withdrawals.v1 import withdrawals_pb2
 from kit.rpc.permissions import READERS
 
 LINKS: Final = (
@@ -18,7 +20,11 @@ LINKS: Final = (
 
 async def evidence(page: Page, approval: approvals_pb2.Approval) -> Mapping[str, Any]:
     """Returns the values for the page of a request to send a refund."""
-    return {"template": "refund-asked", **await refund_of(page, approval.object.removeprefix("refund:"))}
+    request = withdrawals_pb2.GetBalanceRequest(merchant_id=approval.merchant_id)
+    values, balance = await asyncio.gather(
+        refund_of(page, approval.object.removeprefix("refund:")), page.deps.withdrawals.GetBalance(request)
+    )
+    return {"template": "refund-asked", "balance": balance, **values}
 
 
 def add_to(app: App, deps: Deps) -> None:

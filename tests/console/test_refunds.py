@@ -8,6 +8,7 @@ from uuid import uuid4
 
 import pytest
 
+from kit.base.money import amount_text
 from tests.console.conftest import Open, Staff
 from tests.console.house import Person, text_of
 from tests.console.looks import looks_right
@@ -32,10 +33,11 @@ def operator(staff: Staff) -> Person:
     return staff("desk")
 
 
-def refund(shop: Shop) -> tuple[str, str]:
+def refund(shop: Shop, part: str = "", **paid: str) -> tuple[str, str]:
     """The page of a new refund that is ready, and the USDT that it holds."""
-    path = f"/api/v1/invoices/{shop.credited()}/refunds"
-    made = shop.shop.post(path, json={"external_id": unique("refund"), **ACCOUNT})
+    invoice = shop.credited(**paid)
+    path = f"/api/v1/invoices/{invoice}/refunds"
+    made = shop.shop.post(path, json={"external_id": unique("refund"), "amount": part or None, **ACCOUNT})
     assert made.status_code == 201, made.text
     return f"/refunds/{made.json()['data']['refund_id']}", shop.balance().reserved
 
@@ -76,6 +78,38 @@ def test_a_refund_that_fails_or_is_canceled_gives_the_money_back(shop: Shop, ope
         assert held != "0.000000"
         assert sentence in text_of(operator.post(f"{path}/{step}", fields))
         assert shop.balance().reserved == "0.000000"
+
+
+def test_a_large_refund_is_sent_once_when_a_second_person_has_compared_it(
+    shop: Shop, operator: Person, staff: Staff
+) -> None:
+    path, held = refund(shop, "90000.00", amount="95000.00")
+    assert held == "1000.000000"
+    fields = {"bank_reference": f"BR-{path}"}
+    asked = operator.post(f"{path}/send", fields)
+    assert (asked.status_code, "when another person approves it" in text_of(asked)) == (202, True)
+    (request,) = set(re.findall(r'href="(/approvals/withdrawals/[0-9a-f-]{36})"', asked.text))
+    assert "Being sent by" not in text_of(operator.get(path))
+    own = operator.get(request)
+    assert "You requested this" in text_of(own) and f'action="{request}/approve"' not in own.text
+    assert "You requested this yourself" in text_of(operator.post(f"{request}/approve"))
+
+    other = staff("admin")
+    page = other.get(request)
+    evidence = text_of(page)
+    for each in ("90,000.00", IBAN, "Mia Muster", "1,000.000000", fields["bank_reference"]):
+        assert each in evidence, evidence
+    for each in ("Account", "The merchant’s money"):
+        assert page.text.index(each) < page.text.index(f'action="{request}/approve"'), "first the evidence"
+    balance = shop.balance()
+    for amount in (balance.available, balance.reserved):
+        assert amount_text(amount) in evidence.partition("The merchant’s money")[2], evidence
+    assert "Approved and done." in text_of(other.post(f"{request}/approve"))
+    assert "approved already" in text_of(staff("admin", "desk").post(f"{request}/approve"))
+    history = text_of(other.get(path))
+    assert history.count("Being sent by") == 1 and f"approved by {other.email}" in history
+    assert "The customer has the money back." in text_of(operator.post(f"{path}/complete", fields))
+    assert shop.balance().reserved == "0.000000"
 
 
 def test_late_money_is_returned_from_its_case_to_an_account_that_the_operator_gives(
