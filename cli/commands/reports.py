@@ -9,8 +9,10 @@ import typer
 from cli import connection, ids, listing, names, output
 from cli.command import option, shaped
 from cli.listing import Table
-from console.words.reports import BY, COLUMNS, NO_METHOD
+from cli.verifying import every
+from console.words.reports import BALANCE_COLUMNS, BY, COLUMNS, NO_METHOD, balance_total, balances
 from fiatgate.invoices.v1 import invoices_pb2 as pb
+from fiatgate.withdrawals.v1 import withdrawals_pb2
 from kit.base.clock import SystemClock
 from kit.rpc.values import LIST_MOST_ROWS
 
@@ -20,6 +22,9 @@ STACKS: Final = (
     "key currency_code | created chosen | marked rejected | confirmed conversion | turnover commission"
     " | turnover_usdt commission_usdt credited_usdt | median_seconds p95_seconds"
 )
+BALANCES_BY: Final = ("day", "month", "merchant")
+BALANCE_STACKS: Final = "key | credited received | by_hand reversed | refunded withdrawn | change"
+STILL_SUMMED: Final = "[bold red]Earlier days are still being summed: the numbers are too small.[/bold red]"
 
 
 @shaped(
@@ -46,18 +51,28 @@ def reports(
     last_day: Annotated[
         str, typer.Option("--to", metavar="DAY", help="The last day, with --from; today without it.")
     ] = "",
+    of_balances: Annotated[
+        bool,
+        typer.Option("--balances", help="The changes of balances: by day, month or merchant."),
+    ] = False,
 ) -> None:
-    """Report turnover, conversion, commissions and times to confirmation.
+    """Report turnover, conversion, commissions and times to confirmation; or the changes of balances.
 
     An event counts on the UTC day on which it happened. Times are from "I have paid" to the confirmation, right to a
-    twentieth, or to a second.
+    twentieth, or to a second. The columns of balances add up to the change in the ledger.
     """
-    if by not in BY:
-        raise typer.BadParameter(f"{by!r} is none of {', '.join(BY)}", param_hint="--by")
+    known = BALANCES_BY if of_balances else tuple(BY)
+    if by not in known:
+        raise typer.BadParameter(f"{by!r} is none of {', '.join(known)}", param_hint="--by")
     begin, end = _period(SystemClock().now().date(), days, month, first_day, last_day)
-    request.first_day, request.last_day, request.by, request.limit = begin, end, BY[by], LIST_MOST_ROWS
+    request.first_day, request.last_day, request.limit = begin, end, LIST_MOST_ROWS
+    if of_balances:
+        _balances(request, by)
+        return
+    request.by = BY[by]
     if output.mode.csv:
-        listing.write_csv(_all_rows(request), " | ".join(COLUMNS))
+        rows = (output.plain(row) for page in _pages(request) for row in page.rows)
+        listing.write_csv(rows, " | ".join(COLUMNS))
         return
     request.largest_first = by != "day"
     report = connection.reports().GetReport(request)
@@ -68,7 +83,7 @@ def reports(
     if report.more:
         output.note(f"[dim]Only the largest {LIST_MOST_ROWS} rows: --csv has all.[/dim]")
     if not report.complete:
-        output.note("[bold red]Earlier days are still being summed: the numbers are too small.[/bold red]")
+        output.note(STILL_SUMMED)
 
 
 def _period(today: date, days: int, month: str, first_day: str, last_day: str) -> tuple[str, str]:
@@ -89,14 +104,43 @@ def _period(today: date, days: int, month: str, first_day: str, last_day: str) -
     return begin_text, last_day or today.isoformat()
 
 
-def _all_rows(request: pb.GetReportRequest) -> Iterator[dict[str, Any]]:
+def _pages(request: pb.GetReportRequest) -> Iterator[pb.GetReportResponse]:
     more = True
     while more:
         page = connection.reports().GetReport(request)
-        yield from map(output.plain, page.rows)
+        yield page
         more = page.more
         if more:
             request.after_key, request.after_currency_code = page.rows[-1].key, page.rows[-1].currency_code
+
+
+def _balances(request: pb.GetReportRequest, by: str) -> None:
+    if request.method_code or request.currency_code:
+        raise typer.BadParameter("a balance has no method and no currency", param_hint="--balances")
+    request.by = pb.REPORT_BY_MERCHANT if by == "merchant" else pb.REPORT_BY_DAY
+    pages = list(_pages(request))
+    wanted = withdrawals_pb2.GetMovementsRequest(
+        first_day=request.first_day,
+        last_day=request.last_day,
+        by=withdrawals_pb2.MovementsBy.Value(f"MOVEMENTS_BY_{by.upper()}"),
+        merchant_id=request.merchant_id,
+    )
+    moved = every(wanted, connection.withdrawals().GetMovements, "movements", "key")
+    rows = balances(by, (row for page in pages for row in page.rows), moved)
+    if output.mode.csv:
+        listing.write_csv(rows, " | ".join(BALANCE_COLUMNS))
+    elif output.mode.json:
+        output.print_json(rows)
+    else:
+        merchants = names.of_merchants(row["key"] for row in rows) if by == "merchant" else {}
+        shown = [{**row, "key": merchants.get(row["key"], row["key"])} for row in rows]
+        columns = " | ".join(
+            f"{path}: {heading}" for path, heading in (BALANCE_COLUMNS | {"key": by}).items()
+        )
+        table = Table(columns=columns, stacks=BALANCE_STACKS, empty="No balance changed on these days")
+        table.show([*shown, *([dict(balance_total(rows))] if len(rows) > 1 else [])])
+    if not all(page.complete for page in pages):
+        output.note(STILL_SUMMED)
 
 
 def _print(report: pb.GetReportResponse, by: str, period: str) -> None:

@@ -21,6 +21,19 @@ _MINUTE: Final = 60
 _HOUR: Final = 3600
 
 
+PERIOD: Final = Choice(
+    "period",
+    "Period",
+    words={
+        "7": "Last 7 days",
+        "today": "Today",
+        "30": "Last 30 days",
+        "month": "This month",
+        "last-month": "Last month",
+    },
+)
+
+
 class ReportsPage(ListPage):
     """/reports and /reports.csv"""
 
@@ -31,12 +44,7 @@ class ReportsPage(ListPage):
     filters = (
         Tabs("by", "Rows", words={"day": "By day", "merchant": "By merchant", "method": "By method",
                                   "currency": "By currency"}),
-        Choice(
-            "period",
-            "Period",
-            words={"7": "Last 7 days", "today": "Today", "30": "Last 30 days", "month": "This month",
-                   "last-month": "Last month"},
-        ),
+        PERIOD,
         *DAYS,
         Merchant(),
         Text("method", "Method", hint="its code", of="method_code"),

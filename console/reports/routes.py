@@ -1,18 +1,26 @@
-"""The address of reports, and its entry of the navigation."""
+"""The addresses of reports, and its entry of the navigation."""
 
 from typing import Final
 
 from console.page import App
+from console.reports.balances import BalancesPage
 from console.reports.pages import ReportsPage
 from console.ui.pages import Link, reads
 from console.wiring import Deps
 from kit.rpc.permissions import READERS
 
 LINKS: Final = (
-    Link("/reports", "Reports", "turnover, conversion, commissions, by day", reads(*READERS), group="find"),
+    Link(
+        "/reports",
+        "Reports",
+        "turnover, conversion, commissions, changes of balances",
+        reads(*READERS),
+        group="find",
+    ),
 )
 
 
 def add_to(app: App, deps: Deps) -> None:
     """Adds the addresses."""
     ReportsPage(deps).add_to(app, "/reports")
+    BalancesPage(deps).add_to(app, "/reports/balances")

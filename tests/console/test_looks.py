@@ -60,6 +60,7 @@ DESK_PAGES: Final = {
     "invite": "/people/invite",
     "audit": "/audit?limit=10",
     "reports": "/reports",
+    "balances": "/reports/balances",
     "health": "/health",
     "not-found": "/nowhere",
     "notice": "/account?notice=password-set",

@@ -1,21 +1,23 @@
 """Reports of the desk: the same numbers on the page, in the file, at the command line and in the ledger."""
 
 from collections.abc import Iterator
+from decimal import Decimal
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from playwright.sync_api import expect
 
+from cli.commands.reports import BALANCES_BY
 from console.reports import pages
-from console.words.reports import COLUMNS
+from console.words.reports import BALANCE_COLUMNS, COLUMNS
 from fiatgate.invoices.v1 import invoices_pb2
 from kit.base.clock import SystemClock
 from kit.base.money import amount_text
 from tests.console.conftest import Open, Staff
 from tests.console.house import House, Person
 from tests.console.looks import looks_right
-from tests.e2e.market import Customer, Operator, Shop
+from tests.e2e.market import Customer, Operator, Shop, settled
 
 
 @pytest.fixture(scope="module")
@@ -71,6 +73,39 @@ def test_page_file_and_command_have_the_same_numbers(house: House, reader: Perso
     assert [(each["key"], each["name"]) for each in merchants] == [(shop.merchant_id, "Lamp shop")]
     methods = {each["key"]: each for each in file_of(reader, shop, by="method")}
     assert (methods[""]["created"], methods["eur-card"]["conversion"]) == ("4", "66.67")
+
+
+def test_the_columns_of_balances_add_up_to_the_balance(
+    house: House, staff: Staff, reader: Person, operator: Operator, open_page: Open
+) -> None:
+    shop, cli = Shop.opened(house.stack), house.stack.cli
+    sold = shop.create("https://shop.example/hook")
+    Customer(sold.created["payment_link"]).choose_and_pay()
+    operator.confirm(sold)
+    settled(lambda: Decimal(cli("balance", shop.merchant_id)["available"]) > 0, "the credit")
+    invoice = ("--invoice", sold.created["invoice_id"])
+    says = ("--reason", "More came", "--evidence", "BR-1")
+    more = cli("corrections", "make", "--kind", "surplus", *invoice, "--received", "10.00", *says)
+    cli("refunds", "request", *invoice, "--merchant", shop.merchant_id, "--amount", "5.00")
+    rows = {by: reader.rows("/reports/balances.csv", merchant=shop.merchant_id, by=by) for by in BALANCES_BY}
+    balance = cli("balance", shop.merchant_id)
+    assert balance["reserved"] != "0.000000", "what is held for a refund is the merchant's"
+    for (row,) in rows.values():
+        assert Decimal(row["change"]) == Decimal(balance["available"]) + Decimal(balance["reserved"])
+        assert row["received"] == more["amount"]
+        assert sum(
+            Decimal(row[each]) for each in BALANCE_COLUMNS if each not in ("key", "change")
+        ) == Decimal(row["change"])
+    assert (rows["merchant"][0]["key"], rows["merchant"][0]["name"]) == (shop.merchant_id, "Lamp shop")
+    for by, (row,) in rows.items():
+        (printed,) = cli("reports", "--balances", "--by", by, "--merchant", shop.merchant_id)
+        assert printed == {each: row[each] for each in BALANCE_COLUMNS}
+    page = staff.page(open_page, "auditor", viewport={"width": 1440, "height": 900})
+    page.goto(f"{house.desk}/reports/balances?by=merchant")
+    looks_right(page, "balances")
+    expect(page.locator("[data-row]").filter(has_text=amount_text(rows["day"][0]["change"]))).to_be_visible()
+    page.goto(f"{house.desk}/reports/balances?since=yesterday")
+    expect(page.locator("#since-error")).to_have_text("A day is written as 2026-03-31.")
 
 
 @pytest.mark.parametrize(

@@ -150,6 +150,27 @@ TRANSFER_KIND_REFUND_RELEASE: TransferKind.ValueType  # 12
 """A refund failed or was canceled: reserved -> available."""
 Global___TransferKind: _TypeAlias = TransferKind  # noqa: Y015
 
+class _MovementsBy:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _MovementsByEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_MovementsBy.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    MOVEMENTS_BY_UNSPECIFIED: _MovementsBy.ValueType  # 0
+    """As DAY."""
+    MOVEMENTS_BY_DAY: _MovementsBy.ValueType  # 1
+    MOVEMENTS_BY_MONTH: _MovementsBy.ValueType  # 2
+    MOVEMENTS_BY_MERCHANT: _MovementsBy.ValueType  # 3
+
+class MovementsBy(_MovementsBy, metaclass=_MovementsByEnumTypeWrapper): ...
+
+MOVEMENTS_BY_UNSPECIFIED: MovementsBy.ValueType  # 0
+"""As DAY."""
+MOVEMENTS_BY_DAY: MovementsBy.ValueType  # 1
+MOVEMENTS_BY_MONTH: MovementsBy.ValueType  # 2
+MOVEMENTS_BY_MERCHANT: MovementsBy.ValueType  # 3
+Global___MovementsBy: _TypeAlias = MovementsBy  # noqa: Y015
+
 @_typing.final
 class Withdrawal(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
@@ -1580,6 +1601,116 @@ class CreditOfOtherDay(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___CreditOfOtherDay: _TypeAlias = CreditOfOtherDay  # noqa: Y015
+
+@_typing.final
+class GetMovementsRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    FIRST_DAY_FIELD_NUMBER: _builtins.int
+    LAST_DAY_FIELD_NUMBER: _builtins.int
+    BY_FIELD_NUMBER: _builtins.int
+    MERCHANT_ID_FIELD_NUMBER: _builtins.int
+    AFTER_KEY_FIELD_NUMBER: _builtins.int
+    LIMIT_FIELD_NUMBER: _builtins.int
+    first_day: _builtins.str
+    """The first and the last day, both included: "2026-11-22", in UTC. At most 366 days."""
+    last_day: _builtins.str
+    by: Global___MovementsBy.ValueType
+    merchant_id: _builtins.str
+    """Empty: all."""
+    after_key: _builtins.str
+    """Only rows whose key stands after this one."""
+    limit: _builtins.int
+    """1 to 1000; 0 means 100."""
+    def __init__(
+        self,
+        *,
+        first_day: _builtins.str = ...,
+        last_day: _builtins.str = ...,
+        by: Global___MovementsBy.ValueType = ...,
+        merchant_id: _builtins.str = ...,
+        after_key: _builtins.str = ...,
+        limit: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["after_key", b"after_key", "by", b"by", "first_day", b"first_day", "last_day", b"last_day", "limit", b"limit", "merchant_id", b"merchant_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetMovementsRequest: _TypeAlias = GetMovementsRequest  # noqa: Y015
+
+@_typing.final
+class GetMovementsResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    MOVEMENTS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def movements(self) -> _containers.RepeatedCompositeFieldContainer[Global___Movements]:
+        """By key; none for a key without a movement."""
+
+    def __init__(
+        self,
+        *,
+        movements: _abc.Iterable[Global___Movements] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["movements", b"movements"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetMovementsResponse: _TypeAlias = GetMovementsResponse  # noqa: Y015
+
+@_typing.final
+class Movements(_message.Message):
+    """USDT, 6 decimals, signed: their sum and what a report of these days credits are the change of what merchants have,
+    available and reserved, less what they owe.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    KEY_FIELD_NUMBER: _builtins.int
+    SHIFTED_FIELD_NUMBER: _builtins.int
+    RECEIVED_FIELD_NUMBER: _builtins.int
+    BY_HAND_FIELD_NUMBER: _builtins.int
+    REVERSED_FIELD_NUMBER: _builtins.int
+    REFUNDED_FIELD_NUMBER: _builtins.int
+    WITHDRAWN_FIELD_NUMBER: _builtins.int
+    key: _builtins.str
+    """A day, a month as "2026-11", or a merchant's id."""
+    shifted: _builtins.str
+    """Credits whose invoice was paid, that is confirmed, under another key; less those of this key that were credited under
+    another one. Reports count the time of the payment, the ledger that of the credit.
+    """
+    received: _builtins.str
+    """Late money and surplus that were credited."""
+    by_hand: _builtins.str
+    """Credits less debits by hand."""
+    reversed: _builtins.str
+    """Credits that were taken back, also what became a debt; zero or below, as the two that follow."""
+    refunded: _builtins.str
+    """Refunds that customers have."""
+    withdrawn: _builtins.str
+    """Withdrawals that were sent, with their fees."""
+    def __init__(
+        self,
+        *,
+        key: _builtins.str = ...,
+        shifted: _builtins.str = ...,
+        received: _builtins.str = ...,
+        by_hand: _builtins.str = ...,
+        reversed: _builtins.str = ...,
+        refunded: _builtins.str = ...,
+        withdrawn: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["by_hand", b"by_hand", "key", b"key", "received", b"received", "refunded", b"refunded", "reversed", b"reversed", "shifted", b"shifted", "withdrawn", b"withdrawn"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Movements: _TypeAlias = Movements  # noqa: Y015
 
 @_typing.final
 class TransferSum(_message.Message):

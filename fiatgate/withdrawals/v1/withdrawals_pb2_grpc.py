@@ -133,6 +133,11 @@ class WithdrawalsServiceStub:
                 request_serializer=fiatgate_dot_withdrawals_dot_v1_dot_withdrawals__pb2.GetStatementRequest.SerializeToString,
                 response_deserializer=fiatgate_dot_withdrawals_dot_v1_dot_withdrawals__pb2.GetStatementResponse.FromString,
                 _registered_method=True)
+        self.GetMovements = channel.unary_unary(
+                '/fiatgate.withdrawals.v1.WithdrawalsService/GetMovements',
+                request_serializer=fiatgate_dot_withdrawals_dot_v1_dot_withdrawals__pb2.GetMovementsRequest.SerializeToString,
+                response_deserializer=fiatgate_dot_withdrawals_dot_v1_dot_withdrawals__pb2.GetMovementsResponse.FromString,
+                _registered_method=True)
         self.CheckLedger = channel.unary_unary(
                 '/fiatgate.withdrawals.v1.WithdrawalsService/CheckLedger',
                 request_serializer=fiatgate_dot_withdrawals_dot_v1_dot_withdrawals__pb2.CheckLedgerRequest.SerializeToString,
@@ -298,6 +303,13 @@ class WithdrawalsServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def GetMovements(self, request, context):
+        """Changes of merchants' money beside payments: the other part of a report of the books. For operators.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def CheckLedger(self, request, context):
         """For verification: faults in the books, within the database.
         """
@@ -410,6 +422,11 @@ def add_WithdrawalsServiceServicer_to_server(servicer, server):
                     servicer.GetStatement,
                     request_deserializer=fiatgate_dot_withdrawals_dot_v1_dot_withdrawals__pb2.GetStatementRequest.FromString,
                     response_serializer=fiatgate_dot_withdrawals_dot_v1_dot_withdrawals__pb2.GetStatementResponse.SerializeToString,
+            ),
+            'GetMovements': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetMovements,
+                    request_deserializer=fiatgate_dot_withdrawals_dot_v1_dot_withdrawals__pb2.GetMovementsRequest.FromString,
+                    response_serializer=fiatgate_dot_withdrawals_dot_v1_dot_withdrawals__pb2.GetMovementsResponse.SerializeToString,
             ),
             'CheckLedger': grpc.unary_unary_rpc_method_handler(
                     servicer.CheckLedger,
@@ -939,6 +956,33 @@ class WithdrawalsService:
             '/fiatgate.withdrawals.v1.WithdrawalsService/GetStatement',
             fiatgate_dot_withdrawals_dot_v1_dot_withdrawals__pb2.GetStatementRequest.SerializeToString,
             fiatgate_dot_withdrawals_dot_v1_dot_withdrawals__pb2.GetStatementResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetMovements(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/fiatgate.withdrawals.v1.WithdrawalsService/GetMovements',
+            fiatgate_dot_withdrawals_dot_v1_dot_withdrawals__pb2.GetMovementsRequest.SerializeToString,
+            fiatgate_dot_withdrawals_dot_v1_dot_withdrawals__pb2.GetMovementsResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -1,10 +1,12 @@
 """WithdrawalsService: the methods."""
 
+from dataclasses import fields
 from typing import Any, Final
 
 from fiatgate.withdrawals.v1 import withdrawals_pb2 as pb
 from kit.base.money import usdt_text
 from kit.base.proto import optional, optional_datetime
+from kit.rpc import values
 from kit.rpc.audit import act_to_message
 from kit.rpc.methods import Methods, by_name
 from services.withdrawals.operations import (
@@ -12,6 +14,7 @@ from services.withdrawals.operations import (
     creating,
     ledger,
     methods,
+    movements,
     reading,
     statements,
     stepping,
@@ -29,6 +32,7 @@ from services.withdrawals.rpc.converters import (
     wanted_from_message,
     withdrawal_to_message,
 )
+from services.withdrawals.store.movements import By, Movements
 from services.withdrawals.store.views import WithdrawalView
 from services.withdrawals.wiring import Deps
 
@@ -127,6 +131,33 @@ def list_transfers(deps: Deps, request: pb.ListTransfersRequest) -> pb.ListTrans
     return pb.ListTransfersResponse(transfers=map(entry_to_message, found))
 
 
+_BY: Final = {
+    pb.MOVEMENTS_BY_UNSPECIFIED: By.DAY,
+    **{pb.MovementsBy.Value(f"MOVEMENTS_BY_{each.name}"): each for each in By},
+}
+
+
+def get_movements(deps: Deps, request: pb.GetMovementsRequest) -> pb.GetMovementsResponse:
+    if request.by not in _BY:
+        raise values.invalid("by", f"Expected one of {', '.join(By)}")
+    found = movements.get_movements(
+        deps,
+        first_day=request.first_day,
+        last_day=request.last_day,
+        by=_BY[request.by],
+        merchant_id=request.merchant_id,
+        after_key=request.after_key,
+        limit=request.limit,
+    )
+    sums = [each.name for each in fields(Movements) if each.name != "key"]
+    return pb.GetMovementsResponse(
+        movements=[
+            pb.Movements(key=row.key, **{each: usdt_text(getattr(row, each)) for each in sums})
+            for row in found
+        ]
+    )
+
+
 def _withdrawal(withdrawal: WithdrawalView) -> dict[str, Any]:
     return {"withdrawal": withdrawal_to_message(withdrawal)}
 
@@ -165,6 +196,7 @@ METHODS: Final[Methods] = {
             "crossing": crossing_to_message(found.crossing),
         },
     ),
+    "GetMovements": get_movements,
     "CheckLedger": by_name(
         ledger.check_ledger,
         lambda report: {
