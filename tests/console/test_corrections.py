@@ -201,7 +201,7 @@ def test_what_holds_money_is_named_before_a_debt_is_made(shop: Shop, treasury: P
     (path,) = set(APPROVAL.findall(asked.text))
     for page in (seen, staff("admin").get(path)):
         assert f"/refunds/{made.json()['data']['refund_id']}" in page.text, text_of(page)
-        assert "waiting for account" in text_of(page)
+        assert "refund, waiting for account" in text_of(page)
 
 
 def test_a_balance_is_corrected_by_hand_in_both_directions(
