@@ -107,8 +107,8 @@ class Shop:
         body = {
             "amount": amount,
             "currency_code": "EUR",
-            "customer_id": f"customer-{number}-{os.getpid()}",
-            "external_id": f"pictures-{number}-{os.getpid()}",
+            "customer_id": f"customer-{number}",
+            "external_id": f"order-{number}",
             "purpose": f"Order {number}: two lamps and a table",
         } | more
         headers = {"X-Api-Key": self._key, "Content-Type": "application/json"}
@@ -320,7 +320,7 @@ def photograph_dashboard(shop: Shop, camera: Camera) -> None:
         while not mary.locator("tbody th a").count():
             mary.wait_for_timeout(500)
             mary.reload()
-        mary.locator("tbody th a").click()
+        mary.locator("tbody th a").first.click()
         mary.get_by_text("Resend", exact=True).click()
         mary.get_by_role("button", name="Resend now").click()
         at(mary, mary.url.partition("?")[0])  # without the notice about the resend

@@ -20,6 +20,7 @@ from fiatgate.webhooks.v1 import webhooks_pb2
 from fiatgate.withdrawals.v1 import corrections_pb2, withdrawals_pb2
 from kit.base import shown
 from kit.base.codes import in_groups
+from kit.base.groups import account_in_groups
 from kit.base.money import amount_text, money_text, percent_of
 from kit.base.proto import datetime_from
 
@@ -175,12 +176,13 @@ def _of_deal(story: invoices_pb2.DealStory, received: str) -> Iterator[Moment]:
 
 def _step_details(story: invoices_pb2.DealStory, sub_status: str, received: str) -> list[tuple[str, str]]:
     deal, requisite = story.deal, story.requisite
+    account = " ".join(account_in_groups(requisite.account))
     match sub_status:
         case "awaiting_payment":
             return given(
                 ("method", deal.payment_method_name),
                 ("amount to send", money_text(deal.amount_to_send, deal.currency_code)),
-                ("account", ", ".join(filter(None, (requisite.account, requisite.holder, requisite.bank)))),
+                ("account", ", ".join(filter(None, (account, requisite.holder, requisite.bank)))),
                 ("reference", in_groups(deal.reference)),
                 ("rate", f"{amount_text(deal.conversion_rate)} {deal.currency_code} per USDT"),
                 ("rate from", _rate_from(story)),

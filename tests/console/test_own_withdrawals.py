@@ -83,6 +83,8 @@ def test_members_read_list_and_history_and_the_statement_leads_there(
         assert each in words, each
     assert operator.email not in words and "cli:" not in words, "the operators have no names"
     assert re.search(r'href="/balance\?month=\d{4}-\d\d"', page.text)
+    acts = text_of(staff("auditor").get("/audit", params={"object": f"withdrawal:{made}"}))
+    assert "status: pending → sent" in acts and "status pending to success" in acts, acts
     browser = with_cookies(open_page(), finance)
     browser.goto(f"{house.dashboard}/withdrawals/{made}")
     looks_right(browser, "dashboard-withdrawal")

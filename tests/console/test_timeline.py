@@ -77,7 +77,7 @@ def adjusted() -> pb.GetInvoiceStoryResponse:
         deals=[
             pb.DealStory(
                 deal=deal,
-                requisite=pb.Requisite(account="DE89 3704", holder="A. Holder"),
+                requisite=pb.Requisite(account="DE89370400440532013000", holder="A. Holder"),
                 history=[
                     step(2, "awaiting_payment", "customer"),
                     step(3, "awaiting_confirmation", "customer"),
@@ -128,6 +128,7 @@ def test_an_appeal_that_two_people_ended_has_each_step_once_in_order() -> None:
     )
     assert chosen["amount to send"] == "102.50 EUR", "the amount before the adjustment"
     assert chosen["reference"] == "7K3M 9QTX"
+    assert chosen["account"] == "DE89 3704 0044 0532 0130 00, A. Holder"
     request = found["Second person asked"]
     assert (details_text(request), request.note) == (
         "would do End the appeal with 90.00 EUR paid",
