@@ -144,7 +144,11 @@ class Desk:
         disabled.enabled = False
         self._exit.callback(self.catalog.SetCurrency, catalog_pb2.SetCurrencyRequest(currency=disabled))
         if rate:
-            self.catalog.SetRate(catalog_pb2.SetRateRequest(currency_code=currency.code, rate=rate))
+            # A rate that counts as long as a polled one would lapse within a module on a busy machine.
+            lasting = catalog_pb2.RATE_VALIDITY_DAY
+            self.catalog.SetRate(
+                catalog_pb2.SetRateRequest(currency_code=currency.code, rate=rate, validity=lasting)
+            )
         return currency.code
 
     def method(self, currency: str, **changes: Any) -> str:
