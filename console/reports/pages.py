@@ -30,6 +30,7 @@ PERIOD: Final = Choice(
         "30": "Last 30 days",
         "month": "This month",
         "last-month": "Last month",
+        "year": "Last 12 months",
     },
 )
 
@@ -111,9 +112,14 @@ def days_of(asked: Asked, today: date) -> tuple[str, str]:
         "30": (today - timedelta(days=29), today),
         "month": (this_month, today),
         "last-month": (last_month_end.replace(day=1), last_month_end),
+        "year": (_next_month(this_month.replace(year=this_month.year - 1)), today),
     }
     first, last = periods[asked["period"]]
     return first.isoformat(), last.isoformat()
+
+
+def _next_month(first_day: date) -> date:
+    return (first_day + timedelta(days=31)).replace(day=1)
 
 
 def charts_of(found: Found) -> list[charts.Chart]:

@@ -1,9 +1,8 @@
-"""The addresses of reports, and its entry of the navigation."""
+"""The address of reports, and its entry of the navigation."""
 
 from typing import Final
 
 from console.page import App
-from console.reports.balances import BalancesPage
 from console.reports.pages import ReportsPage
 from console.ui.pages import Link, reads
 from console.wiring import Deps
@@ -23,4 +22,3 @@ LINKS: Final = (
 def add_to(app: App, deps: Deps) -> None:
     """Adds the addresses."""
     ReportsPage(deps).add_to(app, "/reports")
-    BalancesPage(deps).add_to(app, "/reports/balances")

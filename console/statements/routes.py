@@ -1,8 +1,9 @@
-"""The addresses of a merchant's statement on each surface, and its entry of the dashboard's navigation."""
+"""The addresses of statements and changes of balances on each surface, and their entry in the navigation."""
 
 from typing import Final
 
 from console.page import App
+from console.statements.changes import BalancesPage, OwnBalancesPage
 from console.statements.pages import BalancePage, StatementPage
 from console.statements.printed import PrintedBalancePage, PrintedStatementPage
 from console.ui.pages import Link, members_read
@@ -23,7 +24,9 @@ def add_to(app: App, deps: Deps) -> None:
     """Adds the addresses."""
     if deps.surface.has_merchants:
         BalancePage(deps).add_to(app, "/balance")
+        OwnBalancesPage(deps).add_to(app, "/balance/changes")
         app.add_route("/balance/print", PrintedBalancePage(deps))
     else:
+        BalancesPage(deps).add_to(app, "/reports/balances")
         StatementPage(deps).add_to(app, "/merchants/{merchant_id}/statement")
         app.add_route("/merchants/{merchant_id}/statement/print", PrintedStatementPage(deps))

@@ -92,6 +92,7 @@ AFTER: Final = {
     "/links/many": "link",
     "/webhooks": "event",
     "/balance": "transfer",
+    "/balance/changes": "transfer",
     "/withdrawals": "withdrawal",
     "/refunds": "refund",
     "/people": "email",
@@ -103,6 +104,7 @@ SHOWN_TO_CUSTOMERS: Final = frozenset({"colour", "name", "logo", "kept"})
 PLAIN: Final = {
     *("account", "account_from", "account_kind", "bank", "expected", "holder", "reason"),
     *("act", "agreed", "although_used", "amount", "amount_from", "amount_to", "asked", "challenge_id"),
+    *("by", "period"),
     *(
         "by_user",
         "code",

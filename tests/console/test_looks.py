@@ -100,7 +100,7 @@ IN_ROOMS: Final = {
     "test_links.py": "/links /links/new /links/{invoice_id} /links/many /links/many/new /links/many/{link_id}",
     "test_dashboard.py": "/webhooks/test /balance /keys",
     "test_late_money.py": "/cases /cases/{number}",
-    "test_statements.py": "/balance/print",
+    "test_statements.py": "/balance/print /balance/changes",
     "test_own_withdrawals.py": "/addresses",
     "test_settings.py": "/settings /settings/logo",
     "test_prices.py": "/currencies /currencies/{currency_code} /new-currency /methods /methods/{method_code} "

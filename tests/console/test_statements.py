@@ -289,6 +289,22 @@ def test_one_altered_cent_is_noticed_by_statements_and_by_verify(books: Books) -
     assert by_files(books) == ledger
 
 
+def test_the_changes_of_all_months_add_up_to_the_balance(books: Books, house: House, open_page: Open) -> None:
+    for merchant, reader in books.readers.items():
+        balance = books.desk.withdrawals.GetBalance(pb.GetBalanceRequest(merchant_id=merchant))
+        held = Decimal(balance.available) + Decimal(balance.reserved) - Decimal(balance.owed)
+        for by in ("month", "day"):
+            rows = reader.rows("/balance/changes.csv", by=by)
+            assert sum(Decimal(row["change"]) for row in rows) == held
+    (row,) = rows
+    assert (row["reversed"], row["by_hand"]) == ("-1.500000", "-99960.000000")
+    assert house.person("developer", merchant=merchant).get("/balance/changes").status_code == 403
+    browser = with_cookies(open_page(), reader)
+    browser.goto(f"{house.dashboard}/balance")
+    browser.get_by_role("link", name="Changes by month").click()
+    looks_right(browser, "dashboard-balance-changes")
+
+
 def test_a_statement_on_paper_adds_up_and_leads_to_each_invoice(
     books: Books, house: House, open_page: Open, staff: Staff
 ) -> None:

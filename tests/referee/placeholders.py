@@ -14,7 +14,7 @@ _UNNUMBERED: Final = (
     ("time", r"(?:<day>,\s)?\b\d{1,2}:\d\d(?:\s(?:[AaPp][Mm]|ص|م))? UTC"),
     ("time", r"\b1[789]\d{8}\b"),
     ("day", r"\b\d{4}-\d\d-\d\d\b"),
-    ("month", r"(?<=statement-)\d{4}-\d\d(?=\.csv)"),
+    ("month", r"(?<=statement-)\d{4}-\d\d(?=\.csv)|\A\d{4}-\d\d\Z"),
     ("age", r"\b\d+ (?:ms|s|min|h)\b(?: ago)?"),
     ("id…", rf"\b[0-9a-f]{{8}}-{_HEX4}\b(?!-)"),
     ("hint", r"\bfg_[A-Za-z0-9]{4}\b"),

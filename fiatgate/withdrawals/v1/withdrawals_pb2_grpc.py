@@ -304,7 +304,7 @@ class WithdrawalsServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def GetMovements(self, request, context):
-        """Changes of merchants' money beside payments: the other part of a report of the books. For operators.
+        """Changes of merchants' money beside payments: the other part of a report of the books.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -98,7 +98,7 @@ class WithdrawalsServiceStub:
     GetStatement: _grpc.UnaryUnaryMultiCallable[_withdrawals_pb2.GetStatementRequest, _withdrawals_pb2.GetStatementResponse]
     """The sums of a merchant's statement: the balance before a span of time, its transfers by kind, the balance after it."""
     GetMovements: _grpc.UnaryUnaryMultiCallable[_withdrawals_pb2.GetMovementsRequest, _withdrawals_pb2.GetMovementsResponse]
-    """Changes of merchants' money beside payments: the other part of a report of the books. For operators."""
+    """Changes of merchants' money beside payments: the other part of a report of the books."""
     CheckLedger: _grpc.UnaryUnaryMultiCallable[_withdrawals_pb2.CheckLedgerRequest, _withdrawals_pb2.CheckLedgerResponse]
     """For verification: faults in the books, within the database."""
     ListCredits: _grpc.UnaryUnaryMultiCallable[_withdrawals_pb2.ListCreditsRequest, _withdrawals_pb2.ListCreditsResponse]
@@ -176,7 +176,7 @@ class WithdrawalsServiceAsyncStub(WithdrawalsServiceStub):
     GetStatement: _aio.UnaryUnaryMultiCallable[_withdrawals_pb2.GetStatementRequest, _withdrawals_pb2.GetStatementResponse]  # type: ignore[assignment]
     """The sums of a merchant's statement: the balance before a span of time, its transfers by kind, the balance after it."""
     GetMovements: _aio.UnaryUnaryMultiCallable[_withdrawals_pb2.GetMovementsRequest, _withdrawals_pb2.GetMovementsResponse]  # type: ignore[assignment]
-    """Changes of merchants' money beside payments: the other part of a report of the books. For operators."""
+    """Changes of merchants' money beside payments: the other part of a report of the books."""
     CheckLedger: _aio.UnaryUnaryMultiCallable[_withdrawals_pb2.CheckLedgerRequest, _withdrawals_pb2.CheckLedgerResponse]  # type: ignore[assignment]
     """For verification: faults in the books, within the database."""
     ListCredits: _aio.UnaryUnaryMultiCallable[_withdrawals_pb2.ListCreditsRequest, _withdrawals_pb2.ListCreditsResponse]  # type: ignore[assignment]
@@ -371,7 +371,7 @@ class WithdrawalsServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _withdrawals_pb2.GetMovementsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_withdrawals_pb2.GetMovementsResponse, _abc.Awaitable[_withdrawals_pb2.GetMovementsResponse]]:
-        """Changes of merchants' money beside payments: the other part of a report of the books. For operators."""
+        """Changes of merchants' money beside payments: the other part of a report of the books."""
 
     @_abc_1.abstractmethod
     def CheckLedger(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from console.exchange import Request
@@ -19,15 +20,18 @@ MOST_SHOWN: Final = 400
 """More than the days of a year: only of merchants the page leaves some to the file."""
 
 
+_BY: Final = {"day": "By day", "month": "By month", "merchant": "By merchant"}
+
+
 class BalancesPage(ListPage):
     """/reports/balances and its CSV"""
 
     link = "/reports"
-    template = "balances"
+    template = "changes"
     csv_name = "balances"
     columns = (*BALANCE_COLUMNS, "name")
     filters = (
-        Tabs("by", "Rows", words={"day": "By day", "month": "By month", "merchant": "By merchant"}),
+        Tabs("by", "Rows", words=_BY),
         PERIOD,
         *DAYS,
         Merchant(),
@@ -39,7 +43,7 @@ class BalancesPage(ListPage):
         (credits, complete), moved = await asyncio.gather(self._credits(by, of), self._moved(by, of))
         found = balances(by, credits, moved)
         names = await self.names(*(row["key"] for row in found)) if by == "merchant" else {}
-        if asked["merchant"]:
+        if asked["merchant"] and not self.deps.surface.has_merchants:
             names = {**names, **await self.names(asked["merchant"])}
         # A file of numbers that are too small would look complete.
         away = ("invoices",) if asked.limit == ROWS_PER_CALL and not complete else ()
@@ -86,3 +90,15 @@ class BalancesPage(ListPage):
             if len(page) < ROWS_PER_CALL:
                 return found
             request.after_key = found[-1].key
+
+
+class OwnBalancesPage(BalancesPage):
+    """/balance/changes and its CSV at the dashboard: those of the session's merchant."""
+
+    link = "/balance"
+    filters = (
+        Tabs("by", "Rows", words={each: _BY[each] for each in ("month", "day")}),
+        replace(PERIOD, words={"year": PERIOD.words["year"], **PERIOD.words}),
+        *DAYS,
+        Merchant(),
+    )
