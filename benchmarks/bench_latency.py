@@ -24,6 +24,7 @@ from datetime import datetime
 import aiohttp
 import grpc
 import psycopg2
+import requests
 import uvloop
 from aiohttp import web
 
@@ -31,6 +32,7 @@ from benchmarks.bench_api import running_stack
 from benchmarks.processor import processor_seconds
 from benchmarks.report import Row, below, options, show
 from deploy.local.ports import free_ports
+from deploy.local.waiting import wait_until
 from fiatgate.invoices.v1 import invoices_pb2
 from fiatgate.invoices.v1.invoices_pb2_grpc import CheckoutServiceStub, DealDeskServiceStub
 from kit.base.clock import SystemClock, monotonic_seconds
@@ -169,6 +171,10 @@ def _let_commits_be_timed(stack: Stack) -> None:
         connection.cursor().execute("ALTER SYSTEM SET track_commit_timestamp = on")
     stack.restart("postgres")
     stack.wait_until_ready()
+    # The first call meets a connection that the restart has closed, and is refused.
+    key = {"X-Api-Key": stack.demo["api_key"]}
+    listed = f"{stack.url}/api/v1/invoices"
+    wait_until(lambda: requests.get(listed, headers=key, timeout=5).ok, "invoices", timeout_seconds=30)
 
 
 def _commit_times(stack: Stack) -> dict[str, datetime]:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:  # a command needs one or two of them
     )
     from fiatgate.approvals.v1.approvals_pb2_grpc import ApprovalsServiceStub
     from fiatgate.audit.v1.audit_pb2_grpc import AuditServiceStub
+    from fiatgate.bank.v1.bank_pb2_grpc import BankServiceStub
     from fiatgate.books.v1.books_pb2_grpc import BooksServiceStub
     from fiatgate.catalog.v1.catalog_pb2_grpc import CatalogServiceStub
     from fiatgate.find.v1.find_pb2_grpc import FindServiceStub
@@ -39,6 +40,7 @@ if TYPE_CHECKING:  # a command needs one or two of them
         InvoicesServiceStub,
         ReportsServiceStub,
     )
+    from fiatgate.invoices.v1.lines_pb2_grpc import LinePaymentsServiceStub
     from fiatgate.merchants.v1.merchants_pb2_grpc import MerchantsServiceStub
     from fiatgate.parked.v1.parked_pb2_grpc import ParkedServiceStub
     from fiatgate.status.v1.status_pb2_grpc import StatusServiceStub
@@ -79,6 +81,10 @@ corrections: Callable[[], CorrectionsServiceStub] = partial(
 )
 refunds: Callable[[], RefundsServiceStub] = partial(
     _stub, "withdrawals", "RefundsServiceStub", "withdrawals", file="refunds"
+)
+bank: Callable[[], BankServiceStub] = partial(_stub, "bank", "BankServiceStub")
+line_payments: Callable[[], LinePaymentsServiceStub] = partial(
+    _stub, "invoices", "LinePaymentsServiceStub", "invoices", file="lines"
 )
 webhooks: Callable[[], WebhooksServiceStub] = partial(_stub, "webhooks", "WebhooksServiceStub")
 

@@ -22,6 +22,7 @@ _PANELS: Final = {
             "withdrawals",
             "corrections",
             "refunds",
+            "bank",
             "addresses",
             "approvals",
             "audit",

@@ -9,6 +9,7 @@ import falcon.asgi
 from console.approvals import routes as approvals
 from console.approvals.pages import EvidenceOf
 from console.audit import routes as audit
+from console.bank import routes as bank
 from console.cases import routes as cases
 from console.config import ConsoleSettings
 from console.corrections import routes as corrections
@@ -59,11 +60,16 @@ from kit.web.walls.uploads import Pool
 FORM_MAX_BYTES: Final = 32 * 1024
 FORMS_MOST: Final = 8 * 2**20
 FORMS_MOST_PER_CLIENT: Final = 2**20
+# The desk takes files of banks; it is not on the internet.
+BANK_FILES: Final = "/bank/files"
+BANK_FILE_MAX_BYTES: Final = 8 * 2**20 + FORM_MAX_BYTES
+BANK_FILES_MOST: Final = 4 * BANK_FILE_MAX_BYTES
 
 ROOMS: Final = {
     "desk": (
         desk,
         deals,
+        bank,
         cases,
         withdrawals,
         refunds,
@@ -142,8 +148,12 @@ def console(settings: ConsoleSettings) -> Edge:
             yield routes(deps)
 
     forms = Pool("forms", most=FORMS_MOST, most_per_client=FORMS_MOST_PER_CLIENT)
+    files = Pool("bank-files", most=BANK_FILES_MOST, most_per_client=BANK_FILE_MAX_BYTES)
+    takes_files = surface_of(settings).name == "desk"
 
     def bounds(path: str) -> Bounds:
+        if takes_files and path == BANK_FILES:
+            return Bounds(files, BANK_FILE_MAX_BYTES, BODY_SECONDS)
         most = next((most for end, most in LARGER_FORMS.items() if path.endswith(end)), FORM_MAX_BYTES)
         return Bounds(forms, most, BODY_SECONDS)
 

@@ -49,6 +49,7 @@ class ConsoleSettings(WebSettings):
     invoices_address: Address = Field(description="host:port of the invoices service")
     withdrawals_address: Address = Field(description="host:port of the withdrawals service")
     webhooks_address: Address = Field(description="host:port of the webhooks service")
+    bank_address: Address = Field(description="host:port of the bank service")
 
     @property
     @abstractmethod

@@ -17,6 +17,7 @@ from console.ui.pages import Link, Pages
 from fiatgate.accounts.v1.accounts_pb2_grpc import OwnAccountServiceStub, PeopleServiceStub, SignInServiceStub
 from fiatgate.approvals.v1.approvals_pb2_grpc import ApprovalsServiceStub
 from fiatgate.audit.v1.audit_pb2_grpc import AuditServiceStub
+from fiatgate.bank.v1.bank_pb2_grpc import BankServiceStub
 from fiatgate.catalog.v1.catalog_pb2_grpc import CatalogServiceStub
 from fiatgate.find.v1.find_pb2_grpc import FindServiceStub
 from fiatgate.invoices.v1.invoices_pb2_grpc import (
@@ -24,6 +25,7 @@ from fiatgate.invoices.v1.invoices_pb2_grpc import (
     InvoicesServiceStub,
     ReportsServiceStub,
 )
+from fiatgate.invoices.v1.lines_pb2_grpc import LinePaymentsServiceStub
 from fiatgate.merchants.v1.merchants_pb2_grpc import MerchantsServiceStub
 from fiatgate.parked.v1.parked_pb2_grpc import ParkedServiceStub
 from fiatgate.queues.v1.queues_pb2_grpc import QueuesServiceStub
@@ -43,6 +45,7 @@ if TYPE_CHECKING:
     )
     from fiatgate.approvals.v1.approvals_pb2_grpc import ApprovalsServiceAsyncStub
     from fiatgate.audit.v1.audit_pb2_grpc import AuditServiceAsyncStub
+    from fiatgate.bank.v1.bank_pb2_grpc import BankServiceAsyncStub
     from fiatgate.catalog.v1.catalog_pb2_grpc import CatalogServiceAsyncStub
     from fiatgate.find.v1.find_pb2_grpc import FindServiceAsyncStub
     from fiatgate.invoices.v1.invoices_pb2_grpc import (
@@ -50,6 +53,7 @@ if TYPE_CHECKING:
         InvoicesServiceAsyncStub,
         ReportsServiceAsyncStub,
     )
+    from fiatgate.invoices.v1.lines_pb2_grpc import LinePaymentsServiceAsyncStub
     from fiatgate.merchants.v1.merchants_pb2_grpc import MerchantsServiceAsyncStub
     from fiatgate.parked.v1.parked_pb2_grpc import ParkedServiceAsyncStub
     from fiatgate.queues.v1.queues_pb2_grpc import QueuesServiceAsyncStub
@@ -62,7 +66,7 @@ if TYPE_CHECKING:
 WITH_APPROVALS: Final = ("withdrawals", "invoices", "catalog", "identity")
 WITH_FIND: Final = ("invoices", "identity", "withdrawals", "webhooks", "catalog")
 WITH_PARKED: Final = ("withdrawals", "webhooks")
-WITH_QUEUES: Final = ("invoices", "withdrawals", "catalog", "webhooks", "identity")
+WITH_QUEUES: Final = ("invoices", "withdrawals", "catalog", "webhooks", "identity", "bank")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,6 +103,8 @@ class Deps:
     corrections: CorrectionsServiceAsyncStub
     refunds: RefundsServiceAsyncStub
     webhooks: WebhooksServiceAsyncStub
+    bank: BankServiceAsyncStub
+    line_payments: LinePaymentsServiceAsyncStub
     audit: Mapping[str, AuditServiceAsyncStub]
     approvals: Mapping[str, ApprovalsServiceAsyncStub]
     find: Mapping[str, FindServiceAsyncStub]
@@ -116,6 +122,7 @@ def addresses(settings: ConsoleSettings) -> Mapping[str, str]:
         "invoices": settings.invoices_address,
         "withdrawals": settings.withdrawals_address,
         "webhooks": settings.webhooks_address,
+        "bank": settings.bank_address,
     }
 
 
@@ -150,6 +157,8 @@ async def wired(settings: ConsoleSettings, navigation: Sequence[Link]) -> AsyncI
             corrections=CorrectionsServiceStub(channels["withdrawals"]),
             refunds=RefundsServiceStub(channels["withdrawals"]),
             webhooks=WebhooksServiceStub(channels["webhooks"]),
+            bank=BankServiceStub(channels["bank"]),
+            line_payments=LinePaymentsServiceStub(channels["invoices"]),
             audit={name: AuditServiceStub(channel) for name, channel in channels.items()},
             approvals={name: ApprovalsServiceStub(channels[name]) for name in WITH_APPROVALS},
             find={name: FindServiceStub(channels[name]) for name in WITH_FIND},

@@ -15,6 +15,7 @@ from collections.abc import Callable, Generator, Iterator
 from typing import TYPE_CHECKING, Final
 
 import pytest
+from hypothesis import settings
 from xdist.scheduler import LoadFileScheduling
 
 from deploy.local import ports
@@ -53,6 +54,11 @@ LONGEST: Final = (
     "tests/kit/test_process.py",
 )
 """These come first, in this order: browsers and whole stacks, which keep all cores busy."""
+
+
+# No test asserts a time: on a busy machine an example takes as long as it takes.
+settings.register_profile("fiatgate", deadline=None)
+settings.load_profile("fiatgate")
 
 
 def pytest_configure() -> None:

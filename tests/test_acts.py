@@ -14,6 +14,9 @@ from tests.test_architecture import sources
 ACT_OF: Final = {
     "ActorKeysService/RotateActorKey": "actor_key.rotate",
     "AuditService/RestartHead": "heads.restart",
+    "BankService/IgnoreLine": "bank-line.ignore",
+    "BankService/ImportFile": "bank-file.import",
+    "BankService/RestoreLine": "bank-line.restore",
     "CatalogService/AcceptRate": "rate.accept",
     "CatalogService/PullRates": "rate.pull",
     "CatalogService/SetCurrency": "currency.set",
@@ -31,6 +34,7 @@ ACT_OF: Final = {
     "DealDeskService/AnswerCase": "case.answer",
     "DealDeskService/ResolveCase": "case.resolve",
     "DealDeskService/SetDealsSystem": "deals-system.set",
+    "LinePaymentsService/LinkDeal": "line-payment.record",
     "InvoicesService/CancelInvoice": "invoice.cancel",
     "InvoicesService/CancelLink": "link.cancel",
     "InvoicesService/CreateInvoiceByHand": "invoice.create",
@@ -97,6 +101,7 @@ ACT_OF: Final = {
 NO_ACT: Final = {
     "ApprovalsService/Approve": "the act of the change, and approval.approve (tests/kit/test_approvals.py)",
     "ApprovalsService/Reject": "approval.reject (tests/kit/test_approvals.py)",
+    "BankService/FollowPayments": "copies what invoices has recorded with its acts",
     "CatalogService/KeepLogo": "a picture that no method has; the act of the change that takes it names it",
     "CheckoutService/*": "steps of a customer: their history is in the invoice",
     "HeadsService/KeepHead": "a process keeps the head of another's chain; its table is append-only itself",

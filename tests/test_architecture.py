@@ -91,12 +91,13 @@ NOT_OURS: Final = frozenset({"build", "__pycache__"})  # what builds leave behin
 # "Requests go down": whose RPCs each calls. Facts go up as events. A cycle would be a deadlock of bounded
 # thread pools waiting for each other.
 CALLS: Final[Mapping[str, frozenset[str]]] = {
-    "gateway": frozenset(SERVICES),
+    "gateway": frozenset(SERVICES) - {"bank"},
     "cli": frozenset(SERVICES),
     "console": frozenset(SERVICES),
     "invoices": frozenset({"catalog", "identity"}),
     "webhooks": frozenset({"identity"}),
     "withdrawals": frozenset({"identity", "invoices"}),
+    "bank": frozenset({"invoices"}),
     **dict.fromkeys(("catalog", "identity"), frozenset()),
 }
 
@@ -120,12 +121,13 @@ OWN_ROOMS: Final[Mapping[str, str]] = {
     "withdrawals/addresses": "address formats by the libraries that know them, which domain must not import",
     "withdrawals/transactions": "the writings of a transaction hash: formats of the networks, as addresses are",
     "identity/credentials": "how passwords and keys are made and checked: cryptography, which domain must not know",
+    "bank/files": "readers of banks' formats by libraries, which domain must not import",
     "webhooks/delivery": "the engine: the only worker too large for workers.py",
 }
 
 # Inside a service a file imports files of its own line and of the lines above it.
 ORDER: Final = (
-    ("domain", "addresses", "transactions", "credentials"),
+    ("domain", "files", "addresses", "transactions", "credentials"),
     ("config", "errors", "models"),
     ("events", "store", "clients"),
     ("delivery",),
@@ -137,7 +139,7 @@ ORDER: Final = (
 )
 LEVELS: Final = {room: number for number, line in enumerate(ORDER) for room in line}
 
-PURE: Final = frozenset({"kit.base.money"})
+PURE: Final = frozenset({"kit.base.money", "kit.base.codes"})
 """What a domain.py may import besides the standard library: arithmetic without side effects."""
 
 

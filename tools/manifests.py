@@ -57,9 +57,11 @@ def _calls(services: list[str]) -> dict[str, Any]:
 
 
 def _callers_of(service: str) -> list[str]:
+    packages = (*PACKAGES.get(service, (service,)), "audit")  # each service has acts
+    files = (path for each in packages for path in (ROOT / "fiatgate" / each / "v1").glob("*_pb2.py"))
     contracts = [
-        importlib.import_module(f"fiatgate.{each}.v1.{each}_pb2").DESCRIPTOR
-        for each in PACKAGES.get(service, (service,))
+        importlib.import_module(".".join(path.relative_to(ROOT).with_suffix("").parts)).DESCRIPTOR
+        for path in files
     ]
     methods = [
         f"{each.full_name}/{method.name}"

@@ -12,7 +12,7 @@ from rich.markup import escape
 from rich.progress import Progress, SpinnerColumn, TextColumn
 from tenacity import RetryError, Retrying, retry_if_result, stop_after_delay, wait_fixed
 
-from cli import acts, output, restoring, tables, verifying, verifying_money
+from cli import acts, output, restoring, tables, verifying, verifying_bank, verifying_money
 from cli.command import INT32_MOST, shaped
 from cli.moments import moment
 from cli.verifying import Findings, Repairs
@@ -131,6 +131,7 @@ def _checks(scope: _Scope) -> dict[str, Check]:
         "corrections": verifying_money.check_corrections,
         "refunds": verifying_money.check_refunds,
         "cases": verifying_money.check_cases,
+        "bank lines": partial(verifying_bank.check_lines, settled_before=settled_before),
         "webhook events": partial(verifying.check_webhooks, settled_before=settled_before, after=after),
         "stuck events": verifying.check_stuck_events,
         "parked events": verifying.check_parked,

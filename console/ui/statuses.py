@@ -14,6 +14,9 @@ _TONES: Final[Mapping[str, tuple[str, ...]]] = {
         "enabled",
         "healthy",
         "verified",
+        "certain",
+        "matched",
+        "taken",
         "yes",
     ),
     "wait": (
@@ -28,8 +31,22 @@ _TONES: Final[Mapping[str, tuple[str, ...]]] = {
         "held",
         "requested",
         "invited",
+        "waiting",
+        "proposed",
+        "confirmed",
     ),
-    "ask": ("waiting_for_account", "appeal", "review", "overdue", "adjusted", "lapsing"),
+    "ask": (
+        "waiting_for_account",
+        "unmatched",
+        "amount_differs",
+        "ended",
+        "hint",
+        "appeal",
+        "review",
+        "overdue",
+        "adjusted",
+        "lapsing",
+    ),
     "bad": (
         "fail",
         "failed",
@@ -41,8 +58,10 @@ _TONES: Final[Mapping[str, tuple[str, ...]]] = {
         "unhealthy",
         "away",
         "lapsed",
+        "refused",
+        "reversed",
     ),
-    "off": ("canceled", "cancelled", "expired", "inactive", "closed", "no", "none"),
+    "off": ("canceled", "cancelled", "expired", "inactive", "closed", "no", "none", "ignored", "outgoing"),
 }
 _TONE_OF: Final = {word: tone for tone, words in _TONES.items() for word in words}
 

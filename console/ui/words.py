@@ -54,6 +54,10 @@ NOTICES: Final[Mapping[str, str]] = {
     "address-added": "The address is added. It can be used when its waiting time is over.",
     "address-added-usable": "The address is added. It can be used from now on.",
     "address-removed": "The address is removed: no withdrawal can be requested to it.",
+    "bank-line-confirmed": "The deal is confirmed, paid by its line.",
+    "bank-lines-confirmed": "The deals are confirmed, each paid by its line.",
+    "bank-line-ignored": "The line is ignored.",
+    "bank-line-restored": "The line is looked at anew.",
     "refund-requested": "The refund is requested, and its USDT are held.",
     "return-requested": "It stands in the queue. Without an account it waits for the customer to give one.",
     "refund-canceled": "The refund is canceled. What was held is available again.",
@@ -137,6 +141,7 @@ PROBLEMS: Final[Mapping[str, str]] = {
     "WITHDRAWAL_STATE_CONFLICT": "The withdrawal is in another state by now. Nothing was changed.",
     "NOT_DECIDED": "This was made or changed in the database, past the service: no act decided it. Nothing was done. "
     "Have an administrator run fiatgate verify.",
+    "BANK_LINE_CONFLICT": "The lines can’t pay this deal so: one is used up, or they do not come to its amount.",
     "REFUND_STATE_CONFLICT": "The refund is in another state by now. Nothing was changed.",
     "WITHDRAWAL_METHOD_NOT_FOUND": "This withdrawal method is switched off by now. Choose another one.",
     "WITHDRAWAL_ADDRESS_INVALID": "USDT can't be sent to this address on the method's network.",

@@ -7,6 +7,7 @@ that was typed as another such pair (docs/decisions/0006-a-reference-for-every-t
 """
 
 import secrets
+from collections.abc import Iterator
 from typing import Final
 
 ALPHABET: Final = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
@@ -46,6 +47,27 @@ def parse_code(text: str) -> str | None:
     return code if _VALUES.keys() >= set(code) and not _sum(code) else None
 
 
+def codes_in(text: str) -> Iterator[str]:
+    """Yields every run of characters that is a code, once blanks and punctuation are left out, as `parse_code` does.
+
+    Runs overlap. Of the runs of a random text, 1 of 32 is a code.
+    """
+    characters = [each for each in text.upper().translate(_LOOKS_LIKE) if each.isalnum()]
+    total = run = 0
+    for place, character in enumerate(characters):
+        value = _VALUES.get(character)
+        if value is None:  # a letter that no code has
+            total = run = 0
+            continue
+        if run == LENGTH:
+            total ^= _FIRST[_VALUES[characters[place - LENGTH]]]
+        else:
+            run += 1
+        total = _times_x(total) ^ value
+        if run == LENGTH and not total:
+            yield "".join(characters[place - LENGTH + 1 : place + 1])
+
+
 def in_groups(code: str) -> str:
     """Returns the code as it is shown: "7K3M 9QTX"; empty for an empty one."""
     return " ".join(code[start : start + GROUP] for start in range(0, len(code), GROUP))
@@ -62,3 +84,7 @@ def _sum(characters: str) -> int:
 def _times_x(value: int) -> int:
     shifted = value << 1
     return shifted ^ _FIELD_POLYNOMIAL if shifted & 32 else shifted
+
+
+_FIRST: Final = tuple(_sum(character + "0" * (LENGTH - 1)) for character in ALPHABET)
+"""By the value of a character: its part of the sum as the first one of a code."""

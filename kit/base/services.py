@@ -2,7 +2,7 @@
 
 from typing import Final
 
-SERVICES: Final = ("identity", "catalog", "invoices", "withdrawals", "webhooks")
+SERVICES: Final = ("identity", "catalog", "invoices", "withdrawals", "webhooks", "bank")
 """Each is a folder of services/ and has a database of its own."""
 PACKAGES: Final = {"identity": ("accounts", "merchants")}
 """The packages of protos that a service serves, where they are not its name."""

@@ -91,7 +91,7 @@ def _urlencoded(body: bytes, fields_most: int) -> Form:
 
 
 def _multipart(body: bytes, boundary: str, file_field: str, file_max_bytes: int, fields_most: int) -> Form:
-    """Reads one field as a file; ignores the file's name and its claimed type."""
+    """Reads one field as a file, its name as the field FIELD_name; ignores its claimed type."""
     options = MultipartParseOptions()
     options.max_body_part_count = fields_most
     options.max_body_part_buffer_size = file_max_bytes + FIELD_MAX_BYTES
@@ -103,6 +103,7 @@ def _multipart(body: bytes, boundary: str, file_field: str, file_max_bytes: int,
         content = part.get_data()
         if part.name and part.name == file_field:
             file = content or None
+            pairs.append((f"{file_field}_name", part.filename or ""))
         elif len(content) <= FIELD_MAX_BYTES:
             pairs.append((part.name or "", content.decode()))
         else:

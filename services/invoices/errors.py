@@ -182,3 +182,16 @@ def adjustment_invalid(amount: Decimal, original_amount: Decimal) -> Refused:
 
 def requisite_not_found() -> Refused:
     return not_found("REQUISITE_NOT_FOUND", "No such requisite")
+
+
+def lines_differ(due: Decimal) -> Refused:
+    message = f"The lines do not come to the deal's {fiat_text(due)}"
+    return precondition("BANK_LINE_CONFLICT", message, due=fiat_text(due))
+
+
+def line_used_up() -> Refused:
+    return precondition("BANK_LINE_CONFLICT", "A line has paid other deals, and not enough of it is left")
+
+
+def deal_linked() -> Refused:
+    return precondition("BANK_LINE_CONFLICT", "The deal is linked to bank lines already")

@@ -159,6 +159,7 @@ READ_BY: Final[dict[str, Permission]] = {
     "/health": permissions_of("catalog")["StatusService/GetStatus"],
     "/live": permissions_of("invoices")["QueuesService/ListQueues"],
     "/deals": permissions_of("invoices")["DealDeskService/ListDeals"],
+    "/bank": permissions_of("bank")["BankService/ListLines"],
     "/cases": permissions_of("invoices")["DealDeskService/ListCases"],
     "/merchants": permissions_of("identity")["MerchantsService/ListMerchants"],
     "/merchants/members": permissions_of("identity")["PeopleService/ListPeople"],

@@ -14,7 +14,7 @@ from kit.db import books
 from kit.db.database import Database
 from kit.rpc.values import LIST_MOST_ROWS
 from services.invoices.domain import money
-from services.invoices.operations import cases, checkout, desk
+from services.invoices.operations import cases, checkout, desk, switch
 from services.invoices.store.books import PARTS
 from tests.invoices.conftest import World
 from tests.support.clock import START
@@ -76,7 +76,7 @@ def test_an_appeal_that_no_act_ended_is_named(world: World) -> None:
 
 
 def test_a_switch_that_was_deleted_is_named(world: World) -> None:
-    desk.set_deals_system(world.deps, enabled=False)
+    switch.set_deals_system(world.deps, enabled=False)
     url = past_all_rules(world.deps.settings.database_url)
     with closing(psycopg2.connect(url)) as database, database, database.cursor() as cursor:
         cursor.execute("DELETE FROM switches")
@@ -135,7 +135,7 @@ def test_an_operators_whole_work_leaves_no_problem(world: World) -> None:
     desk.reject_deal(world.deps, deal_id=str(rejected.id), note="")
     checkout.select_payment_method(world.deps, invoice_id=str(replaced.invoice_id), method_code="sepa_eur")
     for enabled in (False, True):
-        desk.set_deals_system(world.deps, enabled=enabled)
+        switch.set_deals_system(world.deps, enabled=enabled)
     for name in NAMES:
         (page,) = checked(world.deps.db, name)
         assert list(page.problems) == [], name

@@ -13,7 +13,7 @@ from sqlalchemy import text
 from fiatgate.merchants.v1 import merchants_pb2
 from kit.rpc.errors import Refused
 from services.invoices.clients import CatalogClient
-from services.invoices.operations import checkout, creating, desk, reading, requisites
+from services.invoices.operations import checkout, creating, desk, reading, requisites, switch
 from services.invoices.store.merchant_lists import Page
 from tests.invoices.conftest import World, with_settings
 from tests.support.acting import refusal
@@ -91,7 +91,7 @@ def test_the_refusals_come_in_the_promised_order(world: World) -> None:
     world = with_settings(world, customer_limit=1)
     world.create(external_id=external, customer_id="another")
     world.create(external_id="theirs", customer_id=customer)
-    desk.set_deals_system(world.deps, enabled=False)
+    switch.set_deals_system(world.deps, enabled=False)
     wrong: dict[str, Any] = {
         "amount": "0.5",
         "currency_code": "GBP",
@@ -106,7 +106,7 @@ def test_the_refusals_come_in_the_promised_order(world: World) -> None:
         return seen[-1]
 
     step()
-    desk.set_deals_system(world.deps, enabled=True)
+    switch.set_deals_system(world.deps, enabled=True)
     step()
     wrong["currency_code"] = "EUR"
     missing = refusal(world.create, **wrong)

@@ -22,7 +22,7 @@ from kit.rpc.errors import Refused
 from kit.work.set_aside import SetAside
 from services.invoices.domain.states import DealStatus
 from services.invoices.models import Deal
-from services.invoices.operations import checkout, desk, reading, requisites, timers
+from services.invoices.operations import checkout, desk, reading, requisites, switch, timers
 from tests.invoices.conftest import ACCOUNTS, PAYMENT_MINUTES, World, make_merchant, with_settings
 from tests.support.acting import refusal
 from tests.support.servers import PostgresServer
@@ -228,7 +228,7 @@ def test_customers_who_change_in_opposite_directions_do_not_deadlock(world: Worl
 
 def test_nothing_new_begins_while_the_system_is_off_but_open_deals_go_on(world: World) -> None:
     deal, new = world.with_deal(), world.create()
-    desk.set_deals_system(world.deps, enabled=False)
+    switch.set_deals_system(world.deps, enabled=False)
     refused = refusal(
         checkout.select_payment_method, world.deps, invoice_id=str(new.id), method_code="card_eur"
     )

@@ -17,7 +17,7 @@ from kit.base.ids import new_id
 from kit.rpc.errors import Refused
 from services.invoices import workers
 from services.invoices.models import Deal
-from services.invoices.operations import checkout, desk, merchant_methods, requisites, timers
+from services.invoices.operations import checkout, desk, merchant_methods, requisites, switch, timers
 from services.invoices.store.opening import queue_for_requisites
 from tests.invoices.conftest import ACCOUNTS, World, make_merchant, waiting_for_a_lock, with_settings
 from tests.invoices.test_creating import merchant_like
@@ -325,11 +325,11 @@ def test_operators_are_shown_why_a_method_has_no_place_for_a_merchant(world: Wor
     only_account(world, max_deals=1)
     assert take(world) == "taken"
     assert shown()[1]["card_eur"] == "all 1 places are taken"
-    desk.set_deals_system(world.deps, enabled=False)
+    switch.set_deals_system(world.deps, enabled=False)
     assert shown()[2] == "DEALS_SYSTEM_DISABLED"
     ban = merchants_pb2.BanMerchantRequest(merchant_id=world.merchant.merchant_id)
     world.merchants.BanMerchant(ban)
     assert shown()[2] == "MERCHANT_BLOCKED"
     unban = merchants_pb2.UnbanMerchantRequest(merchant_id=world.merchant.merchant_id)
     world.merchants.UnbanMerchant(unban)
-    desk.set_deals_system(world.deps, enabled=True)
+    switch.set_deals_system(world.deps, enabled=True)

@@ -193,7 +193,7 @@ class Shop:
         report = self.verified()
         problems = [each["text"] for each in report["problems"]]
         assert all("credited" in each or "event" in each for each in problems), problems
-        kept = {each.service: each.count for each in acts.head_of("identity").kept}
+        kept = {each.service: each.count for each in acts.head_of("identity").kept if each.count}
         own = {service: acts.head_of(service).head.count for service in SERVICES if service != "identity"}
         self.behind = f"{report}, kept {kept}, own {own}"
         return bool(report["ok"]) and report["unchained"] == 0 and kept == {k: v for k, v in own.items() if v}

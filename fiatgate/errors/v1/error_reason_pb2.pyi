@@ -206,6 +206,15 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     """-- corrections: never seen on /api/v1"""
     CORRECTION_INVALID: _ErrorReason.ValueType  # 191
     """The money can't be corrected so. Metadata: most, if it is about the amount."""
+    BANK_LINE_CONFLICT: _ErrorReason.ValueType  # 200
+    """-- bank lines: never seen on /api/v1
+    The lines can't pay the deal so: a line is used up, or their sum is not what the deal needs. Metadata: line_id, or
+    due.
+    """
+    BANK_LINE_NOT_FOUND: _ErrorReason.ValueType  # 201
+    BANK_FILE_REFUSED: _ErrorReason.ValueType  # 202
+    """Nothing of the file was taken."""
+    BANK_IMPORT_NOT_FOUND: _ErrorReason.ValueType  # 203
     NOT_DECIDED: _ErrorReason.ValueType  # 180
     """-- never seen on /api/v1
     The values that the step would use are not those that the last act about them decided: the row was made or changed by
@@ -404,6 +413,15 @@ CORRECTION_NOT_FOUND: ErrorReason.ValueType  # 190
 """-- corrections: never seen on /api/v1"""
 CORRECTION_INVALID: ErrorReason.ValueType  # 191
 """The money can't be corrected so. Metadata: most, if it is about the amount."""
+BANK_LINE_CONFLICT: ErrorReason.ValueType  # 200
+"""-- bank lines: never seen on /api/v1
+The lines can't pay the deal so: a line is used up, or their sum is not what the deal needs. Metadata: line_id, or
+due.
+"""
+BANK_LINE_NOT_FOUND: ErrorReason.ValueType  # 201
+BANK_FILE_REFUSED: ErrorReason.ValueType  # 202
+"""Nothing of the file was taken."""
+BANK_IMPORT_NOT_FOUND: ErrorReason.ValueType  # 203
 NOT_DECIDED: ErrorReason.ValueType  # 180
 """-- never seen on /api/v1
 The values that the step would use are not those that the last act about them decided: the row was made or changed by

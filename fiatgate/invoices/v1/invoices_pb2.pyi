@@ -6,6 +6,7 @@ isort:skip_file
 from collections import abc as _abc
 from fiatgate.audit.v1 import audit_pb2 as _audit_pb2
 from fiatgate.catalog.v1 import catalog_pb2 as _catalog_pb2
+from fiatgate.invoices.v1 import lines_pb2 as _lines_pb2
 from fiatgate.merchants.v1 import merchants_pb2 as _merchants_pb2
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
@@ -2883,15 +2884,21 @@ class ConfirmDealRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     DEAL_ID_FIELD_NUMBER: _builtins.int
+    LINES_FIELD_NUMBER: _builtins.int
     deal_id: _builtins.str
+    @_builtins.property
+    def lines(self) -> _containers.RepeatedCompositeFieldContainer[_lines_pb2.LinePart]:
+        """The bank lines that paid it, at most 20; together exactly the amount that was asked. May be empty."""
+
     def __init__(
         self,
         *,
         deal_id: _builtins.str = ...,
+        lines: _abc.Iterable[_lines_pb2.LinePart] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["deal_id", b"deal_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["deal_id", b"deal_id", "lines", b"lines"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -18,6 +18,7 @@ RIGHTS: Mapping[str, str] = {
     "cases": "SELECT, INSERT, UPDATE (merchant_answer, merchant_text, answered_by, answered_at, resolved_at, outcome,"
     " actor, ended_as)",
     "proofs": "SELECT, INSERT",
+    "line_payments": "SELECT, INSERT",
     "switches": "SELECT, INSERT, UPDATE",
     "page_openings": "SELECT, INSERT",
     "outbox": "SELECT, INSERT, UPDATE, DELETE",

@@ -1,4 +1,4 @@
-"""The operator's desk: deals, cancellation (members cancel too), and the switch behind DEALS_SYSTEM_DISABLED."""
+"""The operator's desk: deals, and cancellation (members cancel too)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -13,7 +13,6 @@ from sqlalchemy.orm import Session
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 from kit.audit import acts
 from kit.audit.approvals import Approval, Terms, close
-from kit.audit.decisions import before_by_acts
 from kit.base import actors
 from kit.base.money import fiat_text, has_decimals, usdt_text
 from kit.base.proto import most_of
@@ -25,15 +24,15 @@ from services.invoices.domain.names import words_of_name
 from services.invoices.domain.states import SUB_STATUSES, DealStatus, Trigger
 from services.invoices.models import Deal, Invoice
 from services.invoices.operations import checkout, fields, lifecycle
+from services.invoices.operations.lines import pay
 from services.invoices.store import cases, deal_lists, deals
 from services.invoices.store.deal_lists import DealList, ListedDeal, StateOfDeal
-from services.invoices.store.decisions import SWITCH
+from services.invoices.store.lines import Part
 from services.invoices.store.views import (
     DealView,
     InvoiceView,
     PictureView,
     RequisiteView,
-    SwitchView,
     TransitionView,
 )
 from services.invoices.wiring import Deps
@@ -183,11 +182,11 @@ def get_deal(deps: Deps, *, deal_id: str) -> DealStory:
     return DealStory(listed, requisite, history, pictures, near, undecided)
 
 
-def confirm_deal(deps: Deps, *, deal_id: str) -> DealView:
-    """Completes the deal because the money came; its invoice becomes a success. The customer need not have marked it
-    paid.
+def confirm_deal(deps: Deps, *, deal_id: str, lines: Sequence[Part] = ()) -> DealView:
+    """Completes the deal because the money came, by bank lines if given; its invoice becomes a success. The customer
+    need not have marked it paid. Raises BANK_LINE_CONFLICT.
     """
-    return _step(deps, deal_id, Trigger.CONFIRM)
+    return _step(deps, deal_id, Trigger.CONFIRM, lines=lines)
 
 
 def reject_deal(deps: Deps, *, deal_id: str, note: str, expected: str = "") -> DealView:
@@ -308,6 +307,7 @@ def _step(
     note: str = "",
     expected: str = "",
     given: Lower | None = None,
+    lines: Sequence[Part] = (),
 ) -> DealView:
     id = fields.deal_id(deal_id)
     with deps.db.transaction() as tx:
@@ -316,6 +316,8 @@ def _step(
         adjustment = None if given is None else _adjustment(deal, given)
         in_appeal, written = deal.status == DealStatus.APPEAL, fields.note(note)
         _take(tx, deps, invoice, deal, trigger, note=written, adjustment=adjustment)
+        if lines:
+            pay(tx, deps, deal, lines)
         if in_appeal:
             close(tx, f"deal:{id}", at=deps.clock.now(), note=f"The deal became {deal.sub_status}")
         return _found_deal(deals.deal_view(tx, id))
@@ -383,17 +385,3 @@ def cancel_invoice(deps: Deps, *, invoice_id: str) -> InvoiceView:
 
 
 # -- the switch
-
-
-def get_deals_system(deps: Deps) -> SwitchView:
-    with deps.db.autocommit() as connection:
-        return deals.deals_switch(connection)
-
-
-def set_deals_system(deps: Deps, *, enabled: bool) -> bool:
-    """Switches new invoices and deals on or off. While they are off, open deals go on."""
-    with deps.db.transaction() as tx:
-        before = before_by_acts(tx, SWITCH, "deals")
-        acts.record(tx, "deals-system.set", "switch:deals", before=before, after={"enabled": enabled})
-        deals.set_deals_enabled(tx, enabled=enabled, actor=str(actors.current()), at=deps.clock.now())
-    return enabled

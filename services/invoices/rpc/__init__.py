@@ -4,6 +4,7 @@
 - `customers`: the payment page
 - `desk`: the operator's desk, with `requisites`
 - `reports`: what the business earned
+- `lines`: bank lines that pay deals
 - `as_seen`: answers without what members of merchants may not see
 - `converters`: rows and values to messages, and back
 """
@@ -15,6 +16,7 @@ from typing import Final
 import grpc
 
 from fiatgate.invoices.v1 import invoices_pb2 as pb
+from fiatgate.invoices.v1 import lines_pb2
 from kit.audit import approval_lists
 from kit.rpc import approvals, books, find, queues
 from kit.rpc.approvals import Approvable
@@ -22,7 +24,7 @@ from kit.rpc.methods import serve
 from kit.rpc.slots import Slots, lists, of_people, proofs
 from services.invoices.operations.desk import ADJUST, adjust_approved, adjust_terms
 from services.invoices.operations.verification import ACCEPT, accept_approved, accept_terms
-from services.invoices.rpc import customers, desk, invoices, reports
+from services.invoices.rpc import customers, desk, invoices, lines, reports
 from services.invoices.rpc.converters import FROM_MESSAGE
 from services.invoices.store.books import PARTS
 from services.invoices.store.finding import IDS, OWN_SEARCHES, SEARCHES
@@ -71,6 +73,8 @@ def add_to(server: grpc.Server, deps: Deps) -> None:
     }
     for name, methods in served.items():
         serve(server, pb.DESCRIPTOR.services_by_name[name], deps, methods, FROM_MESSAGE)
+    payments = lines_pb2.DESCRIPTOR.services_by_name["LinePaymentsService"]
+    serve(server, payments, deps, lines.METHODS, FROM_MESSAGE)
     books.add_to(server, deps.db, PARTS)
     approvals.add_to(server, deps.settings.service, deps, APPROVABLE)
     find.add_to(server, deps.db, IDS, (*SEARCHES, approval_lists.by_id), OWN_SEARCHES)

@@ -7,7 +7,7 @@ from kit.base.money import fiat_text, usdt_text
 from kit.base.proto import optional, timestamp_from
 from kit.rpc import values
 from kit.rpc.methods import Methods, by_name
-from services.invoices.operations import cases, desk, merchant_methods, reading
+from services.invoices.operations import cases, desk, merchant_methods, reading, switch
 from services.invoices.operations.cases import CaseStory, ListedCases
 from services.invoices.operations.desk import DealStory
 from services.invoices.rpc import requisites
@@ -149,7 +149,7 @@ METHODS: Final[Methods] = {
     "AnswerCase": by_name(cases.answer_case, _case),
     "ResolveCase": by_name(cases.resolve_case, _case),
     "ListMerchantMethods": by_name(merchant_methods.list_merchant_methods, _methods),
-    "GetDealsSystem": by_name(desk.get_deals_system, _switch),
-    "SetDealsSystem": by_name(desk.set_deals_system, lambda enabled: {"enabled": enabled}),
+    "GetDealsSystem": by_name(switch.get_deals_system, _switch),
+    "SetDealsSystem": by_name(switch.set_deals_system, lambda enabled: {"enabled": enabled}),
     **requisites.METHODS,
 }

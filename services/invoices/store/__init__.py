@@ -15,5 +15,6 @@
 - `shares`: the part of a payment method that one merchant may hold
 - `cases`: late money and pictures
 - `facts`: the signed facts of finished invoices
+- `lines`: bank lines that have paid deals
 - `views`: the results of queries
 """

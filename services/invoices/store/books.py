@@ -19,6 +19,7 @@ from services.invoices.store.decisions import (
     CASE,
     CASE_ANSWER,
     DEAL,
+    LINE_PAYMENT,
     LINK,
     REQUISITE,
     SWITCH,
@@ -205,6 +206,18 @@ PARTS: Final = (
         one="payment link",
         table="links",
         follows=(follow_acts(LINK, table="links", made_by=("link.create",)),),
+    ),
+    Part(
+        name="payments by bank lines",
+        one="payment by a bank line",
+        table="line_payments",
+        key="number",
+        key_type="bigint",
+        follows=(
+            follow_acts(
+                LINE_PAYMENT, table="line_payments", id="number", key_type="bigint", made_by=LINE_PAYMENT.acts
+            ),
+        ),
     ),
     Part(
         name="switches",

@@ -29,6 +29,9 @@ LINK: Final = Decided(
 # Open before its act: customers open cases without one.
 CASE: Final = Decided("case", ("case.resolve",), ("outcome", "ended_as"))
 CASE_ANSWER: Final = Decided("case", ("case.answer",), ("merchant_answer", "merchant_text"))
+LINE_PAYMENT: Final = Decided(
+    "line-payment", ("line-payment.record",), ("line_id", "deal_id", "amount", "line_amount")
+)
 
 _TERMS: Final[Sequence[str]] = (
     *("id", "invoice_id", "merchant_id", "method_code", "method_name", "currency_code", "currency_decimals"),

@@ -3,6 +3,7 @@
 from alembic import op
 
 from kit.db.migrations import acts, approvals, events, guards
+from services.invoices.migrations.line_payments import LINE_PAYMENTS
 
 revision = "0001"
 down_revision = None
@@ -361,16 +362,13 @@ def upgrade() -> None:
         _PROOFS,
         _SWITCHES,
         _PAGE_OPENINGS,
+        LINE_PAYMENTS,
     ):
         op.execute(table)
     events.make_outbox()
     op.execute(_FACTS)
     op.execute(_KEEP_FACTS)
-    for table in (
-        _DAILY_SUMS,
-        _DAILY_TIMES,
-        _DAILY_PLACE,
-    ):
+    for table in (_DAILY_SUMS, _DAILY_TIMES, _DAILY_PLACE):
         op.execute(table)
     op.execute(_FROM_THE_START)
     guards.make_refusal()
@@ -389,7 +387,7 @@ def upgrade() -> None:
     guards.keep("cases", CASE_TERMS, ended="resolved_at")
     guards.set_once("cases", ("merchant_answer", "merchant_text", "answered_by", "answered_at"))
     guards.stay("cases")
-    for table in ("proofs", "page_openings", "facts"):
+    for table in ("proofs", "page_openings", "facts", "line_payments"):
         guards.append_only(table)
     acts.make_acts()
     approvals.make_approvals()

@@ -1,0 +1,144 @@
+"""`fiatgate bank …`"""
+
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+from tenacity import Retrying, retry_if_result, stop_after_delay, wait_fixed
+
+from cli import connection, ids, listing, output, several
+from cli.command import argument, command, group, option
+from cli.listing import Table
+from fiatgate.bank.v1 import bank_pb2 as pb
+from fiatgate.invoices.v1 import invoices_pb2, lines_pb2
+from kit.base.money import money_text
+from kit.rpc.errors import invalid
+
+app = group("bank", "Files of banks, their lines, and the deals that they have paid.")
+READ_SECONDS: Final = 60
+LINES: Final = Table(
+    columns="line_id: line | state | tier | booked_on: day | came: amount | counterparty_name: from | text"
+    " | deal_id: deal",
+    stacks="line_id | state tier | booked_on | came | counterparty_name text | deal_id",
+    empty="No such lines: fiatgate bank import FILE",
+    noun="line",
+    ids=("line_id", "deal_id"),
+)
+IMPORTS: Final = Table(
+    columns="import_id: import | state | imported_at: time | file_name: file | format | lines | new_lines: new"
+    " | problem",
+    stacks="import_id | state | imported_at | file_name format | lines new_lines | problem",
+    empty="No file was imported: fiatgate bank import FILE",
+    noun="import",
+    ids=("import_id",),
+)
+LineIds = Annotated[list[str], typer.Argument(metavar="LINE_ID…", help="Whole ids of lines.")]
+FileArgument = Annotated[
+    Path, typer.Argument(metavar="FILE", help="CAMT.052, .053, .054 or MT940, at most 8 MiB.")
+]
+
+
+@command(app, "import", "statement.xml", modes="all")
+def import_file(file: FileArgument) -> None:
+    """Import a bank's statement. It is taken whole, or refused whole; the same file again changes nothing."""
+    try:
+        content = file.read_bytes()
+    except OSError as error:
+        raise typer.BadParameter(f"{file}: {error.strerror}", param_hint="FILE") from None
+    request = pb.ImportFileRequest(content=content, file_name=file.name)
+    found = _read(connection.bank().ImportFile(request).file.import_id)
+    if found.state == pb.IMPORT_STATE_REFUSED:
+        raise invalid("BANK_FILE_REFUSED", found.problem)
+    if found.state == pb.IMPORT_STATE_WAITING:
+        output.outcome(found, "The file is kept and not read yet.", "fiatgate bank imports")
+        return
+    output.outcome(
+        found,
+        f"{found.lines} lines are taken, {found.new_lines} of them new.",
+        "fiatgate bank lines --state proposed",
+    )
+
+
+def _read(import_id: str) -> pb.Import:
+    """Returns the import once the worker has read it."""
+    request = pb.GetImportRequest(import_id=import_id)
+
+    def look() -> pb.Import:
+        return connection.bank().GetImport(request).file
+
+    attempts = Retrying(
+        retry=retry_if_result(lambda found: found.state == pb.IMPORT_STATE_WAITING),
+        stop=stop_after_delay(READ_SECONDS),
+        wait=wait_fixed(0.2),
+        retry_error_callback=lambda state: look(),
+    )
+    return attempts(look)
+
+
+@command(*(app, "imports", "", pb.ListImportsRequest), modes="csv")
+def imports(request: pb.ListImportsRequest, *, limit: listing.Limit = listing.ROWS) -> None:
+    """List the files that were imported, newest first."""
+    listing.show_page(*(IMPORTS, request, connection.bank().ListImports, "imports", "import_id"), limit=limit)
+
+
+@command(
+    *(app, "lines", "--state unmatched", pb.ListLinesRequest),
+    option("state", "S", "proposed, unmatched, matched, ignored, waiting, outgoing, reversed."),
+    option("tier", "T", "certain, amount_differs, confirmed, ended, hint, none."),
+    option("account", "A", "Only lines of this account.", default=""),
+    option("deal_id", "ID", "Only lines of this deal.", "--deal", default="", parser=ids.parser_of("deal")),
+    option("after_line_id", "ID", "Only earlier lines.", "--after", default=""),
+    modes="csv",
+)
+def lines(request: pb.ListLinesRequest, *, limit: listing.Limit = listing.ROWS) -> None:
+    """List the lines of banks, newest first."""
+    listing.show_page(
+        *(LINES, request, connection.bank().ListLines, "lines", "line_id", "fiatgate bank confirm LINE_ID"),
+        limit=limit,
+        for_people=lambda row: {"came": money_text(row["amount"], row["currency_code"])},
+    )
+
+
+@command(app, "confirm", "0197…", modes="all")
+def confirm(line_ids: LineIds) -> None:
+    """Confirm the deals that are proposed for these lines, each paid by its line. Exit code 1 when one was not
+    confirmed.
+    """
+    several.each(line_ids, _confirmed, lambda line: f"Confirmed: deal {output.short(line.deal_id)}.")
+    connection.bank().FollowPayments(pb.FollowPaymentsRequest())
+
+
+def _confirmed(line_id: str) -> pb.Line:
+    line = connection.bank().GetLine(pb.GetLineRequest(line_id=line_id)).line
+    part = lines_pb2.LinePart(line_id=line.line_id, amount=line.left, line_amount=line.amount)
+    if line.tier == pb.TIER_CONFIRMED:
+        connection.line_payments().LinkDeal(lines_pb2.LinkDealRequest(deal_id=line.deal_id, lines=[part]))
+    else:
+        connection.desk().ConfirmDeal(invoices_pb2.ConfirmDealRequest(deal_id=line.deal_id, lines=[part]))
+    return line
+
+
+@command(app, "repair", modes="all")
+def repair() -> None:
+    """Fetch all payments by lines from invoices again, after a restore: `fiatgate verify` names what differs."""
+    connection.bank().FollowPayments(pb.FollowPaymentsRequest(from_start=True))
+    output.outcome({"repaired": True}, "All payments are fetched.", "fiatgate verify")
+
+
+@command(
+    *(app, "ignore", "0197… --reason 'our own transfer'", pb.IgnoreLineRequest),
+    argument("line_id", "LINE_ID"),
+    option("reason", "TEXT", "For people.", required=True),
+    modes="all",
+)
+def ignore(request: pb.IgnoreLineRequest) -> None:
+    """Take a line out of the work."""
+    connection.bank().IgnoreLine(request)
+    output.outcome(request, "Ignored.", f"fiatgate bank restore {request.line_id}")
+
+
+@command(*(app, "restore", "0197…", pb.RestoreLineRequest), argument("line_id", "LINE_ID"), modes="all")
+def restore(request: pb.RestoreLineRequest) -> None:
+    """Put an ignored line back."""
+    connection.bank().RestoreLine(request)
+    output.outcome(request, "It is looked at anew.", "fiatgate bank lines")

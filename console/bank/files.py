@@ -1,0 +1,64 @@
+"""Files of banks: the list with the form, and one file with its statements."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import falcon.asgi
+
+from console.exchange import Request
+from console.list_page import Asked, Found, ListPage
+from console.page import Page, leave_for
+from console.ui.values import iso, word
+from fiatgate.bank.v1 import bank_pb2 as pb
+from kit.rpc.errors import Refused, invalid
+
+FILE_MAX_BYTES: Final = 8 * 2**20
+
+
+class FilesPage(ListPage):
+    """/bank/files and /bank/files.csv: imports, newest first; a form takes a file."""
+
+    link = "/bank"
+    template = "bank-files"
+    csv_name = "bank-files"
+    columns = ("import_id", "imported_at", "file_name", "format", "state", "lines", "new_lines", "problem")
+
+    async def rows(self, req: Request, asked: Asked) -> Found:
+        request = pb.ListImportsRequest(after_import_id=asked.after, limit=asked.limit)
+        found = (await self.deps.bank.ListImports(request)).imports
+        return asked.found(found, after=lambda row: row.import_id)
+
+    def cells(self, row: pb.Import, found: Found) -> Sequence[str]:
+        counts = (str(row.lines), str(row.new_lines), row.problem)
+        return (row.import_id, iso(row.imported_at), row.file_name, row.format, word(row, "state"), *counts)
+
+    async def more(self, req: Request, found: Found) -> Mapping[str, Any]:
+        return {"waits": any(row.state == pb.IMPORT_STATE_WAITING for row in found.rows)}
+
+    async def on_post(self, req: Request, resp: falcon.asgi.Response) -> None:
+        """Keeps the file of the form, and shows its page."""
+        try:
+            form = await self.form(req, file_field="file", file_max_bytes=FILE_MAX_BYTES)
+            name = form.line("file_name", most=200) or "statement"
+            request = pb.ImportFileRequest(content=form.file or b"", file_name=name)
+            kept = (await self.deps.bank.ImportFile(request)).file
+        except Refused as refused:
+            if refused.reason not in ("VALIDATION_ERROR", "PAYLOAD_TOO_LARGE", "BANK_FILE_REFUSED"):
+                raise
+            await self.answer(req, resp, refused=invalid("VALIDATION_ERROR", refused.message, field="file"))
+        else:
+            leave_for(resp, f"/bank/files/{kept.import_id}")
+
+
+class ImportPage(Page):
+    """/bank/files/{import_id}: a file with its statements."""
+
+    link = "/bank"
+
+    async def on_get(self, req: Request, resp: falcon.asgi.Response, import_id: str) -> None:
+        found = await self.deps.bank.GetImport(pb.GetImportRequest(import_id=import_id))
+        self.show(req, resp, "bank-file", file=found.file)
+
+    on_head = on_get

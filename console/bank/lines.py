@@ -1,0 +1,123 @@
+"""Lines of banks at the desk: the list by state, and one line with its steps."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Sequence
+from typing import Final
+
+import falcon.asgi
+
+from console.bank import paying
+from console.exchange import Request
+from console.list_page import Asked, Found, ListPage
+from console.page import Page, leave_for
+from console.ui.filters import Tabs, Text
+from console.ui.values import iso, word
+from fiatgate.bank.v1 import bank_pb2 as pb
+from kit.base.proto import most_of
+from kit.rpc.errors import Refused
+
+STATES: Final = {
+    "proposed": pb.LINE_STATE_PROPOSED,
+    "unmatched": pb.LINE_STATE_UNMATCHED,
+    "matched": pb.LINE_STATE_MATCHED,
+    "ignored": pb.LINE_STATE_IGNORED,
+    "all": pb.LINE_STATE_UNSPECIFIED,
+}
+REASON_MOST: Final = most_of(pb.IgnoreLineRequest, "reason")
+MENDABLE: Final = frozenset({"VALIDATION_ERROR"}) | paying.REFUSALS
+
+
+class LinesPage(ListPage):
+    """/bank and /bank.csv: lines by state, newest first."""
+
+    link = "/bank"
+    template = "bank-lines"
+    csv_name = "bank-lines"
+    columns = (
+        *("line_id", "account", "booked_on", "amount", "currency_code", "left", "state", "tier", "deal_id"),
+        *(
+            "invoice_id",
+            "deal_amount",
+            "counterparty_name",
+            "counterparty_account",
+            "text",
+            "reason",
+            "created_at",
+        ),
+    )
+    filters = (
+        Tabs(
+            "state",
+            "Parts",
+            {
+                "proposed": "Proposed",
+                "unmatched": "Without a deal",
+                "matched": "Matched",
+                "ignored": "Ignored",
+                "all": "All",
+            },
+        ),
+        Text("account", "Account"),
+    )
+
+    async def rows(self, req: Request, asked: Asked) -> Found:
+        request = pb.ListLinesRequest(
+            state=STATES[asked["state"]],
+            account=asked["account"],
+            after_line_id=asked.after,
+            limit=asked.limit,
+        )
+        found = (await self.deps.bank.ListLines(request)).lines
+        return asked.found(found, after=lambda row: row.line_id, confirmable=paying.CONFIRMABLE)
+
+    def cells(self, row: pb.Line, found: Found) -> Sequence[str]:
+        return (
+            *(row.line_id, row.account, row.booked_on, row.amount, row.currency_code, row.left),
+            *(word(row, "state"), word(row, "tier"), row.deal_id, row.invoice_id, row.deal_amount),
+            *(row.counterparty_name, row.counterparty_account, row.text, row.reason, iso(row.created_at)),
+        )
+
+
+class LinePage(Page):
+    """/bank/{line_id}, and its steps, which lead back to the list."""
+
+    link = "/bank"
+
+    async def on_get(self, req: Request, resp: falcon.asgi.Response, line_id: str) -> None:
+        await self._show(req, resp, line_id)
+
+    on_head = on_get
+
+    async def on_post_confirm(self, req: Request, resp: falcon.asgi.Response, line_id: str) -> None:
+        await self.form(req)
+        await self._step(req, resp, line_id, paying.confirm(self, line_id), notice="bank-line-confirmed")
+
+    async def on_post_ignore(self, req: Request, resp: falcon.asgi.Response, line_id: str) -> None:
+        form = await self.form(req)
+        request = pb.IgnoreLineRequest(line_id=line_id, reason=form.line("reason", most=REASON_MOST))
+        await self._step(req, resp, line_id, self.deps.bank.IgnoreLine(request), notice="bank-line-ignored")
+
+    async def on_post_restore(self, req: Request, resp: falcon.asgi.Response, line_id: str) -> None:
+        await self.form(req)
+        call = self.deps.bank.RestoreLine(pb.RestoreLineRequest(line_id=line_id))
+        await self._step(req, resp, line_id, call, notice="bank-line-restored")
+
+    async def _step(
+        self, req: Request, resp: falcon.asgi.Response, line_id: str, call: Awaitable[object], *, notice: str
+    ) -> None:
+        try:
+            await call
+        except Refused as refused:
+            if refused.reason not in MENDABLE:
+                raise
+            await self._show(req, resp, line_id, refused=refused)
+        else:
+            await self.deps.bank.FollowPayments(pb.FollowPaymentsRequest())
+            leave_for(resp, "/bank", notice=notice)
+
+    async def _show(
+        self, req: Request, resp: falcon.asgi.Response, line_id: str, *, refused: Refused | None = None
+    ) -> None:
+        line = (await self.deps.bank.GetLine(pb.GetLineRequest(line_id=line_id))).line
+        self.show(req, resp, "bank-line", refused=refused, line=line, confirmable=paying.CONFIRMABLE)

@@ -1,0 +1,81 @@
+"""Deals that lines pay: the one that is proposed, or one that an operator names."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import Final
+
+from console.page import Page
+from fiatgate.bank.v1 import bank_pb2 as pb
+from fiatgate.invoices.v1 import invoices_pb2, lines_pb2
+from kit.base.ids import parse_id
+from kit.rpc.errors import Refused, invalid, precondition
+
+CONFIRMABLE: Final = (pb.TIER_CERTAIN, pb.TIER_CONFIRMED, pb.TIER_HINT)
+"""The tiers whose line comes to the deal's amount."""
+REFUSALS: Final = frozenset(
+    {"BANK_LINE_CONFLICT", "BANK_LINE_NOT_FOUND", "DEAL_STATE_CONFLICT", "DEAL_NOT_FOUND", "NOT_DECIDED"}
+)
+
+
+async def confirm(page: Page, line_id: str) -> pb.Line:
+    """Confirms the deal that is proposed, paid by the line; links it to one that was confirmed before."""
+    line = (await page.deps.bank.GetLine(pb.GetLineRequest(line_id=line_id))).line
+    if line.tier not in CONFIRMABLE or not line.deal_id or line.matches:
+        raise precondition("BANK_LINE_CONFLICT", "This line does not come to the amount of one open deal")
+    parts = [lines_pb2.LinePart(line_id=line.line_id, amount=line.left, line_amount=line.amount)]
+    await _pay(page, line.deal_id, parts, is_paid=line.tier == pb.TIER_CONFIRMED)
+    return line
+
+
+async def link(page: Page, line_ids: Sequence[str], named: str) -> None:
+    """Lets the lines pay the deal that is named by its reference or id, each with as much as is still due."""
+    deal = await _deal(page, named)
+    asked = (page.deps.bank.GetLine(pb.GetLineRequest(line_id=each)) for each in line_ids)
+    lines = [answer.line for answer in await asyncio.gather(*asked)]
+    due, parts = Decimal(deal.amount_fiat), []
+    for line in lines:
+        if line.currency_code != deal.currency_code:
+            message = f"The deal is in {deal.currency_code}, the line in {line.currency_code}"
+            raise invalid("VALIDATION_ERROR", message, field="deal")
+        amount = min(due, Decimal(line.left))
+        if amount > 0:
+            parts.append(
+                lines_pb2.LinePart(line_id=line.line_id, amount=f"{amount:f}", line_amount=line.amount)
+            )
+            due -= amount
+    if not parts:
+        raise invalid("VALIDATION_ERROR", "Nothing is left of these lines", field="deal")
+    await _pay(page, deal.deal_id, parts, is_paid=deal.status == invoices_pb2.DEAL_STATUS_COMPLETED)
+
+
+async def _pay(page: Page, deal_id: str, parts: Sequence[lines_pb2.LinePart], *, is_paid: bool) -> None:
+    if is_paid:
+        await page.deps.line_payments.LinkDeal(lines_pb2.LinkDealRequest(deal_id=deal_id, lines=parts))
+    else:
+        await page.deps.deals.ConfirmDeal(invoices_pb2.ConfirmDealRequest(deal_id=deal_id, lines=parts))
+
+
+async def _deal(page: Page, named: str) -> invoices_pb2.Deal:
+    """Returns the deal. Raises VALIDATION_ERROR unless one and only one has this reference or id."""
+    request = invoices_pb2.ListDealsRequest(limit=2)
+    if parse_id(named):
+        request.deal_ids.append(named)
+    else:
+        request.reference = named
+    try:
+        found = list((await page.deps.deals.ListDeals(request)).deals)
+    except Refused as refused:
+        if refused.reason != "VALIDATION_ERROR":
+            raise
+        found = []
+    if len(found) != 1:
+        message = (
+            "No deal has this reference or id"
+            if not found
+            else "Several deals had this reference: give the id"
+        )
+        raise invalid("VALIDATION_ERROR", message, field="deal")
+    return found[0]

@@ -1,0 +1,27 @@
+"""The addresses of bank lines, and their entry of the navigation."""
+
+from typing import Final
+
+from console.bank.files import FilesPage, ImportPage
+from console.bank.lines import LinePage, LinesPage
+from console.bank.several import SeveralPage
+from console.page import App
+from console.ui.pages import Link, reads
+from console.wiring import Deps
+from kit.rpc.permissions import READERS
+
+LINKS: Final = (
+    Link("/bank", "Bank", "money that came on the accounts", reads(*READERS), count="bank_lines_proposed"),
+)
+
+
+def add_to(app: App, deps: Deps) -> None:
+    """Adds the addresses."""
+    LinesPage(deps).add_to(app, "/bank")
+    FilesPage(deps).add_to(app, "/bank/files")
+    app.add_route("/bank/files/{import_id}", ImportPage(deps))
+    app.add_route("/bank/several", SeveralPage(deps))
+    one = LinePage(deps)
+    app.add_route("/bank/{line_id}", one)
+    for step in ("confirm", "ignore", "restore"):
+        app.add_route(f"/bank/{{line_id}}/{step}", one, suffix=step)

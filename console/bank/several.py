@@ -1,0 +1,81 @@
+"""Several lines in one step: their proposed deals are confirmed, or all of them pay one deal."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import Any, Final
+
+import falcon.asgi
+
+from console.bank import paying
+from console.calls import Outcome, each_of
+from console.exchange import Request
+from console.page import Page, leave_for
+from fiatgate.bank.v1 import bank_pb2 as pb
+from kit.rpc.errors import Refused, invalid
+
+LINES_MOST: Final = 200
+LINKED_MOST: Final = 20
+NAME_MOST: Final = 64
+
+
+class SeveralPage(Page):
+    """/bank/several: asks once, with the number and the sum, then confirms each; or links the lines to one deal."""
+
+    link = "/bank"
+
+    async def on_post(self, req: Request, resp: falcon.asgi.Response) -> None:
+        form = await self.form(req)
+        ids, deal = list(dict.fromkeys(form.all("line")))[:LINES_MOST], form.line("deal", most=NAME_MOST)
+        if not ids:
+            leave_for(resp, "/bank", problem="nothing_ticked")
+        elif form.text("act") == "link":
+            await self._link(req, resp, ids[:LINKED_MOST], deal)
+        elif form.text("act") == "confirm":
+            await self._confirm(req, resp, ids, is_sure=bool(form.text("sure")))
+        else:
+            raise invalid("VALIDATION_ERROR", "Expected confirm or link", field="act")
+
+    async def _link(self, req: Request, resp: falcon.asgi.Response, ids: Sequence[str], deal: str) -> None:
+        if not deal:
+            self.show(req, resp, "bank-link", lines=await self._lines(ids), deal="")
+            return
+        try:
+            await paying.link(self, ids, deal)
+        except Refused as refused:
+            if refused.reason not in {"VALIDATION_ERROR"} | paying.REFUSALS:
+                raise
+            lines = await self._lines(ids)
+            self.show(req, resp, "bank-link", refused=refused, lines=lines, deal=deal)
+        else:
+            await self.deps.bank.FollowPayments(pb.FollowPaymentsRequest())
+            leave_for(resp, "/bank", notice="bank-line-confirmed")
+
+    async def _confirm(
+        self, req: Request, resp: falcon.asgi.Response, ids: Sequence[str], *, is_sure: bool
+    ) -> None:
+        lines = await self._lines(ids)
+        fitting = [line for line in lines if line.tier in paying.CONFIRMABLE and line.deal_id]
+        stayed: list[Outcome] = []
+        if is_sure:
+            of = [line.line_id for line in fitting]
+            outcomes = await each_of(of, lambda id: paying.confirm(self, id), beside=paying.REFUSALS)
+            stayed = [each for each in outcomes if not each.is_done]
+            await self.deps.bank.FollowPayments(pb.FollowPaymentsRequest())
+            if not stayed:
+                leave_for(resp, "/bank", notice="bank-lines-confirmed")
+                return
+        sums: Counter[str] = Counter()
+        for line in fitting:
+            sums[line.currency_code] += Decimal(line.left)  # type: ignore[assignment]  # a Counter counts any number
+        shown: dict[str, Any] = {"sums": sums, "left_out": len(lines) - len(fitting)}
+        shown["stayed"] = {each.id: each.sentence for each in stayed}
+        self.show(req, resp, "bank-several", lines=fitting, **shown)
+
+    async def _lines(self, ids: Sequence[str]) -> list[pb.Line]:
+        outcomes = await each_of(
+            ids, lambda id: self.deps.bank.GetLine(pb.GetLineRequest(line_id=id)), beside=paying.REFUSALS
+        )
+        return [each.answer.line for each in outcomes if each.is_done]

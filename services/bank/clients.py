@@ -1,0 +1,77 @@
+"""The calls of bank: invoices has the deals, and records which lines have paid them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from uuid import UUID
+
+from fiatgate.invoices.v1 import lines_pb2, lines_pb2_grpc
+from kit.base.proto import datetime_from
+from kit.base.tls import Identity
+from kit.rpc.breaker import Breaker
+from kit.rpc.client import channel
+from services.bank.domain.proposals import Deal
+
+SECONDS = 5.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Payment:
+    """A deal, paid by the part of a line. Numbers are in the order of the commits."""
+
+    number: int
+    line_id: UUID
+    deal_id: UUID
+    invoice_id: UUID
+    amount: Decimal
+    paid_at: datetime
+
+
+class InvoicesClient:
+    """Connects on first use. Each call raises `Refused` when invoices does not answer."""
+
+    def __init__(self, address: str, *, identity: Identity | None = None) -> None:
+        opened = channel(address, name="invoices", identity=identity)
+        self._stub = lines_pb2_grpc.LinePaymentsServiceStub(opened)
+        self._calls = Breaker("invoices", calls="lines", seconds=SECONDS)
+
+    def deals_of_lines(
+        self, *, accounts: Sequence[str], references: Sequence[str], amounts: Sequence[Decimal]
+    ) -> Sequence[Deal]:
+        """Returns deals on the accounts that have one of the references, and open ones of one of the amounts."""
+        request = lines_pb2.FindDealsOfLinesRequest(
+            accounts=accounts, references=references, amounts=[f"{amount:f}" for amount in amounts]
+        )
+        found = self._calls.call(self._stub.FindDealsOfLines, request).deals
+        return [_deal_from_message(each) for each in found]
+
+    def payments_after(self, number: int, *, most: int) -> Sequence[Payment]:
+        request = lines_pb2.ListLinePaymentsRequest(after=number, limit=most)
+        found = self._calls.call(self._stub.ListLinePayments, request).payments
+        return [
+            Payment(
+                number=each.number,
+                line_id=UUID(each.line_id),
+                deal_id=UUID(each.deal_id),
+                invoice_id=UUID(each.invoice_id),
+                amount=Decimal(each.amount),
+                paid_at=datetime_from(each.paid_at),
+            )
+            for each in found
+        ]
+
+
+def _deal_from_message(deal: lines_pb2.DealOfLine) -> Deal:
+    return Deal(
+        id=UUID(deal.deal_id),
+        invoice_id=UUID(deal.invoice_id),
+        reference=deal.reference,
+        account=deal.account,
+        currency_code=deal.currency_code,
+        amount=Decimal(deal.amount_fiat),
+        is_open=deal.is_open,
+        is_paid=deal.is_paid,
+        is_linked=deal.is_linked,
+        sender_name=deal.sender_name,
+    )

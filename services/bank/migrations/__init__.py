@@ -1,0 +1,19 @@
+"""The schema, step by step (kit.db.migrate)."""
+
+from collections.abc import Mapping
+
+from kit.audit.rights import ACT_RIGHTS
+
+NEEDS = "0001"
+"""The migration that this version needs; later ones belong to the next version (docs/decisions/0025)."""
+
+RIGHTS: Mapping[str, str] = {
+    "imports": "SELECT, INSERT, UPDATE (state, format, problem, lines, new_lines)",
+    "statements": "SELECT, INSERT",
+    "lines": "SELECT, INSERT, UPDATE (status, booked_on, state, tier, deal_id, invoice_id, deal_amount, reason, seal)",
+    "line_matches": "SELECT, INSERT",
+    **ACT_RIGHTS,
+}
+"""The rights of the service's role on each table (kit.db.rights). Rows that never change: no DELETE, and UPDATE
+of named columns only. The status of a line changes only together with its seal.
+"""

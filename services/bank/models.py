@@ -1,0 +1,139 @@
+"""Tables of bank, nothing else. The constraints guard every invariant here, whatever the code does."""
+
+from datetime import date, datetime
+from decimal import Decimal
+from enum import StrEnum
+from uuid import UUID
+
+from sqlalchemy import BigInteger, CheckConstraint, ForeignKey, Index, Numeric, UniqueConstraint, text
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+
+import kit.db.database
+from services.bank.domain.lines import Direction, Status
+from services.bank.domain.proposals import ImportState, LineState, Tier
+
+FIAT = Numeric(22, 2)
+
+
+def _one_of(column: str, words: type[StrEnum]) -> str:
+    return f"{column} IN ({', '.join(repr(str(word)) for word in words)})"
+
+
+class Base(DeclarativeBase):
+    metadata = kit.db.database.metadata()
+    type_annotation_map = kit.db.database.TYPES
+
+
+class Import(Base):
+    __tablename__ = "imports"
+    __table_args__ = (
+        UniqueConstraint("digest", "profile", name="uq_imports_digest"),
+        CheckConstraint("octet_length(digest) = 32", name="digest"),
+        CheckConstraint("octet_length(content) BETWEEN 1 AND 8388608", name="content"),
+        CheckConstraint(_one_of("state", ImportState), name="state"),
+        CheckConstraint("(state = 'refused') = (problem IS NOT NULL)", name="problem"),
+        CheckConstraint("octet_length(seal) = 32", name="seal"),
+        Index("ix_imports_waiting", "id", postgresql_where=text("state = 'waiting'")),
+    )
+
+    id: Mapped[UUID] = mapped_column(primary_key=True)
+    digest: Mapped[bytes]
+    file_name: Mapped[str]
+    profile: Mapped[str]
+    content: Mapped[bytes]
+    state: Mapped[str]
+    format: Mapped[str | None]
+    problem: Mapped[str | None]
+    lines: Mapped[int]
+    new_lines: Mapped[int]
+    imported_at: Mapped[datetime]
+    seal: Mapped[bytes]
+
+
+class Statement(Base):
+    __tablename__ = "statements"
+    __table_args__ = (
+        CheckConstraint("account ~ '^[0-9A-Z]{1,64}$'", name="account"),
+        CheckConstraint("currency_code ~ '^[A-Z]{3}$'", name="currency_code"),
+        Index("ix_statements_import", "import_id"),
+        Index("ix_statements_account", "account", "currency_code", "closed_on"),
+    )
+
+    id: Mapped[UUID] = mapped_column(primary_key=True)
+    import_id: Mapped[UUID] = mapped_column(ForeignKey("imports.id"))
+    account: Mapped[str]
+    currency_code: Mapped[str]
+    number: Mapped[str]
+    opening: Mapped[Decimal | None] = mapped_column(FIAT)
+    closing: Mapped[Decimal | None] = mapped_column(FIAT)
+    opened_on: Mapped[date | None]
+    closed_on: Mapped[date | None]
+    has_gap: Mapped[bool]
+
+
+class Line(Base):
+    __tablename__ = "lines"
+    __table_args__ = (
+        UniqueConstraint("account", "identity", name="uq_lines_account_identity"),
+        CheckConstraint(_one_of("direction", Direction), name="direction"),
+        CheckConstraint("amount > 0", name="amount"),
+        CheckConstraint(_one_of("status", Status), name="status"),
+        CheckConstraint(_one_of("state", LineState), name="state"),
+        CheckConstraint(_one_of("tier", Tier), name="tier"),
+        CheckConstraint(
+            "(deal_id IS NULL) = (invoice_id IS NULL) AND (deal_id IS NULL) = (deal_amount IS NULL)"
+            " AND (state <> 'proposed' OR deal_id IS NOT NULL)",
+            name="proposal",
+        ),
+        CheckConstraint("(state = 'ignored') = (reason IS NOT NULL)", name="reason"),
+        CheckConstraint("octet_length(seal) = 32", name="seal"),
+        Index("ix_lines_state", "state", "id"),
+        Index("ix_lines_deal", "deal_id", postgresql_where=text("deal_id IS NOT NULL")),
+        Index("ix_lines_account", "account", "id"),
+        Index("ix_lines_waiting", "id", postgresql_where=text("state = 'waiting' AND status = 'booked'")),
+    )
+
+    id: Mapped[UUID] = mapped_column(primary_key=True)
+    import_id: Mapped[UUID] = mapped_column(ForeignKey("imports.id"))
+    statement_id: Mapped[UUID] = mapped_column(ForeignKey("statements.id"))
+    account: Mapped[str]
+    # Unique within the account (domain.lines.identities).
+    identity: Mapped[str]
+    direction: Mapped[str]
+    amount: Mapped[Decimal] = mapped_column(FIAT)
+    currency_code: Mapped[str]
+    status: Mapped[str]
+    booked_on: Mapped[date | None]
+    valued_on: Mapped[date | None]
+    counterparty_name: Mapped[str]
+    counterparty_account: Mapped[str]
+    text: Mapped[str]
+    reference_texts: Mapped[str]
+    created_at: Mapped[datetime]
+    state: Mapped[str]
+    tier: Mapped[str | None]
+    deal_id: Mapped[UUID | None]
+    invoice_id: Mapped[UUID | None]
+    deal_amount: Mapped[Decimal | None] = mapped_column(FIAT)
+    reason: Mapped[str | None]
+    seal: Mapped[bytes]
+
+
+class LineMatch(Base):
+    """A payment by a part of a line, as invoices recorded it. It has no foreign key: a restored database may have
+    forgotten the line.
+    """
+
+    __tablename__ = "line_matches"
+    __table_args__ = (
+        CheckConstraint("amount > 0", name="amount"),
+        Index("ix_line_matches_line", "line_id"),
+        Index("ix_line_matches_deal", "deal_id"),
+    )
+
+    number: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    line_id: Mapped[UUID]
+    deal_id: Mapped[UUID]
+    invoice_id: Mapped[UUID]
+    amount: Mapped[Decimal] = mapped_column(FIAT)
+    paid_at: Mapped[datetime]

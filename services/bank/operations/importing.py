@@ -1,0 +1,188 @@
+"""Files of banks: kept by the call, read by a worker. A file is taken whole or refused whole."""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Final
+
+from sqlalchemy.orm import Session
+
+from fiatgate.bank.v1 import bank_pb2 as pb
+from kit.audit import acts
+from kit.base.account_forms import account_key
+from kit.base.ids import new_id
+from kit.base.proto import most_of
+from kit.db.database import retry_conflicts
+from kit.observe.log import get_logger
+from kit.rpc import values
+from services.bank import errors
+from services.bank.domain import lines as of_files
+from services.bank.domain.lines import Direction, Statement, Status
+from services.bank.domain.proposals import ImportState, LineState
+from services.bank.files.reading import detect, read
+from services.bank.files.values import FileRefused
+from services.bank.store import imports, lines
+from services.bank.store.decisions import seal_of_file, seal_of_line
+from services.bank.store.views import ImportView, LineView, StatementView
+from services.bank.wiring import Deps
+
+FILE_MAX_BYTES: Final = 8 * 1024 * 1024
+NAME_MAX_CHARACTERS: Final = most_of(pb.ImportFileRequest, "file_name")
+_log = get_logger()
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImportStory:
+    """An import with its statements."""
+
+    file: ImportView
+    statements: Sequence[StatementView]
+
+
+@retry_conflicts
+def import_file(deps: Deps, *, content: bytes, file_name: str, profile: str) -> ImportStory:
+    """Keeps the file for the worker; returns the earlier import when the same bytes came before.
+
+    Raises BANK_FILE_REFUSED, VALIDATION_ERROR.
+    """
+    if not 0 < len(content) <= FILE_MAX_BYTES:
+        raise errors.file_refused(f"A file has 1 byte to {FILE_MAX_BYTES // 1024**2} MiB")
+    name = values.label("file_name", file_name.strip(), most=NAME_MAX_CHARACTERS)
+    digest = hashlib.sha256(content).digest()
+    new = {
+        "id": new_id(),
+        "digest": digest,
+        "file_name": name,
+        "profile": profile,
+        "content": content,
+        "state": ImportState.WAITING,
+        "lines": 0,
+        "new_lines": 0,
+        "imported_at": deps.clock.now(),
+        "seal": seal_of_file(deps.settings.seals, digest, profile),
+    }
+    with deps.db.transaction() as tx:
+        kept = imports.add_if_new(tx, new)
+        if kept.id == new["id"]:
+            after = {"file_name": name, "digest": digest.hex(), "profile": profile}
+            acts.record(tx, "bank-file.import", f"bank-file:{kept.id}", after=after)
+        statements = imports.statements_of(tx, [kept.id])[kept.id]
+    deps.arrived.set()
+    return ImportStory(file=kept, statements=statements)
+
+
+def get_import(deps: Deps, *, import_id: str) -> ImportStory:
+    """Raises BANK_IMPORT_NOT_FOUND."""
+    id = values.uuid_or(errors.import_not_found, import_id)
+    with deps.db.transaction() as tx:
+        found = imports.by_id(tx, id)
+        if found is None:
+            raise errors.import_not_found()
+        return ImportStory(file=found, statements=imports.statements_of(tx, [id])[id])
+
+
+def list_imports(deps: Deps, *, limit: int, after_import_id: str = "") -> Sequence[ImportStory]:
+    """Returns imports with their statements, newest first."""
+    after = values.uuid("after_import_id", after_import_id) if after_import_id else None
+    with deps.db.transaction() as tx:
+        found = imports.newest(tx, values.rows(limit), after=after)
+        statements = imports.statements_of(tx, [each.id for each in found])
+    return [ImportStory(file=each, statements=statements[each.id]) for each in found]
+
+
+# -- the worker
+
+
+def read_next(deps: Deps) -> bool:
+    """Reads the oldest file that waits, in one transaction with its lines. Returns whether there was one."""
+    with deps.db.transaction() as tx:
+        found = imports.next_waiting(tx)
+        if found is None:
+            return False
+        file, content, seal = found
+        digest = hashlib.sha256(content).digest()
+        try:
+            if seal != seal_of_file(deps.settings.seals, digest, file.profile):
+                raise FileRefused("The file was not kept by the service")
+            format = detect(content)
+            statements = read(content, format=format)
+            taken, new = _taken(deps, tx, file, statements)
+        except FileRefused as refused:
+            imports.end(tx, file.id, state=ImportState.REFUSED, problem=str(refused)[:500])
+            return True
+        imports.end(
+            tx,
+            file.id,
+            state=ImportState.TAKEN,
+            format=format,
+            lines=taken,
+            new_lines=new,
+        )
+    _log.info("bank_file_taken", import_id=str(file.id), lines=taken, new_lines=new)
+    return True
+
+
+def _taken(deps: Deps, tx: Session, file: ImportView, statements: Sequence[Statement]) -> tuple[int, int]:
+    """Stores the statements and their lines; returns the numbers of lines and of new ones."""
+    now = deps.clock.now()
+    every = [line for statement in statements for line in statement.lines]
+    identities = iter(of_files.identities(every, source="file", promised=False))
+    rows = []
+    for statement in statements:
+        view = _statement(file, statement)
+        before = imports.statement_before(tx, view)
+        gap = before is not None and view.opening is not None and before.closing != view.opening
+        imports.add_statements(tx, [replace(view, has_gap=gap)])
+        rows += [_line(deps, view, line, identity=next(identities), now=now) for line in statement.lines]
+    return len(rows), lines.add_new(tx, rows)
+
+
+def _statement(file: ImportView, statement: Statement) -> StatementView:
+    return StatementView(
+        id=new_id(),
+        import_id=file.id,
+        account=account_key(statement.account),
+        currency_code=statement.currency,
+        number=statement.number,
+        opening=statement.opening,
+        closing=statement.closing,
+        opened_on=statement.opened_on,
+        closed_on=statement.closed_on,
+        has_gap=False,
+    )
+
+
+def _line(deps: Deps, of: StatementView, line: of_files.Line, *, identity: str, now: datetime) -> LineView:
+    view = LineView(
+        id=new_id(),
+        import_id=of.import_id,
+        statement_id=of.id,
+        account=of.account,
+        identity=identity,
+        direction=line.direction,
+        amount=line.amount,
+        currency_code=line.currency,
+        status=line.status,
+        booked_on=line.booked_on,
+        valued_on=line.valued_on,
+        counterparty_name=line.counterparty_name,
+        counterparty_account=line.counterparty_account,
+        text=line.text,
+        reference_texts="\n".join(line.references),
+        created_at=now,
+        state=_first_state(line),
+        tier=None,
+        deal_id=None,
+        invoice_id=None,
+        deal_amount=None,
+        reason=None,
+        seal=b"",
+    )
+    return replace(view, seal=seal_of_line(deps.settings.seals, view))
+
+
+def _first_state(line: of_files.Line) -> LineState:
+    if line.status is Status.REVERSED:
+        return LineState.REVERSED
+    return LineState.WAITING if line.direction is Direction.CREDIT else LineState.OUTGOING

@@ -1,0 +1,95 @@
+"""Lines as operators see them, and those that they ignore."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from fiatgate.bank.v1 import bank_pb2 as pb
+from kit.audit import acts
+from kit.base.account_forms import account_key
+from kit.base.proto import most_of
+from kit.db.database import retry_conflicts
+from kit.rpc import values
+from kit.rpc.errors import not_decided
+from services.bank import errors
+from services.bank.domain.proposals import OPEN_STATES, LineState, Tier
+from services.bank.operations import proposing
+from services.bank.store import lines
+from services.bank.store.decisions import is_as_read
+from services.bank.store.views import LineView
+from services.bank.wiring import Deps
+
+LINES_MOST: Final = 1000
+REASON_MAX_CHARACTERS: Final = most_of(pb.IgnoreLineRequest, "reason")
+
+
+def list_lines(
+    deps: Deps,
+    *,
+    state: LineState | None,
+    tier: Tier | None,
+    account: str,
+    deal_id: str,
+    limit: int,
+    after_line_id: str,
+    line_ids: Sequence[str] = (),
+) -> Sequence[LineView]:
+    """Returns lines, newest first."""
+    values.at_most("line_ids", line_ids, LINES_MOST)
+    with deps.db.autocommit() as connection:
+        return lines.listed(
+            connection,
+            values.rows(limit),
+            state=state,
+            tier=tier,
+            account=account_key(account),
+            deal_id=values.uuid("deal_id", deal_id) if deal_id else None,
+            after=values.uuid("after_line_id", after_line_id) if after_line_id else None,
+            ids=[values.uuid("line_ids", each) for each in line_ids],
+        )
+
+
+def get_line(deps: Deps, *, line_id: str) -> LineView:
+    """Raises BANK_LINE_NOT_FOUND; NOT_DECIDED for one that SQL wrote."""
+    id = values.uuid_or(errors.line_not_found, line_id)
+    with deps.db.autocommit() as connection:
+        found = lines.by_id(connection, id)
+    if found is None:
+        raise errors.line_not_found()
+    if not is_as_read(deps.settings.seals, found):
+        raise not_decided("bank line")
+    return found
+
+
+@retry_conflicts
+def ignore_line(deps: Deps, *, line_id: str, reason: str) -> None:
+    """Takes a line out of the work. Raises BANK_LINE_NOT_FOUND, BANK_LINE_CONFLICT."""
+    id = values.uuid_or(errors.line_not_found, line_id)
+    why = values.text("reason", reason.strip(), most=REASON_MAX_CHARACTERS)
+    with deps.db.transaction() as tx:
+        line = lines.locked(tx, id)
+        if line is None:
+            raise errors.line_not_found()
+        if line.state not in (LineState.WAITING, *OPEN_STATES) or line.matches:
+            raise errors.line_has_paid()
+        lines.set_state(tx, id, LineState.IGNORED, reason=why)
+        acts.record(tx, "bank-line.ignore", f"bank-line:{id}", after={"reason": why})
+
+
+@retry_conflicts
+def restore_line(deps: Deps, *, line_id: str) -> None:
+    """Puts an ignored line back, to be looked at anew. Raises BANK_LINE_NOT_FOUND, BANK_LINE_CONFLICT."""
+    id = values.uuid_or(errors.line_not_found, line_id)
+    with deps.db.transaction() as tx:
+        line = lines.locked(tx, id)
+        if line is None:
+            raise errors.line_not_found()
+        if line.state is not LineState.IGNORED:
+            raise errors.line_not_ignored()
+        lines.set_state(tx, id, LineState.WAITING, reason=None)
+        acts.record(tx, "bank-line.restore", f"bank-line:{id}", before={"reason": line.reason}, after={})
+
+
+def follow_payments(deps: Deps, *, from_start: bool) -> None:
+    after = 0 if from_start else None
+    while (after := proposing.follow_payments(deps, after=after)) is not None:
+        pass

@@ -1,0 +1,104 @@
+"""Proposals for lines, and what invoices has recorded of their payments."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from services.bank.domain.lines import references_in
+from services.bank.domain.proposals import OPEN_STATES, Coming, Deal, LineState, Proposal, propose
+from services.bank.store import lines
+from services.bank.store.decisions import is_as_read
+from services.bank.store.views import LineView, MatchView
+from services.bank.wiring import Deps
+
+BATCH: Final = 500
+AGAIN_MOST: Final = 500
+"""Newest lines that wait for an operator and are looked at again: deals open, end and are confirmed beside them."""
+PAYMENTS_BATCH: Final = 500
+
+
+def propose_new(deps: Deps) -> bool:
+    """Proposes deals for lines that were not looked at. Returns whether there may be more."""
+    return len(_propose(deps, (LineState.WAITING,), BATCH)) == BATCH
+
+
+def propose_again(deps: Deps) -> bool:
+    """Looks again at lines that wait for an operator."""
+    _propose(deps, OPEN_STATES, AGAIN_MOST)
+    return False
+
+
+def _propose(deps: Deps, states: Sequence[LineState], most: int) -> Sequence[LineView]:
+    if deps.invoices is None:
+        return ()
+    with deps.db.autocommit() as connection:
+        found = lines.to_look_at(connection, states, most)
+    sealed = [line for line in found if is_as_read(deps.settings.seals, line)]
+    if not sealed:
+        return found
+    comings = {line.id: _coming(line) for line in sealed}
+    deals = deps.invoices.deals_of_lines(
+        accounts=sorted({each.account for each in comings.values()}),
+        references=sorted({code for each in comings.values() for code in each.references}),
+        amounts=sorted({each.amount for each in comings.values()}),
+    )
+    by_account: dict[str, list[Deal]] = {}
+    for deal in deals:
+        by_account.setdefault(deal.account, []).append(deal)
+    proposals = {line.id: propose(comings[line.id], by_account.get(line.account, ())) for line in sealed}
+    changed = {line.id: proposals[line.id] for line in sealed if _differs(line, proposals[line.id])}
+    with deps.db.transaction() as tx:
+        lines.save_proposals(tx, changed)
+    return found
+
+
+def _coming(line: LineView) -> Coming:
+    texts = (*line.reference_texts.split("\n"), line.text, line.counterparty_name)
+    return Coming(
+        account=line.account,
+        currency_code=line.currency_code,
+        amount=line.left,
+        references=references_in(texts),
+        counterparty_name=line.counterparty_name,
+    )
+
+
+def _differs(line: LineView, proposal: Proposal) -> bool:
+    deal = proposal.deal
+    return (line.tier, line.deal_id, line.deal_amount) != (
+        proposal.tier,
+        deal and deal.id,
+        deal and deal.amount,
+    )
+
+
+def follow_payments(deps: Deps, *, after: int | None = None) -> int | None:
+    """Stores payments by lines that invoices has recorded after this number, or since the last time. Returns the last
+    number if there may be more, else None.
+    """
+    if deps.invoices is None:
+        return None
+    if after is None:
+        with deps.db.autocommit() as connection:
+            after = lines.last_followed(connection)
+    found = deps.invoices.payments_after(after, most=PAYMENTS_BATCH)
+    if not found:
+        return None
+    matches = [
+        MatchView(
+            number=each.number,
+            line_id=each.line_id,
+            deal_id=each.deal_id,
+            invoice_id=each.invoice_id,
+            amount=each.amount,
+            paid_at=each.paid_at,
+        )
+        for each in found
+    ]
+    with deps.db.transaction() as tx:
+        lines.add_matches(tx, matches)
+    return found[-1].number if len(found) == PAYMENTS_BATCH else None
+
+
+def follow_step(deps: Deps) -> bool:
+    """Follows once; true when there may be more."""
+    return follow_payments(deps) is not None

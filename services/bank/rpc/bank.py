@@ -1,0 +1,24 @@
+"""BankService: the methods."""
+
+from typing import Any, Final
+
+from kit.rpc.methods import Methods, by_name
+from services.bank.operations import importing, lines
+from services.bank.operations.importing import ImportStory
+from services.bank.rpc.converters import import_to_message, line_to_message
+
+
+def _import(story: ImportStory) -> dict[str, Any]:
+    return {"file": import_to_message(story)}
+
+
+METHODS: Final[Methods] = {
+    "ImportFile": by_name(importing.import_file, _import),
+    "GetImport": by_name(importing.get_import, _import),
+    "ListImports": by_name(importing.list_imports, lambda found: {"imports": map(import_to_message, found)}),
+    "ListLines": by_name(lines.list_lines, lambda found: {"lines": map(line_to_message, found)}),
+    "GetLine": by_name(lines.get_line, lambda line: {"line": line_to_message(line)}),
+    "IgnoreLine": by_name(lines.ignore_line),
+    "RestoreLine": by_name(lines.restore_line),
+    "FollowPayments": by_name(lines.follow_payments),
+}

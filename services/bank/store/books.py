@@ -1,0 +1,41 @@
+"""Invariants of lines (kit.db.books), computed apart from the code that writes them."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from sqlalchemy.orm import Session
+
+from kit.audit.decisions import follow_acts
+from kit.db.books import Difference, Part
+from kit.db.database import seals_of
+from kit.db.described import schema_part
+from services.bank.store.decisions import IGNORED, is_as_read
+from services.bank.store.lines import between
+
+_PAID = """
+SELECT lines.id, 'paid' AS field, paid.amount::text AS found,
+       CASE state WHEN 'matched' THEN lines.amount::text ELSE 'less than ' || lines.amount END AS due
+FROM lines CROSS JOIN LATERAL (
+  SELECT coalesce(sum(amount), 0) AS amount FROM line_matches WHERE line_id = lines.id
+) AS paid
+WHERE lines.id > CAST(:first AS uuid) AND lines.id <= CAST(:last AS uuid)
+  AND (paid.amount > lines.amount OR (lines.state = 'matched') <> (paid.amount = lines.amount))
+"""
+
+
+def _lines_are_sealed(tx: Session, first: str, last: str) -> Iterator[Difference]:
+    seals = seals_of(tx)
+    for line in between(tx, first, last):
+        if not is_as_read(seals, line):
+            yield line.id, "seal", "not that of its values", "as the service read the line"
+
+
+PARTS: Final = (
+    schema_part("bank"),
+    Part(
+        name="bank lines",
+        one="bank line",
+        table="lines",
+        follows=(_PAID, _lines_are_sealed, follow_acts(IGNORED, table="lines")),
+    ),
+)

@@ -1,0 +1,32 @@
+"""The values of this service that acts decide, and the seals of files and lines."""
+
+from typing import Final
+
+from kit.audit.decisions import Decided
+from kit.base.seals import Seals, canonical
+from services.bank.store.views import LineView
+
+IGNORED: Final = Decided("bank-line", ("bank-line.ignore", "bank-line.restore"), ("reason",))
+_LINE: Final = "a bank line"
+_SEALED: Final = (
+    *("account", "identity", "direction", "amount", "currency_code", "status", "counterparty_name"),
+    *("counterparty_account", "text", "reference_texts"),
+)
+
+
+def seal_of_line(seals: Seals, line: LineView) -> bytes:
+    """Returns the seal of what the bank says of a line."""
+    return seals.seal(_LINE, _content(line))
+
+
+def is_as_read(seals: Seals, line: LineView) -> bool:
+    """Returns whether a process of the service read the line so."""
+    return seals.is_right(_LINE, _content(line), bytes(line.seal))
+
+
+def _content(line: LineView) -> bytes:
+    return canonical([getattr(line, name) for name in _SEALED])
+
+
+def seal_of_file(seals: Seals, digest: bytes, profile: str) -> bytes:
+    return seals.seal("a bank file", canonical([digest, profile]))

@@ -1,0 +1,82 @@
+"""Files of banks and their statements."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any, Final
+from uuid import UUID
+
+from sqlalchemy import Connection, insert, select, text, update
+from sqlalchemy.dialects.postgresql import insert as insert_if_new
+from sqlalchemy.orm import Session
+
+from kit.db.database import table_of
+from kit.db.rows import Rows
+from services.bank.models import Import, Statement
+from services.bank.store.views import ImportView, StatementView
+
+_IMPORTS: Final = table_of(Import)
+_STATEMENTS: Final = table_of(Statement)
+_ROWS: Final = Rows(ImportView, _IMPORTS)
+_STATEMENT_ROWS: Final = Rows(StatementView, _STATEMENTS)
+_OF: Final = _IMPORTS.c
+_ONE_AT_A_TIME: Final = text("SELECT pg_advisory_xact_lock(hashtextextended('bank-file', 0))")
+
+
+def add_if_new(tx: Session, values: dict[str, Any]) -> ImportView:
+    """Returns the new import, or the earlier one of the same bytes and profile."""
+    tx.execute(insert_if_new(_IMPORTS).values(values).on_conflict_do_nothing())
+    same = (_OF.digest == values["digest"]) & (_OF.profile == values["profile"])
+    return _ROWS.make(*tx.execute(select(*_ROWS.columns).where(same)).one())
+
+
+def by_id(tx: Session | Connection, id: UUID) -> ImportView | None:
+    return _ROWS.one_or_none(tx.execute(select(*_ROWS.columns).where(_OF.id == id)))
+
+
+def newest(tx: Session | Connection, most: int, *, after: UUID | None) -> list[ImportView]:
+    wanted = select(*_ROWS.columns).order_by(_OF.id.desc()).limit(most)
+    return _ROWS.all(tx.execute(wanted if after is None else wanted.where(_OF.id < after)))
+
+
+def next_waiting(tx: Session) -> tuple[ImportView, bytes, bytes] | None:
+    """Returns the oldest file that was not read yet with its content and seal, locked. Files are read one after the
+    other: the statement before decides about a gap.
+    """
+    tx.execute(_ONE_AT_A_TIME)
+    wanted = select(*_ROWS.columns, _OF.content, _OF.seal).where(_OF.state == "waiting")
+    row = tx.execute(wanted.order_by(_OF.id).limit(1).with_for_update()).one_or_none()
+    return None if row is None else (_ROWS.of_columns(row._mapping), bytes(row.content), bytes(row.seal))
+
+
+def end(tx: Session, id: UUID, **values: Any) -> None:
+    tx.execute(update(_IMPORTS).where(_OF.id == id).values(values))
+
+
+def add_statements(tx: Session, statements: Sequence[StatementView]) -> None:
+    if statements:
+        tx.execute(insert(_STATEMENTS), [asdict(each) for each in statements])
+
+
+def statement_before(tx: Session, statement: StatementView) -> StatementView | None:
+    """Returns the account's statement that ended last before this one begins; None when one of the two has no days."""
+    if statement.opened_on is None:
+        return None
+    of = _STATEMENTS.c
+    wanted = (
+        select(*_STATEMENT_ROWS.columns)
+        .where(of.account == statement.account, of.currency_code == statement.currency_code)
+        .where(of.closed_on <= statement.opened_on, of.closing.is_not(None))
+        .order_by(of.closed_on.desc(), of.id.desc())
+        .limit(1)
+    )
+    return _STATEMENT_ROWS.one_or_none(tx.execute(wanted))
+
+
+def statements_of(tx: Session | Connection, ids: Sequence[UUID]) -> dict[UUID, list[StatementView]]:
+    found: dict[UUID, list[StatementView]] = {id: [] for id in ids}
+    wanted = (
+        select(*_STATEMENT_ROWS.columns).where(_STATEMENTS.c.import_id.in_(ids)).order_by(_STATEMENTS.c.id)
+    )
+    for each in _STATEMENT_ROWS.all(tx.execute(wanted)):
+        found[each.import_id].append(each)
+    return found

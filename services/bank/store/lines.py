@@ -1,0 +1,135 @@
+"""Lines, their proposals, and the deals that they have paid."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, fields, replace
+from typing import Any, Final
+from uuid import UUID
+
+from sqlalchemy import Connection, func, select, text, update
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.orm import Session
+
+from kit.db.database import table_of
+from kit.db.rows import Rows
+from services.bank.domain.lines import Status
+from services.bank.domain.proposals import OPEN_STATES, LineState, Proposal, Tier
+from services.bank.models import Line, LineMatch
+from services.bank.store.views import LineView, MatchView
+
+_LINES: Final = table_of(Line)
+_MATCHES: Final = table_of(LineMatch)
+_ROWS: Final = Rows(LineView, _LINES, without={"matches"})
+_MATCH_ROWS: Final = Rows(MatchView, _MATCHES)
+_OF: Final = _LINES.c
+_ALL: Final = select(*_ROWS.columns)
+_PAID: Final = text("""
+UPDATE lines SET state = 'matched' WHERE id = ANY(:ids) AND state <> 'matched'
+  AND amount <= (SELECT sum(amount) FROM line_matches WHERE line_id = lines.id)
+""")
+_STORED: Final = tuple(each.name for each in fields(LineView) if each.name != "matches")
+
+
+def add_new(tx: Session, lines: Sequence[LineView]) -> int:
+    """Adds lines that are not there and returns their number. One that was pending becomes booked."""
+    if not lines:
+        return 0
+    new = insert(_LINES)
+    changes = {name: new.excluded[name] for name in ("status", "booked_on", "state", "seal")}
+    stored = new.on_conflict_do_update(
+        constraint="uq_lines_account_identity",
+        set_=changes,
+        where=(_OF.status == Status.PENDING) & (new.excluded.status != Status.PENDING),
+    ).returning(_OF.id)
+    rows = [{name: getattr(line, name) for name in _STORED} for line in lines]
+    return len(tx.execute(stored, rows).all())
+
+
+def to_look_at(tx: Session | Connection, states: Sequence[LineState], most: int) -> list[LineView]:
+    """Returns booked lines in these states, newest first."""
+    wanted = (
+        _ALL.where(_OF.state.in_(states), _OF.status == Status.BOOKED).order_by(_OF.id.desc()).limit(most)
+    )
+    return _lines(tx, wanted)
+
+
+def save_proposals(tx: Session, proposals: Mapping[UUID, Proposal]) -> None:
+    """Writes the proposals of lines that still wait for an operator or were not looked at."""
+    of = update(_LINES).where(_OF.state.in_((LineState.WAITING, *OPEN_STATES)))
+    for id, proposal in proposals.items():
+        deal = proposal.deal
+        tx.execute(
+            of.where(_OF.id == id).values(
+                state=LineState.UNMATCHED if deal is None else LineState.PROPOSED,
+                tier=proposal.tier,
+                deal_id=deal and deal.id,
+                invoice_id=deal and deal.invoice_id,
+                deal_amount=deal and deal.amount,
+            )
+        )
+
+
+def listed(
+    tx: Session | Connection,
+    most: int,
+    *,
+    state: LineState | None,
+    tier: Tier | None,
+    account: str,
+    deal_id: UUID | None,
+    after: UUID | None,
+    ids: Sequence[UUID] = (),
+) -> list[LineView]:
+    """Returns lines, newest first."""
+    wanted = _ALL.order_by(_OF.id.desc()).limit(most)
+    if state is not None:
+        wanted = wanted.where(_OF.state == state)
+    if tier is not None:
+        wanted = wanted.where(_OF.tier == tier)
+    if account:
+        wanted = wanted.where(_OF.account == account)
+    if deal_id is not None:
+        paid = select(_MATCHES.c.line_id).where(_MATCHES.c.deal_id == deal_id)
+        wanted = wanted.where((_OF.deal_id == deal_id) | _OF.id.in_(paid))
+    if after is not None:
+        wanted = wanted.where(_OF.id < after)
+    if ids:
+        wanted = wanted.where(_OF.id.in_(ids))
+    return _lines(tx, wanted)
+
+
+def by_id(tx: Session | Connection, id: UUID) -> LineView | None:
+    return next(iter(_lines(tx, _ALL.where(_OF.id == id))), None)
+
+
+def locked(tx: Session, id: UUID) -> LineView | None:
+    return next(iter(_lines(tx, _ALL.where(_OF.id == id).with_for_update())), None)
+
+
+def set_state(tx: Session, id: UUID, state: LineState, *, reason: str | None) -> None:
+    tx.execute(update(_LINES).where(_OF.id == id).values(state=state, reason=reason))
+
+
+def last_followed(tx: Session | Connection) -> int:
+    """Returns the number of the newest payment by a line that is known here."""
+    return int(tx.execute(select(func.coalesce(func.max(_MATCHES.c.number), 0))).scalar_one())
+
+
+def add_matches(tx: Session, matches: Sequence[MatchView]) -> None:
+    """Adds the payments that are not there, and ends the lines that they use up."""
+    tx.execute(insert(_MATCHES).on_conflict_do_nothing(), [asdict(each) for each in matches])
+    tx.execute(_PAID, {"ids": list({each.line_id for each in matches})})
+
+
+def _lines(tx: Session | Connection, wanted: Any) -> list[LineView]:
+    found = [_ROWS.make(*row, ()) for row in tx.execute(wanted)]
+    of = select(*_MATCH_ROWS.columns).where(_MATCHES.c.line_id.in_([line.id for line in found]))
+    matches = _MATCH_ROWS.all(tx.execute(of.order_by(_MATCHES.c.number))) if found else []
+    by_line: dict[UUID, list[MatchView]] = {}
+    for match in matches:
+        by_line.setdefault(match.line_id, []).append(match)
+    return [replace(line, matches=tuple(by_line.get(line.id, ()))) for line in found]
+
+
+def between(tx: Session, first: str, last: str) -> list[LineView]:
+    """Returns the lines with ids above the first, up to the last."""
+    return _lines(tx, _ALL.where(_OF.id > UUID(first), _OF.id <= UUID(last)))

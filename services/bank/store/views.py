@@ -1,0 +1,84 @@
+"""The results of queries."""
+
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from decimal import Decimal
+from uuid import UUID
+
+from services.bank.domain.lines import Direction, Status
+from services.bank.domain.proposals import ImportState, LineState, Tier
+
+
+@dataclass(frozen=True, slots=True)
+class StatementView:
+    """The days and balances are as the bank gives them."""
+
+    id: UUID
+    import_id: UUID
+    account: str
+    currency_code: str
+    number: str
+    opening: Decimal | None
+    closing: Decimal | None
+    opened_on: date | None
+    closed_on: date | None
+    has_gap: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ImportView:
+    id: UUID
+    file_name: str
+    profile: str
+    state: ImportState
+    format: str | None
+    problem: str | None
+    lines: int
+    new_lines: int
+    imported_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class MatchView:
+    """A part of a line that has paid a deal, as invoices recorded it."""
+
+    number: int
+    line_id: UUID
+    deal_id: UUID
+    invoice_id: UUID
+    amount: Decimal
+    paid_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class LineView:
+    """`matches` are filled in by lists; the deal of the proposal may be missing."""
+
+    id: UUID
+    import_id: UUID
+    statement_id: UUID
+    account: str
+    identity: str
+    direction: Direction
+    amount: Decimal
+    currency_code: str
+    status: Status
+    booked_on: date | None
+    valued_on: date | None
+    counterparty_name: str
+    counterparty_account: str
+    text: str
+    reference_texts: str
+    created_at: datetime
+    state: LineState
+    tier: Tier | None
+    deal_id: UUID | None
+    invoice_id: UUID | None
+    deal_amount: Decimal | None
+    reason: str | None
+    seal: bytes
+    matches: tuple[MatchView, ...] = field(default=())
+
+    @property
+    def left(self) -> Decimal:
+        return self.amount - sum((match.amount for match in self.matches), Decimal(0))

@@ -1,0 +1,160 @@
+"""Files are taken whole or refused whole, each line once; lines that SQL wrote are named and not used."""
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from sqlalchemy import text
+
+from services.bank.domain.proposals import ImportState, LineState
+from services.bank.operations import importing, lines
+from services.bank.operations.importing import ImportStory
+from services.bank.store.books import PARTS
+from services.bank.store.views import LineView
+from services.bank.wiring import Deps
+from tests.bank.shapes import balance, camt, entry
+from tests.support.acting import refusal
+
+CALLERS = 20
+PENDING = "<Cd>PDNG</Cd>"
+
+
+def imported(bank: Deps, content: str | bytes) -> ImportStory:
+    """The import of a file after the worker has read it."""
+    whole = content.encode() if isinstance(content, str) else content
+    kept = importing.import_file(bank, content=whole, file_name="statement.xml", profile="")
+    while importing.read_next(bank):
+        pass
+    return importing.get_import(bank, import_id=str(kept.file.id))
+
+
+def stored(bank: Deps, account: str) -> Sequence[LineView]:
+    found = {"state": None, "tier": None, "deal_id": "", "limit": 0, "after_line_id": ""}
+    return lines.list_lines(bank, account=account, **found)  # type: ignore[arg-type]  # the values of all
+
+
+def of(account: str, *entries: str, **parts: str) -> str:
+    return camt(*entries, account=f"<Othr><Id>{account}</Id></Othr>", **parts)
+
+
+def test_the_same_file_again_changes_nothing(bank: Deps) -> None:
+    file = of("A1", entry("10.00"), entry("20.00", mark="DBIT"))
+    first, again = imported(bank, file), imported(bank, file)
+    assert (first.file.state, first.file.lines, first.file.new_lines) == (ImportState.TAKEN, 2, 2)
+    assert again == first
+    assert {line.state for line in stored(bank, "A1")} == {LineState.WAITING, LineState.OUTGOING}
+
+
+def test_lines_of_a_later_file_that_are_known_are_not_added(bank: Deps) -> None:
+    imported(bank, of("A2", entry("10.00"), entry("10.00")))
+    later = imported(bank, of("A2", entry("10.00"), entry("10.00"), entry("11.00")))
+    assert (later.file.lines, later.file.new_lines) == (3, 1)
+    assert sorted(f"{line.amount:.2f}" for line in stored(bank, "A2")) == ["10.00", "10.00", "11.00"]
+
+
+def test_a_pending_line_becomes_the_booked_one(bank: Deps) -> None:
+    imported(bank, of("A3", entry("10.00", status=PENDING)))
+    assert [line.status for line in stored(bank, "A3")] == ["pending"]
+    imported(bank, of("A3", entry("10.00")))
+    assert [line.status for line in stored(bank, "A3")] == ["booked"]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"not a statement",
+        of("A4", entry("10.00"), balances=balance("OPBD", "1.00") + balance("CLBD", "12.00")).encode(),
+        of("A4", entry("10.00")).encode()[:-40],
+        b'<!DOCTYPE a [<!ENTITY b "c">]>' + of("A4", entry("10.00")).encode(),
+    ],
+    ids=["no statement", "sums", "half", "entities"],
+)
+def test_a_file_that_is_refused_leaves_no_line(bank: Deps, content: bytes) -> None:
+    refused = imported(bank, content)
+    assert refused.file.state is ImportState.REFUSED
+    assert refused.file.problem
+    assert not refused.statements and not stored(bank, "A4")
+
+
+def test_an_empty_and_a_large_file_are_refused_at_once(bank: Deps) -> None:
+    for content in (b"", b"x" * (importing.FILE_MAX_BYTES + 1)):
+        refused = refusal(importing.import_file, bank, content=content, file_name="a", profile="")
+        assert refused.reason == "BANK_FILE_REFUSED"
+
+
+def test_a_gap_between_two_statements_is_shown(bank: Deps) -> None:
+    def day(number: int, opening: str, closing: str, amount: str) -> str:
+        on = f"2026-03-0{number}"
+        sums = balance("OPBD", opening, day=on) + balance("CLBD", closing, day=on)
+        return of("A5", entry(amount, days=f"<BookgDt><Dt>{on}</Dt></BookgDt>"), balances=sums)
+
+    files = [
+        day(1, "0.00", "10.00", "10.00"),
+        day(2, "10.00", "15.00", "5.00"),
+        day(4, "20.00", "21.00", "1.00"),
+    ]
+    found = [imported(bank, file).statements for file in files]
+    assert [each.has_gap for statements in found for each in statements] == [False, False, True]
+
+
+def test_twenty_imports_and_twenty_workers_store_each_line_once(bank: Deps) -> None:
+    files = [of("A6", *(entry(f"{n}.00") for n in range(1, 4 + which % 3))) for which in range(CALLERS)]
+
+    def take(file: str) -> None:
+        importing.import_file(bank, content=file.encode(), file_name="f", profile="")
+        importing.read_next(bank)
+
+    with ThreadPoolExecutor(CALLERS) as pool:
+        list(pool.map(take, files))
+    while importing.read_next(bank):
+        pass
+    assert sorted(int(line.amount) for line in stored(bank, "A6")) == [1, 2, 3, 4, 5]
+
+
+def test_a_line_is_ignored_with_a_reason_and_put_back(bank: Deps) -> None:
+    imported(bank, of("A7", entry("10.00")))
+    (line,) = stored(bank, "A7")
+    lines.ignore_line(bank, line_id=str(line.id), reason="our own transfer")
+    (ignored,) = stored(bank, "A7")
+    assert (ignored.state, ignored.reason) == (LineState.IGNORED, "our own transfer")
+    assert refusal(lines.ignore_line, bank, line_id=str(line.id), reason="x").reason == "BANK_LINE_CONFLICT"
+    lines.restore_line(bank, line_id=str(line.id))
+    assert [line.state for line in stored(bank, "A7")] == [LineState.WAITING]
+    assert problems(bank) == set()
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ("state = 'ignored', reason = 'by SQL'", "act"),
+        ("status = 'reversed'", "seal"),
+        ("state = 'matched'", "paid"),
+    ],
+)
+def test_a_line_that_sql_changed_is_named(bank: Deps, change: str, field: str) -> None:
+    imported(bank, of("A8", entry("10.00")))
+    (line,) = stored(bank, "A8")
+    before = {"state": line.state, "reason": line.reason, "status": line.status, "id": line.id}
+    with bank.db.transaction() as tx:
+        tx.execute(text(f"UPDATE lines SET {change} WHERE id = :id"), before)
+    found = problems(bank)
+    with bank.db.transaction() as tx:
+        back = "UPDATE lines SET state = :state, reason = :reason, status = :status WHERE id = :id"
+        tx.execute(text(back), before)
+    assert found == {field}
+    assert problems(bank) == set()
+
+
+def problems(bank: Deps) -> set[str]:
+    """The fields of lines that `fiatgate verify` would name."""
+    first, last = "00000000-0000-0000-0000-000000000000", "ffffffff-ffff-ffff-ffff-ffffffffffff"
+    found = set()
+    (part,) = (each for each in PARTS if each.table == "lines")
+    with bank.db.transaction() as tx:
+        for follows in part.follows:
+            if callable(follows):
+                found |= {field for _, field, _, _ in follows(tx, first, last)}
+            else:
+                rows = tx.execute(text(follows), {"first": first, "last": last})
+                found |= {row.field for row in rows}
+    return found

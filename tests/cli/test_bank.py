@@ -1,0 +1,96 @@
+"""`fiatgate bank` on a real stack, and what `fiatgate verify` says when bank and invoices do not agree."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from deploy.local.waiting import wait_until
+from fiatgate.invoices.v1 import invoices_pb2 as pb
+from tests.bank.shapes import camt, entry
+from tests.cli.command_line import Fiatgate, run
+from tests.cli.test_verify import behind_its_back, problems, verify
+from tests.gateway.desk import Desk
+from tests.support.stack import Stack
+
+SECONDS = 30
+
+
+@dataclass(frozen=True)
+class Account:
+    """A shop whose customers pay to one account with references."""
+
+    desk: Desk
+    deals: list[pb.Deal]
+    fiatgate: Fiatgate
+
+    def file(self, folder: Path, *amounts: str) -> Path:
+        """A statement with one line for each deal."""
+        account = self.desk.deals.GetDeal(pb.GetDealRequest(deal_id=self.deals[0].deal_id)).requisite.account
+        entries = (
+            entry(
+                amount,
+                f"<RmtInf><Ustrd>{deal.reference} {uuid4().hex}</Ustrd></RmtInf>",
+                currency=deal.currency_code,
+            )
+            for deal, amount in zip(self.deals, amounts, strict=True)
+        )
+        content = camt(*entries, account=f"<Othr><Id>{re.sub(r'[^0-9A-Za-z]', '', account)}</Id></Othr>")
+        path = folder / "statement.xml"
+        path.write_text(content.replace("<Ccy>EUR</Ccy>", f"<Ccy>{self.deals[0].currency_code}</Ccy>"))
+        return path
+
+    def line_of(self, deal: pb.Deal) -> dict[str, Any]:
+        """The line with the deal's reference, once it has a proposal."""
+        found: list[dict[str, Any]] = []
+
+        def is_there() -> bool:
+            found[:] = self.fiatgate("bank", "lines", "--deal", deal.deal_id)
+            return bool(found)
+
+        wait_until(is_there, "a proposal", timeout_seconds=SECONDS)
+        return found[0]
+
+
+@pytest.fixture(scope="module")
+def account(stack: Stack) -> Iterator[Account]:
+    with pytest.MonkeyPatch.context() as patched, Desk(stack) as desk:
+        patched.setenv("FIATGATE_HOME", str(stack.home.folder))
+        currency = desk.currency()
+        method = desk.method(currency, takes_reference=True)
+        desk.requisite(method)
+        shop = desk.open_shop(currency)
+        deals = [desk.choose(shop.create()["invoice_id"], method) for _ in range(2)]
+        yield Account(desk, deals, Fiatgate(stack))
+
+
+def test_a_statement_confirms_its_deals_and_verify_compares_both_sides(
+    account: Account, tmp_path: Path
+) -> None:
+    first, second = account.deals
+    file = str(account.file(tmp_path, first.amount_fiat, second.amount_fiat))
+    taken = account.fiatgate("bank", "import", file)
+    assert (taken["state"], taken["lines"], taken["new_lines"]) == ("taken", 2, 2)
+    assert account.fiatgate("bank", "import", file) == taken
+    lines = [account.line_of(deal) for deal in account.deals]
+    assert [line["tier"] for line in lines] == ["certain", "certain"]
+    account.fiatgate("bank", "confirm", *(line["line_id"] for line in lines))
+    assert {account.line_of(deal)["state"] for deal in account.deals} == {"matched"}
+    assert run("bank", "confirm", lines[0]["line_id"], "--json").exit_code == 1
+    assert verify().exit_code == 0
+    line = lines[0]["line_id"]
+    with behind_its_back(account.desk.stack, "bank") as cursor:
+        cursor.execute("DELETE FROM line_matches WHERE line_id = %s", (line,))
+    assert any("bank does not know it" in each for each in problems(verify()))
+    account.fiatgate("bank", "repair")
+    assert verify().exit_code == 0
+    with behind_its_back(account.desk.stack, "invoices") as cursor:
+        cursor.execute("UPDATE line_payments SET amount = amount - 1 WHERE line_id = %s", (line,))
+    assert any("for bank, not for invoices" in each for each in problems(verify()))
+    with behind_its_back(account.desk.stack, "invoices") as cursor:
+        cursor.execute("UPDATE line_payments SET amount = amount + 1 WHERE line_id = %s", (line,))
+    assert verify().exit_code == 0

@@ -1,0 +1,173 @@
+"""The desk's pages of bank lines: a file, proposals, one step for several, a line that an operator links or ignores."""
+
+import re
+from typing import Final
+from urllib.parse import urlsplit
+from uuid import uuid4
+
+import pytest
+
+from deploy.local.waiting import wait_until
+from fiatgate.invoices.v1 import invoices_pb2 as pb
+from kit.base.codes import in_groups
+from tests.bank.shapes import camt, entry
+from tests.console.conftest import Open, Staff
+from tests.console.house import Person, text_of
+from tests.console.looks import looks_right
+from tests.console.till import Till
+
+READ_SECONDS: Final = 30
+
+
+@pytest.fixture(scope="module")
+def operator(staff: Staff) -> Person:
+    return staff("desk")
+
+
+@pytest.fixture(scope="module")
+def bank_till(till: Till) -> Till:
+    """A shop whose method takes references, with one account."""
+    method = till.desk.method(till.shop.currency, takes_reference=True)
+    till.desk.requisite(method)
+    return Till(till.desk, till.desk.open_shop(till.shop.currency), method)
+
+
+def account_of(till: Till, deal: pb.Deal) -> str:
+    return till.desk.deals.GetDeal(pb.GetDealRequest(deal_id=deal.deal_id)).requisite.account
+
+
+def statement(till: Till, *paid: tuple[pb.Deal, str, str]) -> str:
+    """A file with a line for each deal: the deal, the amount and the text of its line."""
+    (account,) = {account_of(till, deal) for deal, _, _ in paid}
+    entries = (
+        entry(amount, f"<RmtInf><Ustrd>{text} {uuid4().hex}</Ustrd></RmtInf>", currency=deal.currency_code)
+        for deal, amount, text in paid
+    )
+    plain = re.sub(r"\W", "", account)
+    return camt(*entries, account=f"<Othr><Id>{plain}</Id></Othr>").replace(
+        "<Ccy>EUR</Ccy>", f"<Ccy>{paid[0][0].currency_code}</Ccy>"
+    )
+
+
+def imported(operator: Person, content: str) -> str:
+    """The page of the file once it was read."""
+    page = operator.post("/bank/files", files={"file": ("statement.xml", content.encode())})
+    path = urlsplit(page.url).path
+    wait_until(
+        lambda: "new, imported" in text_of(operator.get(path)), "the file", timeout_seconds=READ_SECONDS
+    )
+    return path
+
+
+def lines_of(operator: Person, state: str, text: str) -> list[str]:
+    """The ids of the lines in this state with this text."""
+    rows = re.findall(r"<tr data-row>.*?</tr>", operator.get(f"/bank?state={state}").text, re.S)
+    return [id for row in rows if text in row for id in re.findall(r'href="/bank/([0-9a-f-]{36})"', row)[:1]]
+
+
+def waiting(operator: Person, state: str, text: str) -> str:
+    wait_until(lambda: bool(lines_of(operator, state, text)), f"a {state} line", timeout_seconds=READ_SECONDS)
+    return lines_of(operator, state, text)[0]
+
+
+def test_several_lines_are_confirmed_in_one_step_with_their_sum(bank_till: Till, operator: Person) -> None:
+    first, second = bank_till.marked(), bank_till.chosen()
+    mark = uuid4().hex[:8]
+    imported(
+        operator,
+        statement(
+            bank_till,
+            (first, first.amount_fiat, f"{in_groups(first.reference)} {mark}"),
+            (second, second.amount_fiat, f"paid {second.reference.lower()} {mark}"),
+        ),
+    )
+    waiting(operator, "proposed", mark)
+    ids = lines_of(operator, "proposed", mark)
+    assert len(ids) == 2
+    asked = operator.post("/bank/several", {"act": "confirm", "line": ids})
+    assert "Confirm 2 deals?" in text_of(asked)
+    done = operator.post("/bank/several", {"act": "confirm", "line": ids, "sure": "yes"})
+    assert "The deals are confirmed, each paid by its line." in text_of(done)
+    assert [bank_till.state(deal) for deal in (first, second)] == ["successfully_paid"] * 2
+    assert lines_of(operator, "proposed", mark) == []
+    assert sorted(lines_of(operator, "matched", mark)) == sorted(ids)
+    assert "can’t pay this deal" in text_of(operator.post(f"/bank/{ids[0]}/confirm"))
+
+
+def test_a_line_without_a_deal_is_linked_by_a_reference_or_ignored(bank_till: Till, operator: Person) -> None:
+    deal, mark = bank_till.chosen(), uuid4().hex[:8]
+    more = f"{float(deal.amount_fiat) + 5:.2f}"
+    imported(
+        operator, statement(bank_till, (deal, more, f"my order {mark}"), (deal, "3.00", f"interest {mark}"))
+    )
+    waiting(operator, "unmatched", f"interest {mark}")
+    (line,) = lines_of(operator, "unmatched", f"my order {mark}")
+    wrong = operator.post("/bank/several", {"act": "link", "line": line, "deal": "nothing"})
+    assert "No deal has this reference or id" in text_of(wrong)
+    operator.post("/bank/several", {"act": "link", "line": line, "deal": in_groups(deal.reference)})
+    assert bank_till.state(deal) == "successfully_paid"
+    assert "Left of it 5.00" in text_of(operator.get(f"/bank/{line}"))
+    (interest,) = lines_of(operator, "unmatched", f"interest {mark}")
+    assert "The line is ignored." in text_of(
+        operator.post(f"/bank/{interest}/ignore", {"reason": "interest"})
+    )
+    assert "The line is looked at anew." in text_of(operator.post(f"/bank/{interest}/restore"))
+
+
+def test_a_deal_that_was_confirmed_by_hand_gets_its_line_and_a_wrong_amount_is_told(
+    bank_till: Till, operator: Person
+) -> None:
+    confirmed, short, mark = bank_till.paid(), bank_till.chosen(), uuid4().hex[:8]
+    imported(
+        operator,
+        statement(
+            bank_till,
+            (confirmed, confirmed.amount_fiat, f"{confirmed.reference} {mark} linked"),
+            (short, "1.00", f"{short.reference} {mark} short"),
+        ),
+    )
+    line = waiting(operator, "proposed", f"{mark} linked")
+    assert "confirmed without a line" in text_of(operator.get(f"/bank/{line}"))
+    operator.post(f"/bank/{line}/confirm")
+    assert lines_of(operator, "matched", f"{mark} linked") == [line]
+    told = text_of(operator.get(f"/bank/{waiting(operator, 'proposed', f'{mark} short')}"))
+    assert "another amount" in told and "Paid less" in told
+    assert bank_till.state(short) == "awaiting_payment"
+
+
+def test_a_file_that_is_no_statement_is_refused_with_a_sentence(operator: Person) -> None:
+    page = operator.post("/bank/files", files={"file": ("a.xml", b"<html>")})
+    wait_until(
+        lambda: "Nothing of it was taken." in text_of(operator.get(urlsplit(page.url).path)),
+        "the file",
+        timeout_seconds=READ_SECONDS,
+    )
+    assert "File" in text_of(operator.post("/bank/files", files={"file": ("b.xml", b"")}))
+
+
+def test_only_the_role_desk_changes_lines(staff: Staff) -> None:
+    reader = staff("auditor")
+    assert "Import a statement" not in reader.get("/bank/files").text
+    assert reader.post("/bank/files", files={"file": ("a.xml", b"<a/>")}).status_code == 403
+
+
+def test_the_pages_look_right_and_a_key_confirms_the_first_line(
+    bank_till: Till, operator: Person, staff: Staff, open_page: Open
+) -> None:
+    first, short, mark = bank_till.chosen(), bank_till.chosen(), uuid4().hex[:8]
+    lines = (
+        (short, "2.00", f"{short.reference} {mark}"),
+        (first, first.amount_fiat, f"{first.reference} {mark}"),
+    )
+    file = imported(operator, statement(bank_till, *lines))
+    waiting(operator, "proposed", first.reference)
+    page = staff.page(open_page, "desk")
+    ids = lines_of(operator, "proposed", mark)
+    pages = {"bank": "/bank", "bank-files": "/bank/files", "bank-file": file, "bank-line": f"/bank/{ids[-1]}"}
+    for name, path in pages.items():
+        page.goto(operator.url + path)
+        looks_right(page, name)
+    page.goto(operator.url + f"/bank/{lines_of(operator, 'proposed', first.reference)[0]}")
+    page.keyboard.press("c")
+    page.wait_for_url("**/bank?*")
+    assert bank_till.state(first) == "successfully_paid"
