@@ -106,7 +106,9 @@ NEED_A_STEP_UP: Final = {
     "bank": set(),
     "withdrawals": {
         "MakeCorrection",
+        "RequestRefund",
         "SendRefund",
+        "SetRefundAccount",
         "SetWithdrawalMethod",
         "CreateWithdrawal",
         "RequestWithdrawal",

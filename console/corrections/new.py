@@ -117,6 +117,8 @@ class NewCorrectionPage(AgreedPage):
         refused: Refused | None = None,
     ) -> None:
         invoice = await self._invoice(typed["invoice"])
+        if invoice is None and typed["kind"] in HEADINGS and typed["kind"] != "manual":
+            raise not_found("INVOICE_NOT_FOUND", "No such invoice")
         typed = dict(typed)
         most = ""
         if typed["kind"] == "reversal":

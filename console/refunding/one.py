@@ -18,7 +18,7 @@ from fiatgate.withdrawals.v1 import refunds_pb2 as pb
 from kit.rpc.errors import Refused
 
 MENDABLE: Final = frozenset(
-    {"VALIDATION_ERROR", "REFUND_STATE_CONFLICT", "MERCHANT_BLOCKED", "OWNER_BLOCKED"}
+    {"VALIDATION_ERROR", "REFUND_STATE_CONFLICT", "REFUND_INVALID", "MERCHANT_BLOCKED", "OWNER_BLOCKED"}
 )
 TYPED: Final = ("account_kind", "account", "holder", "bank")
 

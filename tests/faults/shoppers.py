@@ -38,7 +38,12 @@ IMPATIENT: Final = 0.1
 METHODS: Final = ("eur-card", "sepa")
 LATER: Final = ("DB_UNAVAILABLE", "INTERNAL_ERROR", "RATES_UNAVAILABLE")
 # A step that was done though nobody said so, or that time was quicker than.
-OVERTAKEN: Final = ("DEAL_STATE_CONFLICT", "INVOICE_FINISHED", "NO_AVAILABLE_REQUISITES")
+OVERTAKEN: Final = (
+    "DEAL_STATE_CONFLICT",
+    "REFUND_STATE_CONFLICT",
+    "INVOICE_FINISHED",
+    "NO_AVAILABLE_REQUISITES",
+)
 STORIES: Final = {
     "confirm": 6,
     "confirm, take back": 2,

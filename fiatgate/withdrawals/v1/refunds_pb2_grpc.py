@@ -129,15 +129,15 @@ class RefundsServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def SetRefundAccount(self, request, context):
-        """waiting_for_account -> ready. By a member, or an operator for money that was never credited. Reasons: REFUND_NOT_FOUND,
-        REFUND_STATE_CONFLICT; the same for the steps below.
+        """waiting_for_account -> ready. By a member; for money that was never credited by an operator. Reasons: REFUND_NOT_FOUND,
+        REFUND_STATE_CONFLICT; the same for the steps below. REFUND_INVALID for the other one.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def SendRefund(self, request, context):
-        """ready -> sent: an operator pays it at the bank. From FIATGATE_FOUR_EYES_USDT on APPROVAL_REQUIRED (act refund.send).
+        """ready -> sent, once: an operator pays it at the bank. From FIATGATE_FOUR_EYES_USDT on APPROVAL_REQUIRED (act refund.send).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -47,11 +47,11 @@ class RefundsServiceStub:
     GetRefund: _grpc.UnaryUnaryMultiCallable[_refunds_pb2.GetRefundRequest, _refunds_pb2.GetRefundResponse]
     """With its acts; to members without the operators' names. Reason: REFUND_NOT_FOUND."""
     SetRefundAccount: _grpc.UnaryUnaryMultiCallable[_refunds_pb2.SetRefundAccountRequest, _refunds_pb2.SetRefundAccountResponse]
-    """waiting_for_account -> ready. By a member, or an operator for money that was never credited. Reasons: REFUND_NOT_FOUND,
-    REFUND_STATE_CONFLICT; the same for the steps below.
+    """waiting_for_account -> ready. By a member; for money that was never credited by an operator. Reasons: REFUND_NOT_FOUND,
+    REFUND_STATE_CONFLICT; the same for the steps below. REFUND_INVALID for the other one.
     """
     SendRefund: _grpc.UnaryUnaryMultiCallable[_refunds_pb2.SendRefundRequest, _refunds_pb2.SendRefundResponse]
-    """ready -> sent: an operator pays it at the bank. From FIATGATE_FOUR_EYES_USDT on APPROVAL_REQUIRED (act refund.send)."""
+    """ready -> sent, once: an operator pays it at the bank. From FIATGATE_FOUR_EYES_USDT on APPROVAL_REQUIRED (act refund.send)."""
     CompleteRefund: _grpc.UnaryUnaryMultiCallable[_refunds_pb2.CompleteRefundRequest, _refunds_pb2.CompleteRefundResponse]
     """sent -> succeeded: reserved -> settlement."""
     FailRefund: _grpc.UnaryUnaryMultiCallable[_refunds_pb2.FailRefundRequest, _refunds_pb2.FailRefundResponse]
@@ -82,11 +82,11 @@ class RefundsServiceAsyncStub(RefundsServiceStub):
     GetRefund: _aio.UnaryUnaryMultiCallable[_refunds_pb2.GetRefundRequest, _refunds_pb2.GetRefundResponse]  # type: ignore[assignment]
     """With its acts; to members without the operators' names. Reason: REFUND_NOT_FOUND."""
     SetRefundAccount: _aio.UnaryUnaryMultiCallable[_refunds_pb2.SetRefundAccountRequest, _refunds_pb2.SetRefundAccountResponse]  # type: ignore[assignment]
-    """waiting_for_account -> ready. By a member, or an operator for money that was never credited. Reasons: REFUND_NOT_FOUND,
-    REFUND_STATE_CONFLICT; the same for the steps below.
+    """waiting_for_account -> ready. By a member; for money that was never credited by an operator. Reasons: REFUND_NOT_FOUND,
+    REFUND_STATE_CONFLICT; the same for the steps below. REFUND_INVALID for the other one.
     """
     SendRefund: _aio.UnaryUnaryMultiCallable[_refunds_pb2.SendRefundRequest, _refunds_pb2.SendRefundResponse]  # type: ignore[assignment]
-    """ready -> sent: an operator pays it at the bank. From FIATGATE_FOUR_EYES_USDT on APPROVAL_REQUIRED (act refund.send)."""
+    """ready -> sent, once: an operator pays it at the bank. From FIATGATE_FOUR_EYES_USDT on APPROVAL_REQUIRED (act refund.send)."""
     CompleteRefund: _aio.UnaryUnaryMultiCallable[_refunds_pb2.CompleteRefundRequest, _refunds_pb2.CompleteRefundResponse]  # type: ignore[assignment]
     """sent -> succeeded: reserved -> settlement."""
     FailRefund: _aio.UnaryUnaryMultiCallable[_refunds_pb2.FailRefundRequest, _refunds_pb2.FailRefundResponse]  # type: ignore[assignment]
@@ -144,8 +144,8 @@ class RefundsServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _refunds_pb2.SetRefundAccountRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_refunds_pb2.SetRefundAccountResponse, _abc.Awaitable[_refunds_pb2.SetRefundAccountResponse]]:
-        """waiting_for_account -> ready. By a member, or an operator for money that was never credited. Reasons: REFUND_NOT_FOUND,
-        REFUND_STATE_CONFLICT; the same for the steps below.
+        """waiting_for_account -> ready. By a member; for money that was never credited by an operator. Reasons: REFUND_NOT_FOUND,
+        REFUND_STATE_CONFLICT; the same for the steps below. REFUND_INVALID for the other one.
         """
 
     @_abc_1.abstractmethod
@@ -154,7 +154,7 @@ class RefundsServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _refunds_pb2.SendRefundRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_refunds_pb2.SendRefundResponse, _abc.Awaitable[_refunds_pb2.SendRefundResponse]]:
-        """ready -> sent: an operator pays it at the bank. From FIATGATE_FOUR_EYES_USDT on APPROVAL_REQUIRED (act refund.send)."""
+        """ready -> sent, once: an operator pays it at the bank. From FIATGATE_FOUR_EYES_USDT on APPROVAL_REQUIRED (act refund.send)."""
 
     @_abc_1.abstractmethod
     def CompleteRefund(

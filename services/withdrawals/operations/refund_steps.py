@@ -1,4 +1,5 @@
-"""The steps of a refund after its request: each is one step of the domain's table, and safe to repeat.
+"""The steps of a refund after its request: each is one step of the domain's table. All are safe to repeat but sending:
+of two operators who send the same refund one alone reads that the money is to be paid.
 
 A refund worth `FOUR_EYES_USDT` or more is sent when a second person approves.
 """
@@ -59,6 +60,7 @@ def set_refund_account(deps: Deps, *, refund_id: str, account: Account) -> Refun
     found = _found(deps, refund_id)
     if actors.current().surface == "desk" and found.origin is RefundOrigin.CREDITED:
         raise errors.refund_invalid("The merchant or the customer gives the account of this refund")
+    _require_not_of_member(found, "The operator or the customer gives the account of this refund")
     refusal = refusal_of_member(deps, found.merchant_id)
     if refusal is not None:
         raise refusal
@@ -90,11 +92,9 @@ def send_refund(deps: Deps, *, refund_id: str, bank_reference: str) -> RefundVie
     """
     reference = _reference(bank_reference, least=0)
     found = _found(deps, refund_id)
-
-    def is_again(refund: RefundView) -> bool:
-        return refund.status is RefundStatus.SENT and reference in (None, refund.bank_reference)
-
-    return approvals.done(_advance(deps, found, RefundStatus.SENT, is_again, bank_reference=reference))
+    return approvals.done(
+        _advance(deps, found, RefundStatus.SENT, lambda refund: False, bank_reference=reference)
+    )
 
 
 def send_approved(deps: Deps, tx: Session, asked: Approval) -> None:
@@ -132,9 +132,18 @@ def fail_refund(deps: Deps, *, refund_id: str, failure: str) -> RefundView:
 
 
 def cancel_refund(deps: Deps, *, refund_id: str) -> RefundView:
-    """Cancels one that is not sent; gives the USDT back. Raises what `send_refund` raises."""
+    """Cancels one that is not sent; gives the USDT back. Raises what `send_refund` raises, REFUND_INVALID for a member
+    and money that was never the merchant's.
+    """
     found = _found(deps, refund_id)
+    _require_not_of_member(found, "The money is the customer's: the operator returns it")
     return approvals.done(_advance(deps, found, RefundStatus.CANCELED, _is(RefundStatus.CANCELED)))
+
+
+def _require_not_of_member(found: RefundView, message: str) -> None:
+    """Raises REFUND_INVALID when a member decides about money that the merchant was never credited."""
+    if actors.current().surface == "dashboard" and found.origin is not RefundOrigin.CREDITED:
+        raise errors.refund_invalid(message)
 
 
 def _is(status: RefundStatus) -> Callable[[RefundView], bool]:
