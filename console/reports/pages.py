@@ -10,8 +10,9 @@ from typing import Any, Final
 from console.exchange import Request
 from console.list_page import ROWS_PER_CALL, Asked, Found, ListPage
 from console.ui import charts
-from console.ui.filters import DAYS, Choice, Merchant, Tabs, Text
-from console.words.reports import BY, COLUMNS, NO_METHOD
+from console.ui.filters import DAYS, Merchant, Tabs, Text
+from console.ui.periods import PERIOD, days_of
+from console.words.reports import BY, COLUMNS, named
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 from kit.base.clock import SystemClock
 from kit.base.ids import parse_id
@@ -19,20 +20,6 @@ from kit.base.ids import parse_id
 MERCHANTS_IN_CHART: Final = 12
 _MINUTE: Final = 60
 _HOUR: Final = 3600
-
-
-PERIOD: Final = Choice(
-    "period",
-    "Period",
-    words={
-        "7": "Last 7 days",
-        "today": "Today",
-        "30": "Last 30 days",
-        "month": "This month",
-        "last-month": "Last month",
-        "year": "Last 12 months",
-    },
-)
 
 
 class ReportsPage(ListPage):
@@ -53,7 +40,7 @@ class ReportsPage(ListPage):
     )  # fmt: skip
 
     async def rows(self, req: Request, asked: Asked) -> Found:
-        first, last = days_of(asked, SystemClock().now().date())
+        first, last = days_of(asked.given, SystemClock().now().date())
         is_file = asked.limit == ROWS_PER_CALL
         key, _, currency = asked.after.partition(" ") if is_file else ("", "", "")
         report = await self.deps.reports.GetReport(
@@ -100,28 +87,6 @@ class ReportsPage(ListPage):
         }
 
 
-def days_of(asked: Asked, today: date) -> tuple[str, str]:
-    """Returns the first and the last day: those that were given, else those of the period."""
-    if asked["since"] or asked["until"]:
-        return asked["since"] or asked["until"], asked["until"] or max(asked["since"], today.isoformat())
-    this_month = today.replace(day=1)
-    last_month_end = this_month - timedelta(days=1)
-    periods = {
-        "today": (today, today),
-        "7": (today - timedelta(days=6), today),
-        "30": (today - timedelta(days=29), today),
-        "month": (this_month, today),
-        "last-month": (last_month_end.replace(day=1), last_month_end),
-        "year": (_next_month(this_month.replace(year=this_month.year - 1)), today),
-    }
-    first, last = periods[asked["period"]]
-    return first.isoformat(), last.isoformat()
-
-
-def _next_month(first_day: date) -> date:
-    return (first_day + timedelta(days=31)).replace(day=1)
-
-
 def charts_of(found: Found) -> list[charts.Chart]:
     """Returns the turnover of each key, and by day also the way from created to confirmed. A day without an event is
     zero.
@@ -159,13 +124,6 @@ _STEPS: Final = ("created", "method chosen", "marked paid", "confirmed")
 
 def _steps(row: pb.ReportRow) -> tuple[int, ...]:
     return row.created, row.chosen, row.marked, row.confirmed
-
-
-def named(key: str, by: str, names: Mapping[str, str]) -> str:
-    """Returns the key as people read it."""
-    if by == "merchant":
-        return names.get(key) or key[:13]
-    return key or NO_METHOD
 
 
 def duration(row: pb.ReportRow, field: str) -> str:

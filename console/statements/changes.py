@@ -9,9 +9,9 @@ from typing import Any, Final
 
 from console.exchange import Request
 from console.list_page import ROWS_PER_CALL, Asked, Found, ListPage
-from console.reports.pages import PERIOD, days_of, named
 from console.ui.filters import DAYS, Merchant, Tabs
-from console.words.reports import BALANCE_COLUMNS, balance_total, balances
+from console.ui.periods import PERIOD, days_of
+from console.words.reports import BALANCE_COLUMNS, balance_total, balances, named
 from fiatgate.invoices.v1 import invoices_pb2
 from fiatgate.withdrawals.v1 import withdrawals_pb2 as pb
 from kit.base.clock import SystemClock
@@ -38,7 +38,7 @@ class BalancesPage(ListPage):
     )
 
     async def rows(self, req: Request, asked: Asked) -> Found:
-        first, last = days_of(asked, SystemClock().now().date())
+        first, last = days_of(asked.given, SystemClock().now().date())
         by, of = asked["by"], {"first_day": first, "last_day": last, "merchant_id": asked["merchant"]}
         (credits, complete), moved = await asyncio.gather(self._credits(by, of), self._moved(by, of))
         found = balances(by, credits, moved)

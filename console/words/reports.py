@@ -84,3 +84,10 @@ def _balance(key: str, parts: Mapping[str, Decimal]) -> Mapping[str, str]:
         **{part: usdt_text(amount) for part, amount in parts.items()},
         "change": usdt_text(change),
     }
+
+
+def named(key: str, by: str, names: Mapping[str, str]) -> str:
+    """Returns the key as people read it."""
+    if by == "merchant":
+        return names.get(key) or key[:13]
+    return key or NO_METHOD

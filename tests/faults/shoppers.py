@@ -275,7 +275,7 @@ class Shoppers:
                 "cancel refund", id, lambda: calls.CancelRefund(refunds_pb2.CancelRefundRequest(refund_id=id))
             )
             return
-        sending = refunds_pb2.SendRefundRequest(refund_id=id, bank_reference="BR-1")
+        sending = refunds_pb2.SendRefundRequest(refund_id=id, bank_reference=f"BR-{id}")
         self._step("send refund", id, lambda: self._money_by_two(lambda: calls.SendRefund(sending)))
         if end == "fail":
             failing = refunds_pb2.FailRefundRequest(refund_id=id, failure="Refused")
