@@ -18,7 +18,7 @@ from kit.base.money import usdt_text
 from kit.base.proto import most_of
 from kit.db.database import retry_conflicts
 from kit.rpc import approvals, values
-from kit.rpc.errors import edit_conflict
+from kit.rpc.errors import edit_conflict, not_decided
 from services.withdrawals import errors
 from services.withdrawals.domain import (
     ALWAYS_BY_TWO,
@@ -268,6 +268,8 @@ def _amount(text: str) -> Decimal:
 def _require_possible(tx: Session, wanted: Wanted) -> None:
     if wanted.invoice_id is None:
         return
+    if not corrections.are_decided(tx, wanted.invoice_id):
+        raise not_decided("correction")
     money = corrections.money_of(tx, wanted.invoice_id)
     if (wanted.kind is CorrectionKind.LATE_CREDIT and money.late) or (
         wanted.kind is CorrectionKind.SURPLUS and money.surplus

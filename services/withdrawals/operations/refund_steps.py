@@ -30,7 +30,7 @@ from services.withdrawals.domain import (
 )
 from services.withdrawals.operations.bans import refusal_of_member
 from services.withdrawals.operations.fields import Account
-from services.withdrawals.store import ledger, refunds
+from services.withdrawals.store import corrections, ledger, refunds
 from services.withdrawals.store.decisions import REFUND
 from services.withdrawals.store.views import RefundView
 from services.withdrawals.wiring import Deps
@@ -236,13 +236,15 @@ def send_terms(request: Mapping[str, Any]) -> Terms:
 
 def _require_decided(tx: Session, refund: RefundView, target: RefundStatus) -> None:
     """Raises NOT_DECIDED for one that SQL made or marked. It can still be ended, which returns the amount, unless
-    operators sent it.
+    operators sent it. Raises it too before money is sent for an invoice of which SQL wrote a correction.
     """
     returns = target in (RefundStatus.FAILED, RefundStatus.CANCELED)
     if returns and before_by_acts(tx, REFUND, refund.id, "status") in _NOT_SENT:
         return
     if not is_as_decided(tx, REFUND, refund.id, acts.values_of(refund, REFUND.fields), locked=True):
         raise not_decided("refund")
+    if target is RefundStatus.SENT and not corrections.are_decided(tx, refund.invoice_id):
+        raise not_decided("correction")
 
 
 def _require_unpaid(tx: Session, refund: RefundView, bank_reference: str | None) -> None:

@@ -19,7 +19,7 @@ from kit.base.proto import most_of
 from kit.db.database import retry_conflicts
 from kit.rpc import values
 from kit.rpc.actors import require_merchant
-from kit.rpc.errors import Refused, database_unavailable, edit_conflict
+from kit.rpc.errors import Refused, database_unavailable, edit_conflict, not_decided
 from services.withdrawals import errors
 from services.withdrawals.clients import DealMoney
 from services.withdrawals.domain import (
@@ -179,6 +179,8 @@ def _quoted(tx: Session, asked: Asked, deal: DealMoney) -> Quote:
     """Returns what the refund takes: at the rate at which the money was credited, or the part of the credit when the
     category returns the commission.
     """
+    if not corrections.are_decided(tx, deal.invoice_id):
+        raise not_decided("correction")
     money = corrections.money_of(tx, deal.invoice_id)
     paid = (deal.paid_amount or Decimal(0)) + money.received
     refundable = _refundable(money, asked, deal, paid)

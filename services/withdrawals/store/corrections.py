@@ -10,11 +10,14 @@ from sqlalchemy import select, text
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
+from kit.audit import acts
+from kit.audit.decisions import is_as_decided
 from kit.db.database import table_of
 from kit.db.lists import in_span, stands_after
 from kit.db.rows import Rows
 from services.withdrawals.domain import CorrectionKind
 from services.withdrawals.models import Correction
+from services.withdrawals.store.decisions import CORRECTION
 from services.withdrawals.store.views import CorrectionView, Debt
 
 _CORRECTIONS: Final = Rows(CorrectionView, table_of(Correction))
@@ -59,6 +62,17 @@ def listed(
     if after is not None:
         query = query.where(stands_after((at, id), (after.created_at, after.id), oldest_first=False))
     return _CORRECTIONS.all(tx.execute(query.order_by(at.desc(), id.desc()).limit(limit)))
+
+
+def are_decided(tx: Session, invoice_id: UUID) -> bool:
+    """Returns whether acts decided every correction of the invoice: one that SQL wrote moves no money, but would count
+    in `money_of`.
+    """
+    query = select(*_CORRECTIONS.columns).where(Correction.invoice_id == invoice_id)
+    return all(
+        is_as_decided(tx, CORRECTION, each.id, acts.values_of(each, CORRECTION.fields), locked=True)
+        for each in _CORRECTIONS.all(tx.execute(query))
+    )
 
 
 _MONEY: Final = text("""

@@ -72,6 +72,27 @@ def test_one_that_sql_adds_is_not_sent_and_is_told(till: Till) -> None:
     till.house.execute(past_all, str(id), url=till.house.admin_url)
 
 
+FORGED = """INSERT INTO corrections (id, kind, merchant_id, invoice_id, amount, owed, received_amount, currency_code,
+conversion_rate, reason, evidence, request_key, created_at)
+VALUES (%s, 'surplus', %s, %s, 1, 0, 800, 'EUR', 0.92, 'x', 'x', %s, now())"""
+
+
+def test_a_correction_that_sql_adds_counts_for_no_refund(till: Till) -> None:
+    id, invoice = str(new_id()), till.invoice()
+    made = till.ask(invoice, "20.00")
+    till.house.execute(FORGED, id, till.merchant_id, invoice, id)
+    for step in (
+        till.asking(invoice, "810.00"),
+        till.asking(invoice, "10.00"),
+        till.step(SENT, made),
+        till.reversing(invoice, "10"),
+    ):
+        assert refusal(acting, CID, step).reason == "NOT_DECIDED"
+    past_all = "SET session_replication_role = replica; DELETE FROM corrections WHERE id = %s"
+    till.house.execute(past_all, id, url=till.house.admin_url)
+    assert acting(CID, till.step(SENT, made)).status is SENT
+
+
 @pytest.mark.parametrize(
     ("status", "missing"),
     [
