@@ -76,6 +76,8 @@ class DealMoney:
 
     paid_amount, merchant_usdt  None unless the deal is completed
     received                    None when no amount was given
+    case_number                 the case of late money; 0 for none
+    case_decided                "credit" or "return", as the case ended or the merchant has answered; empty for neither
     """
 
     invoice_id: UUID
@@ -94,6 +96,8 @@ class DealMoney:
     merchant_usdt: Decimal | None
     refunds_return_commission: bool
     received: ReceivedMoney | None
+    case_number: int
+    case_decided: str
 
 
 class InvoicesClient:
@@ -144,6 +148,8 @@ def _money_from_message(answer: invoices_pb2.GetDealMoneyResponse) -> DealMoney:
         merchant_usdt=_number(answer, "merchant_usdt"),
         refunds_return_commission=answer.refunds_return_commission,
         received=_received_from_message(answer.received) if answer.HasField("received") else None,
+        case_number=answer.case_number,
+        case_decided=answer.case_decided,
     )
 
 

@@ -149,6 +149,10 @@ def accounted_for() -> Refused:
     return precondition("CORRECTION_INVALID", message)
 
 
+def case_of_another() -> Refused:
+    return values.invalid("case_number", "The invoice has no case of this number")
+
+
 def correction_not_found() -> Refused:
     return not_found("CORRECTION_NOT_FOUND", "No such correction")
 

@@ -1348,6 +1348,8 @@ class GetDealMoneyResponse(_message.Message):
     MERCHANT_USDT_FIELD_NUMBER: _builtins.int
     REFUNDS_RETURN_COMMISSION_FIELD_NUMBER: _builtins.int
     RECEIVED_FIELD_NUMBER: _builtins.int
+    CASE_NUMBER_FIELD_NUMBER: _builtins.int
+    CASE_DECIDED_FIELD_NUMBER: _builtins.int
     invoice_id: _builtins.str
     deal_id: _builtins.str
     merchant_id: _builtins.str
@@ -1368,6 +1370,10 @@ class GetDealMoneyResponse(_message.Message):
     """The merchant's credit, USDT. Null unless the deal is completed."""
     refunds_return_commission: _builtins.bool
     """Whether a refund returns the merchant's commission: as the merchant's category says now. False with received_amount."""
+    case_number: _builtins.int
+    """The case of late money of the invoice. 0: none."""
+    case_decided: _builtins.str
+    """"credit" or "return": how the case ended, or what the merchant has answered. Empty: neither."""
     @_builtins.property
     def received(self) -> Global___ReceivedMoney:
         """Null without received_amount."""
@@ -1391,10 +1397,12 @@ class GetDealMoneyResponse(_message.Message):
         merchant_usdt: _builtins.str | None = ...,
         refunds_return_commission: _builtins.bool = ...,
         received: Global___ReceivedMoney | None = ...,
+        case_number: _builtins.int = ...,
+        case_decided: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_merchant_usdt", b"_merchant_usdt", "_paid_amount", b"_paid_amount", "_received", b"_received", "merchant_usdt", b"merchant_usdt", "paid_amount", b"paid_amount", "received", b"received"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_merchant_usdt", b"_merchant_usdt", "_paid_amount", b"_paid_amount", "_received", b"_received", "amount_to_send", b"amount_to_send", "client_percent", b"client_percent", "conversion_rate", b"conversion_rate", "currency_code", b"currency_code", "currency_decimals", b"currency_decimals", "deal_id", b"deal_id", "invoice_id", b"invoice_id", "invoice_status", b"invoice_status", "merchant_id", b"merchant_id", "merchant_percent", b"merchant_percent", "merchant_usdt", b"merchant_usdt", "paid_amount", b"paid_amount", "received", b"received", "refunds_return_commission", b"refunds_return_commission", "status", b"status", "sub_status", b"sub_status"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_merchant_usdt", b"_merchant_usdt", "_paid_amount", b"_paid_amount", "_received", b"_received", "amount_to_send", b"amount_to_send", "case_decided", b"case_decided", "case_number", b"case_number", "client_percent", b"client_percent", "conversion_rate", b"conversion_rate", "currency_code", b"currency_code", "currency_decimals", b"currency_decimals", "deal_id", b"deal_id", "invoice_id", b"invoice_id", "invoice_status", b"invoice_status", "merchant_id", b"merchant_id", "merchant_percent", b"merchant_percent", "merchant_usdt", b"merchant_usdt", "paid_amount", b"paid_amount", "received", b"received", "refunds_return_commission", b"refunds_return_commission", "status", b"status", "sub_status", b"sub_status"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__merchant_usdt: _TypeAlias = _typing.Literal["merchant_usdt"]  # noqa: Y015
     _WhichOneofArgType__merchant_usdt: _TypeAlias = _typing.Literal["_merchant_usdt", b"_merchant_usdt"]  # noqa: Y015

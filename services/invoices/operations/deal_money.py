@@ -7,16 +7,20 @@ from typing import Final
 
 from sqlalchemy.orm import Session
 
+from kit.audit import acts
+from kit.audit.decisions import is_as_decided
 from kit.base.account_forms import AccountKind
 from kit.base.money import RATE_PLACES, has_decimals
 from kit.rpc import values
 from kit.rpc.errors import Refused, not_decided
 from services.invoices import errors
 from services.invoices.domain import money
+from services.invoices.domain.late import ANSWERS
 from services.invoices.domain.states import InvoiceStatus
-from services.invoices.models import Deal, Invoice
+from services.invoices.models import Case, Deal, Invoice
 from services.invoices.operations import fields, lifecycle, verification
-from services.invoices.store import deals
+from services.invoices.store import cases, deals
+from services.invoices.store.decisions import CASE, CASE_ANSWER, is_as_opened
 from services.invoices.store.facts import invoices_with_deals
 from services.invoices.store.views import InvoiceView
 from services.invoices.wiring import Deps
@@ -39,12 +43,21 @@ class DealMoney:
 
     refunds_return_commission  as the merchant's category says now; false and not asked for when an amount was given,
                                which is about a credit: so a credit does not wait for identity
+    case                       the invoice's case of late money
     """
 
     invoice: Invoice
     deal: Deal
     refunds_return_commission: bool
     received: Received | None
+    case: Case | None
+
+    @property
+    def case_decided(self) -> str:
+        """How the case ended, or what the merchant has answered; empty for neither, so for a policy alone."""
+        if self.case is None:
+            return ""
+        return self.case.ended_as if self.case.ended_as in ANSWERS else self.case.merchant_answer or ""
 
 
 def get_deal_money(
@@ -63,6 +76,7 @@ def get_deal_money(
     with deps.db.transaction() as tx:
         invoice, deal = _found(tx, invoice_id, deal_id)
         _require_proven(deps, tx, invoice, deal)
+        case = _case(deps, tx, invoice)
     used = deal.conversion_rate if rate is None else rate
     return DealMoney(
         invoice=invoice,
@@ -70,6 +84,7 @@ def get_deal_money(
         refunds_return_commission=received_amount is None
         and deps.identity.merchant(invoice.merchant_id).refunds_return_commission,
         received=None if received_amount is None else _received(deal, received_amount, used),
+        case=case,
     )
 
 
@@ -107,6 +122,20 @@ def _require_proven(deps: Deps, tx: Session, invoice: Invoice, deal: Deal) -> No
         lifecycle.require_as_decided(tx, deal)
     elif verification.judged(deps, tx, [(invoice, deal)])[0].unproven:
         raise not_decided("invoice")
+
+
+def _case(deps: Deps, tx: Session, invoice: Invoice) -> Case | None:
+    """Returns the case of the invoice. Raises NOT_DECIDED for one that SQL wrote, answered or ended."""
+    case = cases.sealed_case_of_invoice(tx, invoice.id)
+    if case is None:
+        return None
+    decided = (
+        is_as_decided(tx, each, case.number, acts.values_of(case, each.fields))
+        for each in (CASE, CASE_ANSWER)
+    )
+    if not is_as_opened(deps.seals, case) or not all(decided):
+        raise not_decided("case")
+    return case
 
 
 def _rate(text: str) -> Decimal:

@@ -98,6 +98,8 @@ def deal_money_fields(found: DealMoney) -> dict[str, Any]:
         "merchant_usdt": None if credited is None else usdt_text(credited),
         "refunds_return_commission": found.refunds_return_commission,
         "received": None if received is None else _received_to_message(received),
+        "case_number": 0 if found.case is None else found.case.number,
+        "case_decided": found.case_decided,
     }
 
 

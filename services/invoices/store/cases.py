@@ -34,6 +34,10 @@ def case_of_invoice(connection: Connection | Session, invoice_id: UUID) -> CaseV
     return _CASES.one_or_none(connection.execute(query))
 
 
+def sealed_case_of_invoice(tx: Session, invoice_id: UUID) -> Case | None:
+    return tx.scalar(select(Case).where(Case.invoice_id == invoice_id))
+
+
 def case(connection: Connection | Session, number: int) -> CaseView | None:
     query = select(*_CASES.columns).where(Case.number == number)
     return _CASES.one_or_none(connection.execute(query))

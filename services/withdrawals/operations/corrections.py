@@ -37,6 +37,7 @@ from services.withdrawals.store.views import CorrectionView, Debt
 from services.withdrawals.wiring import Deps
 
 MAKE: Final = "correction.make"
+_NOT_IN_ROW: Final = ("locked_rate", "case_decided")
 _TEXT_MOST: Final = most_of(pb.MakeCorrectionRequest, "reason")
 
 
@@ -55,7 +56,7 @@ class Asked:
 
 @dataclass(frozen=True, kw_only=True)
 class Wanted:
-    """A correction that is not made yet. All but `locked_rate` stands in its row."""
+    """A correction that is not made yet. All but the last two stands in its row. `case_decided` is as in DealMoney."""
 
     kind: CorrectionKind
     merchant_id: UUID
@@ -66,6 +67,7 @@ class Wanted:
     currency_code: str | None
     conversion_rate: Decimal | None
     locked_rate: Decimal | None
+    case_decided: str | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,15 +129,18 @@ def _make_or_request(deps: Deps, wanted: Wanted, texts: Mapping[str, str]) -> Co
 
 
 def _is_made_of(made: CorrectionView, wanted: Wanted, texts: Mapping[str, str]) -> bool:
-    in_row = [each.name for each in dataclass_fields(Wanted) if each.name != "locked_rate"]
+    in_row = [each.name for each in dataclass_fields(Wanted) if each.name not in _NOT_IN_ROW]
     return all(getattr(made, each) == getattr(wanted, each) for each in in_row) and all(
         str(getattr(made, each)) == text for each, text in texts.items()
     )
 
 
 def make_approved(deps: Deps, tx: Session, asked: Approval) -> None:
-    """Makes the correction that was requested. Raises CORRECTION_INVALID, APPROVAL_STATE_CONFLICT."""
+    """Makes the correction that was requested. Raises what `make_correction` raises."""
     wanted = _from_request(asked.request)
+    if wanted.kind is CorrectionKind.LATE_CREDIT and deps.invoices:
+        money = deps.invoices.deal_money(invoice_id=wanted.invoice_id, received_amount=wanted.received_amount)
+        wanted = replace(wanted, case_decided=money.case_decided)
     held = ledger.locked(tx, wanted.merchant_id)
     if corrections.of_request_key(tx, UUID(asked.request["request_key"])) is not None:
         raise approvals.changed_since()
@@ -230,6 +235,8 @@ def _wanted(deps: Deps, asked: Asked) -> Wanted:
     is_late = asked.kind is CorrectionKind.LATE_CREDIT
     if is_late and money.invoice_status not in UNPAID:
         raise errors.correction_invalid("Money is late only for an invoice that ended without success")
+    if is_late and asked.case_number not in (0, money.case_number):
+        raise errors.case_of_another()
     if not is_late and money.invoice_status != "success":
         raise errors.correction_invalid("Only a paid invoice can be paid too much")
     if money.received is None:
@@ -246,12 +253,13 @@ def _wanted(deps: Deps, asked: Asked) -> Wanted:
         currency_code=money.currency_code,
         conversion_rate=rate or money.conversion_rate,
         locked_rate=money.conversion_rate,
+        case_decided=money.case_decided if is_late else None,
     )
 
 
 def _new(asked: Asked, merchant_id: UUID, amount: Decimal, **more: Any) -> Wanted:
     nothing = dict.fromkeys(
-        ("invoice_id", "case_number", "received_amount", "currency_code", "conversion_rate", "locked_rate")
+        (*("invoice_id", "case_number", "received_amount", "currency_code", "conversion_rate"), *_NOT_IN_ROW)
     )
     return Wanted(kind=asked.kind, merchant_id=merchant_id, amount=amount, **(nothing | more))
 
@@ -275,6 +283,8 @@ def _require_possible(tx: Session, wanted: Wanted) -> None:
         wanted.kind is CorrectionKind.SURPLUS and money.surplus
     ):
         raise errors.accounted_for()
+    if wanted.case_decided == "return":
+        raise errors.correction_invalid("The merchant has answered, or the case ended: this money goes back")
     if wanted.kind is CorrectionKind.REVERSAL:
         most = money.reversible
         if wanted.amount > most:
@@ -356,6 +366,7 @@ def _from_request(request: Mapping[str, Any]) -> Wanted:
         case_number=int(request["case_number"] or 0) or None,
         amount=Decimal(request["amount"]),
         currency_code=request["currency_code"] or None,
+        case_decided=None,
         **{each: Decimal(request[each]) if request[each] else None for each in _NUMBERS},
     )
 

@@ -218,6 +218,8 @@ def _refundable(money: InvoiceMoney, asked: Asked, deal: DealMoney, paid: Decima
             raise errors.refund_invalid(
                 "This money is credited to the merchant, who can refund it, or returned already"
             )
+        if asked.origin is RefundOrigin.LATE:
+            _require_case(asked, deal)
         return None
     if money.reversed:
         raise errors.refund_invalid(
@@ -226,6 +228,13 @@ def _refundable(money: InvoiceMoney, asked: Asked, deal: DealMoney, paid: Decima
     if not paid:
         raise errors.refund_invalid("Only a paid invoice can be refunded")
     return max(paid - money.refunded, Decimal(0))
+
+
+def _require_case(asked: Asked, deal: DealMoney) -> None:
+    if asked.case_number != deal.case_number:
+        raise errors.case_of_another()
+    if deal.case_decided == "credit":
+        raise errors.refund_invalid("The merchant has answered, or the case ended: this money is credited")
 
 
 def _require_at_most(wanted: Decimal, refundable: Decimal | None, deal: DealMoney) -> None:

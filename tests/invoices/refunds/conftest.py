@@ -12,7 +12,7 @@ from kit.base.actors import Actor
 from kit.base.ids import new_id
 from kit.rpc.approvals import ApprovalsServicer
 from services.invoices import rpc as invoices_rpc
-from services.invoices.operations import checkout, desk
+from services.invoices.operations import cases, checkout, desk
 from services.withdrawals.clients import InvoicesClient
 from services.withdrawals.config import WithdrawalsSettings
 from services.withdrawals.domain import CorrectionKind, RefundOrigin, RefundStatus
@@ -69,6 +69,10 @@ class Till:
         else:
             checkout.cancel_checkout(self.world.deps, invoice_id=str(deal.invoice_id))
         return str(deal.invoice_id)
+
+    def case(self, invoice_id: str) -> int:
+        """The number of the invoice's case of late money."""
+        return cases.open_case(self.world.deps, invoice_id=invoice_id, note="", picture=None).number
 
     def asking(self, invoice_id: str, amount: str = "", **changes: Any) -> Callable[[], RefundView]:
         of_money: dict[str, Any] = {

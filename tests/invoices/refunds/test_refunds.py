@@ -14,6 +14,7 @@ from kit.base.actors import Actor
 from kit.base.ids import new_id
 from kit.db.queues import Waiting, waiting
 from kit.rpc.errors import Refused
+from services.invoices.operations import cases
 from services.withdrawals.domain import (
     ACCOUNT_WAITS_DAYS,
     REFUND_REACHED_FROM,
@@ -27,7 +28,7 @@ from services.withdrawals.operations.refunds import Asked
 from services.withdrawals.rpc import refunds as messages
 from services.withdrawals.store import refunds as store
 from services.withdrawals.store.queues import QUEUES
-from services.withdrawals.store.views import RefundView
+from services.withdrawals.store.views import CorrectionView, RefundView
 from tests.invoices.conftest import Surroundings, make_merchant
 from tests.invoices.refunds.conftest import (
     ACCOUNT,
@@ -178,7 +179,8 @@ def test_an_external_id_makes_one_refund(till: Till) -> None:
 
 def test_merchants_return_what_was_credited_and_operators_what_was_not(till: Till) -> None:
     invoice, canceled = till.invoice(), till.invoice(paid=False)
-    late: dict[str, Any] = {"origin": RefundOrigin.LATE, "amount": "205.00", "case_number": 7}
+    case = till.case(canceled)
+    late: dict[str, Any] = {"origin": RefundOrigin.LATE, "amount": "205.00", "case_number": case}
     for actor in (PROGRAM, till.member()):
         assert refusal(acting, actor, till.asking(canceled, **late)).reason == "REFUND_INVALID"
     assert refusal(acting, ANN, till.asking(invoice)).reason == "REFUND_INVALID"
@@ -301,13 +303,8 @@ def test_a_large_one_is_sent_by_two_who_see_account_and_amount(till: Till) -> No
     asked = requested(ANN, till.step(SENT, canceled))
     acting(till.member(), till.step(CANCELED, canceled))
     assert refusal(till.approvals().approve, BEN, asked).reason == "APPROVAL_STATE_CONFLICT"
-    late: dict[str, Any] = {
-        "origin": RefundOrigin.LATE,
-        "amount": "20.01",
-        "case_number": 7,
-        "merchant_id": "",
-    }
-    requested(ANN, till.step(SENT, acting(ANN, till.asking(till.invoice(paid=False), **late))))
+    late = returning(till, till.invoice(paid=False), amount="20.01", merchant_id="")
+    requested(ANN, till.step(SENT, acting(ANN, late)))
 
 
 def test_each_open_refund_stands_in_a_queue_with_its_age(till: Till) -> None:
@@ -403,7 +400,7 @@ def test_sending_beside_canceling_has_one_outcome(till: Till) -> None:
         acting(CID, till.step(FAILED if now.status is SENT else CANCELED, now))
 
 
-def late_credit(till: Till, invoice_id: str, rate: str = "") -> None:
+def crediting(till: Till, invoice_id: str, rate: str = "", case: int = 0) -> Callable[[], CorrectionView]:
     asked = Correcting(
         kind=CorrectionKind.LATE_CREDIT,
         merchant_id="",
@@ -411,14 +408,25 @@ def late_credit(till: Till, invoice_id: str, rate: str = "") -> None:
         amount="",
         received_amount="205.00",
         conversion_rate=rate,
-        case_number=0,
+        case_number=case,
     )
     texts = {"reason": "late", "evidence": "BR-8", "request_key": str(new_id()), "expected_amount": ""}
-    wanted = partial(corrections.make_correction, till.house.deps, asked, **texts)
+    return partial(corrections.make_correction, till.house.deps, asked, **texts)
+
+
+def late_credit(till: Till, invoice_id: str, rate: str = "") -> None:
+    wanted = crediting(till, invoice_id, rate)
     if rate:
         till.approvals().approve(BEN, requested(ANN, wanted))
     else:
         acting(CID, wanted)
+
+
+def returning(till: Till, invoice_id: str, **given: Any) -> Callable[[], RefundView]:
+    case = given.pop("case_number", 0) or till.case(invoice_id)
+    return till.asking(
+        invoice_id, **{"amount": "10.00", "origin": RefundOrigin.LATE, "case_number": case, **given}
+    )
 
 
 def test_late_money_that_was_credited_is_refunded_at_the_rate_of_its_credit(till: Till) -> None:
@@ -433,12 +441,11 @@ def test_late_money_that_was_credited_is_refunded_at_the_rate_of_its_credit(till
 
 
 def test_late_money_is_credited_or_returned_once(till: Till) -> None:
-    late = {"origin": RefundOrigin.LATE, "case_number": 7}
     first, second = till.invoice(paid=False), till.invoice(paid=False)
     late_credit(till, first)
-    assert refusal(acting, CID, till.asking(first, "10.00", **late)).reason == "REFUND_INVALID"
+    assert refusal(acting, CID, returning(till, first)).reason == "REFUND_INVALID"
     assert refusal(late_credit, till, first).reason == "CORRECTION_INVALID"
-    made = acting(CID, till.asking(second, "10.00", **late))
+    made = acting(CID, returning(till, second))
     assert refusal(late_credit, till, second).reason == "CORRECTION_INVALID"
     acting(CID, till.step(CANCELED, made))
     late_credit(till, second)
@@ -448,3 +455,37 @@ def test_money_of_an_open_invoice_is_not_late(till: Till) -> None:
     deal = till.world.with_deal(merchant=till.merchant, key_id=till.key_id, amount="200.00")
     late = till.asking(str(deal.invoice_id), "10.00", origin=RefundOrigin.LATE, case_number=7)
     assert refusal(acting, CID, late).reason == "REFUND_INVALID"
+
+
+def test_late_money_goes_where_the_merchant_has_answered_or_the_case_ended(till: Till) -> None:
+    credited, returned, ended, policy = (till.invoice(paid=False) for _ in range(4))
+    asked = requested(ANN, crediting(till, returned, "0.46"))
+    for invoice, answer in ((credited, "credit"), (returned, "return")):
+        cases.answer_case(till.world.deps, number=till.case(invoice), answer=answer, text="")
+    cases.resolve_case(till.world.deps, number=till.case(ended), outcome="Back", ended_as="return")
+    assert refusal(acting, CID, returning(till, credited)).reason == "REFUND_INVALID"
+    assert refusal(till.approvals().approve, BEN, asked).reason == "CORRECTION_INVALID"
+    for invoice in (returned, ended):
+        assert refusal(late_credit, till, invoice).reason == "CORRECTION_INVALID"
+        assert acting(CID, returning(till, invoice)).amount == 0
+    late_credit(till, credited)
+    till.case(policy)
+    late_credit(till, policy)
+
+
+def test_the_case_of_late_money_is_that_of_its_invoice(till: Till) -> None:
+    invoice, other = till.invoice(paid=False), till.case(till.invoice(paid=False))
+    number = till.case(invoice)
+    for each in (invoice, till.invoice(paid=False)):
+        for step in (returning(till, each, case_number=other), crediting(till, each, case=other)):
+            assert refusal(acting, CID, step).metadata["field"] == "case_number"
+    assert acting(CID, crediting(till, invoice, case=number)).case_number == number
+
+
+def test_a_case_that_sql_answered_moves_no_money(till: Till) -> None:
+    invoice = till.invoice(paid=False)
+    answer = "merchant_answer = 'return', merchant_text = '', answered_by = 'x', answered_at = now()"
+    with till.world.deps.db.transaction() as tx:
+        tx.connection().exec_driver_sql(f"UPDATE cases SET {answer} WHERE number = {till.case(invoice)}")
+    for step in (crediting(till, invoice), returning(till, invoice)):
+        assert refusal(acting, CID, step).reason == "NOT_DECIDED"
