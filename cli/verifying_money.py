@@ -34,7 +34,6 @@ def check_corrections(findings: Findings) -> None:
         pb.ListCorrectionsRequest(), connection.corrections().ListCorrections, "corrections", "correction_id"
     ):
         findings.advance(1)
-        findings.count("corrections")
         if each.invoice_id:
             _check(findings, each)
 
@@ -91,7 +90,6 @@ def check_refunds(findings: Findings) -> None:
         refunds_pb2.ListRefundsRequest(), connection.refunds().ListRefunds, "refunds", "refund_id"
     ):
         findings.advance(1)
-        findings.count("refunds")
         subject = f"refund {each.refund_id}"
         money = _money_of(findings, "refunds", subject, each)
         if money is None or each.origin != refunds_pb2.REFUND_ORIGIN_CREDITED:

@@ -1,10 +1,13 @@
 """`fiatgate corrections …`"""
 
+from decimal import Decimal
 from typing import Final
 
 from cli import connection, ids, listing, output
 from cli.command import command, group, option, period
 from cli.listing import Table
+from console.words.corrections import beyond
+from fiatgate.invoices.v1 import invoices_pb2
 from fiatgate.withdrawals.v1 import corrections_pb2 as pb
 from kit.base.ids import new_id
 from kit.base.money import amount_text, money_text
@@ -39,7 +42,13 @@ WHAT: Final = (
         "USDT, of a manual one and a reversal; without it a reversal takes all back.",
         default="",
     ),
-    option("received_amount", "A", "Fiat that came late, or beyond the amount.", "--received", default=""),
+    option(
+        "received_amount",
+        "A",
+        "Fiat that came in all, late or more than was asked.",
+        "--received",
+        default="",
+    ),
     option("conversion_rate", "R", "Fiat per USDT, in place of the deal's.", "--rate", default=""),
     option("case_number", "N", "The case of late money.", "--case", default=0),
 )
@@ -55,8 +64,11 @@ WHAT: Final = (
     modes="all",
 )
 def make(request: pb.MakeCorrectionRequest) -> None:
-    """Take money of a merchant back, or credit it. A second person approves it."""
+    """Take money of a merchant back, or credit it. A second person approves a debit, a correction by hand, one at
+    another rate, and a large one.
+    """
     request.request_key = request.request_key or str(new_id())
+    _less_what_was_asked(request)
     try:
         made = connection.corrections().MakeCorrection(request).correction
     except Refused as refused:
@@ -65,12 +77,13 @@ def make(request: pb.MakeCorrectionRequest) -> None:
                 f"It may have been made. To repeat it, not make two: --request-key {request.request_key}"
             )
         raise
-    output.outcome(made, f"Made: {money_text(made.amount, 'USDT')}{_owed(made.owed)}.")
+    output.outcome(made, f"Made: {money_text(made.amount, 'USDT')}{_of(made)}.")
 
 
 @command(app, "check", "--kind reversal --invoice 0197… --amount 50", pb.MakeCorrectionRequest, *WHAT)
 def check(request: pb.MakeCorrectionRequest) -> None:
     """Show what a correction would do now."""
+    _less_what_was_asked(request)
     output.record(connection.corrections().CheckCorrection(pb.CheckCorrectionRequest(correction=request)))
 
 
@@ -100,9 +113,20 @@ def debts(request: pb.ListDebtsRequest) -> None:
     DEBTS.show_all(found)
 
 
-def _owed(owed: str) -> str:
+def _less_what_was_asked(request: pb.MakeCorrectionRequest) -> None:
+    """Leaves of all that came the surplus. An invoice without a deal is for the service to refuse."""
+    if request.kind != pb.CORRECTION_KIND_SURPLUS or not request.received_amount:
+        return
+    asked = invoices_pb2.ListAllInvoicesRequest(invoice_ids=[request.invoice_id], limit=1)
+    for invoice in connection.desk().ListAllInvoices(asked).invoices:
+        if invoice.HasField("deal"):
+            request.received_amount = beyond(request.received_amount, invoice.deal)
+
+
+def _of(made: pb.Correction) -> str:
+    if made.received_amount:
+        over = " that came beyond what was asked" if made.kind == pb.CORRECTION_KIND_SURPLUS else " that came"
+        return f" for {money_text(made.received_amount, made.currency_code)}{over}"
     return (
-        f", of which {amount_text(owed)} were not available and are owed"
-        if amount_text(owed) != "0.00"
-        else ""
+        f", of which {amount_text(made.owed)} were not available and are owed" if Decimal(made.owed) else ""
     )

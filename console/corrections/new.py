@@ -16,14 +16,14 @@ from console.corrections.lists import kind_of
 from console.exchange import Request
 from console.ui.pages import only_for
 from console.ui.values import number_of
-from console.words.corrections import CHANGED, DEBITS, DIRECTIONS, HEADINGS
+from console.words.corrections import CHANGED, DEBITS, DIRECTIONS, HEADINGS, beyond
 from fiatgate.invoices.v1 import invoices_pb2
 from fiatgate.withdrawals.v1 import corrections_pb2 as pb
 from fiatgate.withdrawals.v1 import withdrawals_pb2
 from kit.base.ids import parse_id
-from kit.base.money import amount_text, plainly, typed_decimal, usdt_text
+from kit.base.money import amount_text, plainly, usdt_text
 from kit.rpc.errors import Refused, database_unavailable, not_found
-from kit.rpc.values import invalid, together
+from kit.rpc.values import together
 
 AMOUNTS: Final = ("amount", "received", "rate")
 
@@ -81,7 +81,7 @@ class NewCorrectionPage(AgreedPage):
         if typed["kind"] not in DIRECTIONS:
             checks["evidence"] = lambda: given("evidence", typed["evidence"])
         if typed["kind"] == "surplus" and invoice is not None:
-            checks["came"] = lambda: _beyond(typed["came"], invoice.deal)
+            checks["came"] = lambda: beyond(typed["came"], invoice.deal)
         if typed["kind"] == "manual":
             checks["kind"] = lambda: given("kind", "")
         checked = together(**checks)
@@ -196,17 +196,3 @@ def _after(found: pb.CheckCorrectionResponse, *, is_debit: bool) -> tuple[str, s
     if is_debit:
         return usdt_text(max(available - amount, Decimal(0))), usdt_text(debt + Decimal(found.owed))
     return usdt_text(available + max(amount - debt, Decimal(0))), usdt_text(max(debt - amount, Decimal(0)))
-
-
-def _beyond(came: str, deal: invoices_pb2.Deal) -> str:
-    """Returns what came beyond the amount that was asked. Raises VALIDATION_ERROR unless it is more."""
-    asked = Decimal(deal.amount_to_send)
-    try:
-        amount = typed_decimal(came)
-    except ValueError:
-        raise invalid("came", "an amount is a number, as 49.90") from None
-    if amount <= asked:
-        raise invalid(
-            "came", f"{amount_text(deal.amount_to_send, deal.currency_code)} were asked for: more came"
-        )
-    return f"{amount - asked:f}"

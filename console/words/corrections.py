@@ -1,7 +1,12 @@
-"""The words of corrections."""
+"""The words of corrections, and what came beyond the amount that was asked."""
 
 from collections.abc import Mapping
+from decimal import Decimal
 from typing import Final
+
+from fiatgate.invoices.v1 import invoices_pb2
+from kit.base.money import money_text, typed_decimal
+from kit.rpc.values import invalid
 
 KINDS: Final[Mapping[str, str]] = {
     "reversal": "taken back",
@@ -24,3 +29,15 @@ DIRECTIONS: Final[Mapping[str, str]] = {
     "manual_debit": "The amount is taken from the merchant",
 }
 CHANGED: Final = "It would move {} USDT by now, so nothing was done. Look at it again."
+
+
+def beyond(came: str, deal: invoices_pb2.Deal) -> str:
+    """Returns what came beyond the amount that was asked. Raises VALIDATION_ERROR unless it is more."""
+    try:
+        amount = typed_decimal(came) - Decimal(deal.amount_to_send)
+    except ValueError:
+        raise invalid("received_amount", "an amount is a number, as 49.90") from None
+    if amount <= 0:
+        asked = money_text(deal.amount_to_send, deal.currency_code)
+        raise invalid("received_amount", f"{asked} were asked for: more came")
+    return f"{amount:f}"

@@ -63,7 +63,7 @@ def books(stack: Stack) -> Iterator[Books]:
         made.ids |= {"paid": made.paid(), "late": made.rejected(), "more": made.paid()}
         made.start = Decimal(desk.available(made.shop))
         made.make("late_credit", "--invoice", made.ids["late"], "--received", "450.00")
-        made.make("surplus", "--invoice", made.ids["more"], "--received", "90.00")
+        made.make("surplus", "--invoice", made.ids["more"], "--received", "1012.50")
         made.make("manual_credit", "--merchant", made.shop.merchant_id, "--amount", "3")
         made.make("reversal", "--invoice", made.ids["paid"], "--amount", "2")
         made.make("manual_debit", "--merchant", made.shop.merchant_id, "--amount", "100")
@@ -74,6 +74,8 @@ def books(stack: Stack) -> Iterator[Books]:
 
 def test_each_kind_moves_its_money(books: Books) -> None:
     late, more, debit = (books.made[kind] for kind in ("late_credit", "surplus", "manual_debit"))
+    # 1012.50 came in all; 900 with the customer's 2.5 % were asked for.
+    assert more["received_amount"] == "90.00"
     assert (late["received_amount"], late["currency_code"]) == ("450.00", books.shop.currency)
     # 450 less the customer's 2.5 %, less the merchant's 2.5 %, at 90.
     assert (late["conversion_rate"], late["amount"]) == ("90.00", "4.756050")
@@ -88,7 +90,9 @@ def test_each_kind_moves_its_money(books: Books) -> None:
     assert debt["owed"] == debit["owed"]
     balance = books.fiatgate("balance", books.shop.merchant_id)
     assert (balance["available"], balance["owed"]) == ("0.000000", debit["owed"])
-    assert verify().exit_code == 0
+    ended = verify()
+    assert ended.exit_code == 0
+    assert json.loads(ended.out)["checked"]["corrections"] == len(books.made)
 
 
 def test_another_rate_is_for_two_people_and_echoed(books: Books) -> None:
@@ -106,19 +110,12 @@ def test_another_rate_is_for_two_people_and_echoed(books: Books) -> None:
     books.fiatgate("approvals", "reject", asked, "--note", "no")
 
 
-@pytest.mark.parametrize(("kind", "invoice"), [("late_credit", "late"), ("surplus", "more")])
-def test_money_that_came_is_credited_once(books: Books, kind: str, invoice: str) -> None:
-    made = (
-        "corrections",
-        "make",
-        "--kind",
-        kind,
-        "--invoice",
-        books.ids[invoice],
-        "--received",
-        "90.00",
-        *SAYS,
-    )
+@pytest.mark.parametrize(
+    ("kind", "invoice", "came"), [("late_credit", "late", "90.00"), ("surplus", "more", "1012.50")]
+)
+def test_money_that_came_is_credited_once(books: Books, kind: str, invoice: str, came: str) -> None:
+    options = ("--kind", kind, "--invoice", books.ids[invoice], "--received", came)
+    made = ("corrections", "make", *options, *SAYS)
     assert books.fiatgate.refused(*made) == "CORRECTION_INVALID"
     returned = ("refunds", "request", "--origin", kind.partition("_")[0], "--invoice", books.ids[invoice])
     assert books.fiatgate.refused(*returned, "--amount", "90.00", "--case", "7") == "REFUND_INVALID"
@@ -126,7 +123,7 @@ def test_money_that_came_is_credited_once(books: Books, kind: str, invoice: str)
 
 def test_money_is_late_for_an_unpaid_invoice_only(books: Books) -> None:
     for kind, invoice in (("late_credit", "paid"), ("surplus", "late")):
-        options = ("--invoice", books.ids[invoice], "--received", "90.00")
+        options = ("--invoice", books.ids[invoice], "--received", "1012.50")
         refused = run("corrections", "make", "--kind", kind, *options, *SAYS, "--json")
         assert json.loads(refused.err)["error"]["code"] == "CORRECTION_INVALID"
 
@@ -202,3 +199,11 @@ def test_a_second_reversal_that_sql_wrote_is_found(books: Books) -> None:
     assert any(made in each and "act is none" in each for each in found), found
     with behind_its_back(books.desk.stack, "withdrawals") as database:
         database.execute("DELETE FROM corrections WHERE id = %s", (made,))
+
+
+def test_a_surplus_is_named_by_all_that_came(books: Books) -> None:
+    surplus = ("corrections", "make", "--kind", "surplus", "--invoice", books.ids["paid"], *SAYS)
+    refused = run(*surplus, "--received", "922.50")
+    assert "were asked for: more came" in refused.err
+    made = run(*surplus, "--received", "932.50")
+    assert made.out.endswith(f" USDT for 10.00 {books.shop.currency} that came beyond what was asked.\n")

@@ -85,7 +85,7 @@ def test_the_columns_of_balances_add_up_to_the_balance(
     settled(lambda: Decimal(cli("balance", shop.merchant_id)["available"]) > 0, "the credit")
     invoice = ("--invoice", sold.created["invoice_id"])
     says = ("--reason", "More came", "--evidence", "BR-1")
-    more = cli("corrections", "make", "--kind", "surplus", *invoice, "--received", "10.00", *says)
+    more = cli("corrections", "make", "--kind", "surplus", *invoice, "--received", "1000.00", *says)
     cli("refunds", "request", *invoice, "--merchant", shop.merchant_id, "--amount", "5.00")
     rows = {by: reader.rows("/reports/balances.csv", merchant=shop.merchant_id, by=by) for by in BALANCES_BY}
     balance = cli("balance", shop.merchant_id)
