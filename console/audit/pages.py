@@ -9,7 +9,7 @@ from console.exchange import Request
 from console.list_page import Asked, Found, ListPage
 from console.ui.filters import DAYS, Merchant, Text
 from console.ui.values import iso, short
-from console.words.acts import done
+from console.words.acts import author_of, done
 from fiatgate.audit.v1 import audit_pb2 as pb
 from kit.base.ids import parse_id
 from kit.rpc.errors import invalid
@@ -65,7 +65,12 @@ class AuditPage(ListPage):
         )
         names = await self.names(*(act.merchant_id for act in acts[: asked.limit]))
         return asked.found(
-            acts[: asked.limit], after=lambda act: act.act_id, away=away, names=names, sentence=_sentence
+            acts[: asked.limit],
+            after=lambda act: act.act_id,
+            away=away,
+            names=names,
+            sentence=_sentence,
+            author_of=author_of,
         )
 
     def cells(self, row: pb.Act, found: Found) -> Sequence[str]:

@@ -115,8 +115,14 @@ def done(act: pb.Act, named: str) -> str:
 
 
 def author_of(act: pb.Act) -> str:
-    """Returns the author for people: an e-mail address, cli:USER@HOST, api; for members of merchants "the operator"."""
+    """Returns the author for people: an e-mail address, cli:USER@HOST, the customer, API key; for members of merchants
+    "the operator".
+    """
     actor = act.actor
+    if any(each.field == "account_by_customer" and each.after == "yes" for each in act.changes):
+        return "the customer"
+    if actor.kind == "api":
+        return "API key"
     if actor.kind in ("person", "operator"):
         return actor.name
     named = f"{actor.kind}:{actor.name}" if actor.name else actor.kind

@@ -51,7 +51,7 @@ def _moment(act: audit_pb2.Act) -> Moment:
     return Moment(
         at=datetime_from(act.at),
         title=title,
-        by="the customer" if changed.get("account_by_customer") == "yes" else author_of(act),
+        by=author_of(act),
         details=given(
             ("reason", act.refused or changed.get("failure", "")),
             ("account", changed.get("account", "")),

@@ -13,6 +13,7 @@ from kit.audit.listing import Act, Filter
 from kit.base import actors
 from kit.base.actors import THE_OPERATOR
 from kit.base.clock import Clock, SystemClock
+from kit.base.groups import masked
 from kit.base.proto import datetime_from, most_of, optional_datetime, timestamp_from
 from kit.base.services import SERVICES
 from kit.db.database import Database
@@ -123,7 +124,10 @@ def filter_from_message(request: pb.ListActsRequest) -> Filter:
 
 
 def _for_members(act: Act) -> Act:
-    """Returns the act as members of its merchant see it: without the operator's name and note, which are internal."""
+    """Returns the act as members of its merchant see it: with masked accounts, and without what is internal: the
+    operator's name and note.
+    """
+    act = replace(act, changes=[_masked(*each) for each in act.changes])
     if act.surface == "dashboard" or act.actor_kind in ("api", "process"):
         return act
     return replace(
@@ -136,6 +140,14 @@ def _for_members(act: Act) -> Act:
         on_behalf_of="",
         note="",
         request_id="",
+    )
+
+
+def _masked(field: str, before: str, after: str) -> tuple[str, str, str]:
+    return (
+        (field, before and masked(before), after and masked(after))
+        if field == "account"
+        else (field, before, after)
     )
 
 

@@ -51,15 +51,17 @@ def refund_as_seen(story: refunds_pb2.GetRefundResponse) -> refunds_pb2.GetRefun
 
 def _act(act: audit_pb2.Act) -> audit_pb2.Act:
     """Returns the act with the fields that a history needs."""
-    by_member = act.actor.surface == "dashboard"
+    kind, name = "operator", THE_OPERATOR
+    if act.actor.surface == "dashboard":
+        kind, name = "person", act.actor.name
+    elif act.actor.kind == "api":
+        kind, name = "api", ""
     return audit_pb2.Act(
         act_id=act.act_id,
         at=act.at,
         act=act.act,
         object=act.object,
         service=act.service,
-        actor=audit_pb2.Actor(kind="person", name=act.actor.name)
-        if by_member
-        else audit_pb2.Actor(kind="operator", name=THE_OPERATOR),
+        actor=audit_pb2.Actor(kind=kind, name=name),
         changes=act.changes,
     )
