@@ -21,9 +21,9 @@ LIVE: Final = (
     refunds_pb2.REFUND_STATUS_SUCCEEDED,
 )
 _RETURNED: Final = {
-    "waiting_for_account": "{} goes back to you. Please give the account for it on this page.",
+    "waiting_for_account": "{} goes back to you, to the account that you give on this page.",
     "ready": "{} will be sent back to you.",
-    "sent": "{} was sent back to you.",
+    "sent": "{} is being sent back to you.",
     "succeeded": "{} was sent back to you.",
 }
 

@@ -8,14 +8,15 @@ from typing import Final
 
 import falcon.asgi
 
-from console.calls import case_number
+from console.calls import case_number, or_none
 from console.exchange import Request
 from console.list_page import Asked, Found, ListPage
 from console.page import Page
 from console.ui.filters import DAYS, SINCE, UNTIL, Tabs
-from console.ui.values import iso
+from console.ui.values import iso, word
 from console.words.late_money import ANSWERS, ENDS
 from fiatgate.invoices.v1 import invoices_pb2 as pb
+from fiatgate.withdrawals.v1 import refunds_pb2
 from kit.base.proto import most_of
 from kit.rpc.errors import Refused
 
@@ -114,5 +115,18 @@ class LateCasePage(Page):
         text: str = "",
     ) -> None:
         found = await self.deps.deals.GetCase(pb.GetCaseRequest(number=case_number(number)))
-        values = {"case": found.case, "invoice": found.invoice, "answer": answer, "text": text}
+        refund = await self._refund(found.case) if found.case.ended_as == "return" else None
+        values = {
+            "refund": refund,
+            "case": found.case,
+            "invoice": found.invoice,
+            "answer": answer,
+            "text": text,
+        }
         self.show(req, resp, "late-case", refused=refused, answers=ANSWERS, ends=ENDS, **values)
+
+    async def _refund(self, case: pb.Case) -> refunds_pb2.Refund | None:
+        request = refunds_pb2.ListRefundsRequest(merchant_id=case.merchant_id, invoice_id=case.invoice_id)
+        found = await or_none(self.deps.refunds.ListRefunds(request))
+        late = (each for each in found.refunds if word(each, "origin") == "late") if found else ()
+        return next(iter(late), None)

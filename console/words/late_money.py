@@ -12,6 +12,6 @@ POLICIES: Final[Mapping[str, str]] = {
 ANSWERS: Final[Mapping[str, str]] = {"credit": "credit it", "return": "send it back"}
 ENDS: Final[Mapping[str, str]] = {
     "credit": "credited to the merchant",
-    "return": "sent back to the customer",
+    "return": "goes back to the customer",
     "answer_only": "only answered",
 }

@@ -10,7 +10,7 @@ import pytest
 
 from kit.base.money import amount_text
 from tests.console.conftest import Open, Staff
-from tests.console.house import Person, text_of
+from tests.console.house import House, Person, text_of
 from tests.console.looks import looks_right
 from tests.console.test_corrections import Shop
 from tests.console.till import Till
@@ -43,7 +43,7 @@ def refund(shop: Shop, part: str = "", **paid: str) -> tuple[str, str]:
 
 
 def test_a_refund_goes_from_the_queue_to_the_banks_reference(
-    shop: Shop, operator: Person, staff: Staff
+    shop: Shop, operator: Person, staff: Staff, house: House
 ) -> None:
     path, held = refund(shop)
     assert path in operator.get(f"/refunds?merchant={shop.shop.merchant_id}").text
@@ -58,6 +58,13 @@ def test_a_refund_goes_from_the_queue_to_the_banks_reference(
     assert (without.status_code, "Bank's reference" in text_of(without)) == (422, True)
     done = operator.post(f"{path}/complete", {"bank_reference": "BR-1"})
     assert "The customer has the money back." in text_of(done) and "BR-1" in text_of(done)
+    assert "Sent" in text_of(done) and "were held" in text_of(done) and "To send" not in text_of(done)
+    assert "Refund requested by API key" in text_of(done)
+    member = house.person("owner", merchant=shop.shop.merchant_id)
+    assert "Refund requested by API key" in text_of(member.get(path))
+    audit = text_of(member.get("/audit"))
+    assert "···3000" in audit and IBAN not in audit and IBAN.replace(" ", "") not in audit
+    assert "API key requested refund" in audit
     assert shop.balance().reserved == "0.000000"
     other, _ = refund(shop)
     operator.post(f"{other}/send")

@@ -165,7 +165,7 @@ def test_late_money_is_answered_and_the_next_case_is_shown(till: Till, at: At) -
     till.returned(first)
     page.reload()
     looks_right(page, "cases-returned")
-    expect(page.get_by_label("sent back to the customer")).to_be_checked()
+    expect(page.get_by_label("goes back to the customer")).to_be_checked()
     page.keyboard.press("a")
     expect(page.get_by_label("Answer for the customer")).to_be_focused()
     expect(page.get_by_label("Answer for the customer")).to_have_value(

@@ -90,7 +90,7 @@ def test_each_step_of_it_is_told_with_a_masked_account(
     assert other.headers["Location"].endswith("?notice=refund_state_conflict")
     assert "This refund has changed" in shown(f"{page}?notice=refund_state_conflict")
     desk.refunds.SendRefund(pb.SendRefundRequest(refund_id=id, bank_reference="BR-1"))
-    tells("sent")
+    tells("on its way")
     assert "data-events" in shown(page)
     desk.refunds.CompleteRefund(pb.CompleteRefundRequest(refund_id=id))
     tells("done")
