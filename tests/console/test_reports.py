@@ -10,6 +10,7 @@ from playwright.sync_api import expect
 
 from cli.commands.reports import BALANCES_BY
 from console.reports import pages
+from console.ui.periods import days_of
 from console.words.reports import BALANCE_COLUMNS, COLUMNS
 from fiatgate.invoices.v1 import invoices_pb2
 from kit.base.clock import SystemClock
@@ -124,7 +125,7 @@ def test_the_columns_of_balances_add_up_to_the_balance(
 )
 def test_a_period_has_its_days(period: dict[str, str], expected: tuple[str, str]) -> None:
     asked: Any = {"period": "7", "since": "", "until": ""} | period
-    assert pages.days_of(asked, SystemClock().now().date().replace(2026, 3, 15)) == expected
+    assert days_of(asked, SystemClock().now().date().replace(2026, 3, 15)) == expected
 
 
 def test_a_time_is_written_for_people() -> None:
