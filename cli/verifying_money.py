@@ -142,15 +142,26 @@ def check_cases(findings: Findings) -> None:
     request = invoices_pb2.ListCasesRequest()
     for case in every(request, connection.desk().ListCases, "cases", "number"):
         findings.advance(1)
-        if missing := unbacked(case.invoice_id, case.ended_as):
+        if missing := unbacked(case, case.ended_as):
             findings.wrong("cases", f"case {case.number} ended as {case.ended_as}, and {missing}")
 
 
-def unbacked(invoice_id: str, ended_as: str) -> str:
-    """Returns what is missing behind this end of the invoice's case; empty when nothing is."""
+def unbacked(case: invoices_pb2.Case, ended_as: str) -> str:
+    """Returns what is missing behind this end of the case; empty when nothing is. A credit that was wholly taken back
+    before the case was closed is none.
+    """
+    invoice_id = case.invoice_id
     if ended_as == "credit":
-        late = pb.ListCorrectionsRequest(invoice_id=invoice_id, kind=pb.CORRECTION_KIND_LATE_CREDIT, limit=1)
-        if not connection.corrections().ListCorrections(late, timeout=CALL_SECONDS).corrections:
+        request, left = pb.ListCorrectionsRequest(invoice_id=invoice_id), Decimal(0)
+        closed = case.resolved_at.ToDatetime() if case.HasField("resolved_at") else None
+        for each in every(request, connection.corrections().ListCorrections, "corrections", "correction_id"):
+            if each.kind == pb.CORRECTION_KIND_LATE_CREDIT:
+                left += Decimal(each.amount)
+            elif each.kind == pb.CORRECTION_KIND_REVERSAL and (
+                closed is None or each.created_at.ToDatetime() < closed
+            ):
+                left -= Decimal(each.amount)
+        if left <= 0:
             return f"no late money of invoice {invoice_id} was credited"
     if ended_as == "return":
         live = refunds_pb2.ListRefundsRequest(invoice_id=invoice_id, statuses=_LIVE)

@@ -79,7 +79,7 @@ def resolve(request: pb.ResolveCaseRequest) -> None:
     --kind late_credit`) or return it (`fiatgate refunds request --origin late`): an end that nothing backs is refused.
     """
     found = connection.desk().GetCase(pb.GetCaseRequest(number=request.number)).case
-    missing = "" if found.HasField("resolved_at") else unbacked(found.invoice_id, request.ended_as)
+    missing = "" if found.HasField("resolved_at") else unbacked(found, request.ended_as)
     if missing:
         raise typer.BadParameter(missing, param_hint="--ended-as")
     case = connection.desk().ResolveCase(request).case

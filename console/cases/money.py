@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Final
 
 from console.page import Page
@@ -74,11 +76,7 @@ async def money_of(page: Page, case: invoices_pb2.Case) -> CaseMoney:
     """Returns what was done with the money of the case."""
     invoice = case.invoice_id
     credits, refunds, asked = await asyncio.gather(
-        page.deps.corrections.ListCorrections(
-            corrections_pb2.ListCorrectionsRequest(
-                invoice_id=invoice, kind=corrections_pb2.CORRECTION_KIND_LATE_CREDIT, limit=1
-            )
-        ),
+        page.deps.corrections.ListCorrections(corrections_pb2.ListCorrectionsRequest(invoice_id=invoice)),
         page.deps.refunds.ListRefunds(refunds_pb2.ListRefundsRequest(invoice_id=invoice, statuses=LIVE)),
         page.deps.approvals["withdrawals"].ListApprovals(
             approvals_pb2.ListApprovalsRequest(
@@ -87,7 +85,24 @@ async def money_of(page: Page, case: invoices_pb2.Case) -> CaseMoney:
         ),
     )
     return CaseMoney(
-        next(iter(credits.corrections), None),
+        _credit(case, credits.corrections),
         next((each for each in refunds.refunds if each.origin == refunds_pb2.REFUND_ORIGIN_LATE), None),
         next(iter(asked.approvals), None),
     )
+
+
+def _credit(
+    case: invoices_pb2.Case, made: Iterable[corrections_pb2.Correction]
+) -> corrections_pb2.Correction | None:
+    """Returns the newest late credit, unless all of it was taken back before the case was closed."""
+    closed = case.resolved_at.ToDatetime() if case.HasField("resolved_at") else None
+    credits, left = [], Decimal(0)
+    for each in made:
+        if each.kind == corrections_pb2.CORRECTION_KIND_LATE_CREDIT:
+            credits.append(each)
+            left += Decimal(each.amount)
+        elif each.kind == corrections_pb2.CORRECTION_KIND_REVERSAL and (
+            closed is None or each.created_at.ToDatetime() < closed
+        ):
+            left -= Decimal(each.amount)
+    return credits[0] if left > 0 else None

@@ -143,6 +143,23 @@ def test_a_case_ends_as_its_money_did_and_verify_names_one_that_did_not(books: B
     books.request(invoice, *back)
 
 
+def test_a_late_credit_that_was_taken_back_ends_no_case(books: Books) -> None:
+    invoice = books.shop.create(amount="900.00")["invoice_id"]
+    deal = books.desk.mark_paid(invoice, books.method)
+    books.desk.deals.RejectDeal(invoices_pb2.RejectDealRequest(deal_id=deal.deal_id))
+    case = books.desk.checkout.OpenCase(invoices_pb2.OpenCaseRequest(invoice_id=invoice)).case
+    make = ("corrections", "make", "--invoice", invoice, "--reason", "As the bank says", "--evidence", "BR-9")
+    resolve = ("cases", "resolve", str(case.number), "--outcome", "Done", "--ended-as", "credit")
+    books.fiatgate(*make, "--kind", "late_credit", "--received", "90.00")
+    books.fiatgate.by_two_if_needed(*make, "--kind", "reversal")
+    refused = run(*resolve)
+    assert (refused.exit_code, "was credited" in refused.err) == (2, True), refused.err
+    books.fiatgate(*make, "--kind", "late_credit", "--received", "90.00")
+    assert books.fiatgate(*resolve)["ended_as"] == "credit"
+    books.fiatgate.by_two_if_needed(*make, "--kind", "reversal")
+    assert verify().exit_code == 0
+
+
 TAMPERINGS = {
     "an amount": ("succeeded", "amount = amount + 1", "amount = amount - 1"),
     "the fiat": ("ready", "refund_amount = refund_amount + 1", "refund_amount = refund_amount - 1"),

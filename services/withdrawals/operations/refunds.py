@@ -277,6 +277,9 @@ def _make(deps: Deps, asked: Asked, new: RefundView, deal: DealMoney, expected: 
         if expected not in (None, quote.amount):
             raise edit_conflict("expected_amount", usdt_text(quote.amount))
         new = replace(new, refund_amount=quote.refund_amount, amount=quote.amount, conversion_rate=quote.rate)
+        # Under the lock: `fiatgate verify` reads from the order of ids what was credited before.
+        now = deps.clock.now()
+        new = replace(new, id=new_id(), created_at=now, updated_at=now)
         if not new.amount <= held.available or not held.reserved.is_finite():
             raise errors.refund_above_balance(
                 available=held.available,

@@ -98,7 +98,8 @@ class InvoiceMoney:
     received, rate      fiat that late credits and surplus brought, and their lowest rate; None without any
     refunding           USDT of refunds that were paid or wait
     refunded            fiat of them, of money that was credited
-    late, surplus       whether the money that came late, or beyond the amount, was credited or goes back
+    late, surplus       whether the money that came late, or beyond the amount, was credited or goes back; a late credit
+                        that was wholly taken back does not count
     """
 
     credited: Decimal
@@ -119,6 +120,7 @@ def money_of(tx: Session, invoice_id: UUID) -> InvoiceMoney:
     values = {"invoice_id": invoice_id, "reference": f"invoice:{invoice_id}"}
     credited, back, received, rate, late, surplus = tx.execute(_MONEY, values).one()
     refunding, refunded, returns_late, returns_surplus = tx.execute(_REFUNDS, values).one()
+    late = late and credited > back
     return InvoiceMoney(
         credited, back, received, rate, refunding, refunded, late or returns_late, surplus or returns_surplus
     )

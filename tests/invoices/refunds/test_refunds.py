@@ -2,6 +2,7 @@
 
 import uuid
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from decimal import Decimal
 from functools import partial
@@ -9,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from deploy.local.waiting import wait_until
 from fiatgate.withdrawals.v1 import refunds_pb2 as pb
 from kit.base.actors import Actor
 from kit.base.ids import new_id
@@ -26,6 +28,7 @@ from services.withdrawals.operations import corrections, creating, fields, refun
 from services.withdrawals.operations.corrections import Asked as Correcting
 from services.withdrawals.operations.refunds import Asked
 from services.withdrawals.rpc import refunds as messages
+from services.withdrawals.store import ledger
 from services.withdrawals.store import refunds as store
 from services.withdrawals.store.queues import QUEUES
 from services.withdrawals.store.views import CorrectionView, RefundView
@@ -489,3 +492,27 @@ def test_a_case_that_sql_answered_moves_no_money(till: Till) -> None:
         tx.connection().exec_driver_sql(f"UPDATE cases SET {answer} WHERE number = {till.case(invoice)}")
     for step in (crediting(till, invoice), returning(till, invoice)):
         assert refusal(acting, CID, step).reason == "NOT_DECIDED"
+
+
+def test_a_late_credit_that_was_wholly_taken_back_leaves_its_money_open(till: Till) -> None:
+    credited, returned = till.invoice(paid=False), till.invoice(paid=False)
+    for invoice in (credited, returned):
+        late_credit(till, invoice)
+        till.reverse(invoice, "100")
+        assert refusal(late_credit, till, invoice).reason == "CORRECTION_INVALID"
+        till.reverse(invoice, "")
+    late_credit(till, credited)
+    assert refusal(late_credit, till, credited).reason == "CORRECTION_INVALID"
+    assert acting(CID, returning(till, returned)).amount == 0
+
+
+def test_a_refund_that_waits_for_its_turn_gets_its_id_then(till: Till) -> None:
+    invoice = till.invoice()
+    waiting = "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+    with ThreadPoolExecutor(1) as pool:
+        with till.house.deps.db.transaction() as tx:
+            ledger.locked(tx, uuid.UUID(till.merchant_id))
+            asked = pool.submit(till.ask, invoice, "10.00")
+            wait_until(lambda: bool(till.house.execute(waiting)), "the request to wait", timeout_seconds=15)
+            earlier = new_id()
+        assert asked.result().id > earlier
