@@ -479,7 +479,7 @@ def test_status_is_well_on_a_stack_that_is_well(fiatgate: Fiatgate) -> None:
 
     wait_until(well, "everything to be well", timeout_seconds=SETTLE_SECONDS)
     rows = fiatgate("status")
-    services = {"identity", "catalog", "invoices", "withdrawals", "webhooks"}
+    services = {"identity", "catalog", "invoices", "withdrawals", "webhooks", "bank"}
     assert {row["service"] for row in rows} == services | {"gateway", "console-desk", "console-dashboard"}
     assert "delivery" in fiatgate.shown("status")
     assert requests.get(f"{fiatgate.stack.url}/readyz", timeout=HTTP_SECONDS).status_code == 200

@@ -27,7 +27,7 @@ from kit.rpc import health
 from tests.cli.command_line import Fiatgate, run
 
 SETTLE_SECONDS = 30
-ROWS, COLUMNS = 30, 120
+ROWS, COLUMNS = 35, 120
 LOOPS = {"relay", "withdrawals-invoices-finished", "webhooks-invoices-finished", "delivery", "retention"}
 GAUGES = {
     "invoices": {"outbox_unpublished", "outbox_oldest_seconds"},

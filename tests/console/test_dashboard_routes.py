@@ -413,7 +413,7 @@ def answered(
             text = text.replace(id, "").replace(id[:13], "")
     text = text.replace("first 8 characters", "")  # 8 may be the number of an event
     if given and given[1] == "event":  # a number, perhaps of one digit
-        text = re.sub(rf"(?<![\w:.-]){ids['event']}(?![\w:.-])", "", text)  # not that of a date or time
+        text = re.sub(rf"(?<![\w:.,-]){ids['event']}(?![\w:.,-])", "", text)  # not of a date, time, amount
     place = _ID.sub("", answer.headers.get("Location", ""))
     return Answer(answer.status_code, place, _ID.sub("", text)), answer.text + answer.headers.get(
         "Location", ""

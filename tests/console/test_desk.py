@@ -150,6 +150,7 @@ def test_a_service_that_hangs_or_has_just_started_is_named_and_the_rest_is_shown
         "address": "T<b>ypo",
         "memo": "",
         "amount": "25",
+        "reason": "",
         "request_key": str(new_id()),
         "agreed": "on",
     }
