@@ -64,7 +64,7 @@ def books(stack: Stack) -> Iterator[Books]:
             if end not in ("waiting_for_account", "canceled"):
                 refund = made.step("account", refund, *IBAN)
             if end in ("succeeded", "failed", "sent"):
-                refund = made.step("send", refund, "--bank-reference", f"BR-{number}")
+                refund = made.step("send", refund, "--bank-reference", f"CLI-{number}")
             if end == "succeeded":
                 refund = made.step("complete", refund)
             if end == "failed":
@@ -167,7 +167,7 @@ TAMPERINGS = {
     "an end": ("failed", "status = 'succeeded', failure = NULL", "status = 'failed', failure = '{failure}'"),
     "an account": ("ready", "account = 'GB82WEST12345698765432'", "account = 'DE89370400440532013000'"),
     "a holder": ("sent", "holder = 'Mallory'", "holder = 'Mia Muster'"),
-    "a bank reference": ("succeeded", "bank_reference = 'BR-99'", "bank_reference = 'BR-0'"),
+    "a bank reference": ("succeeded", "bank_reference = 'BR-99'", "bank_reference = 'CLI-0'"),
     "an invoice": ("canceled", "invoice_id = id", "invoice_id = '{invoice_id}'"),
     "a merchant": ("canceled", "merchant_id = id", "merchant_id = '{merchant_id}'"),
     "an order": ("sent", "external_id = 'another'", "external_id = '{external_id}'"),

@@ -34,6 +34,7 @@ PROGRAMS = (
         "catalog",
         "invoices",
         "withdrawals",
+        "bank",
         "gateway",
         "nats",
         "postgres",

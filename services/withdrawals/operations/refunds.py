@@ -324,7 +324,7 @@ def list_refunds(
         merchant_id=values.uuid("merchant_id", merchant_id) if merchant_id else None,
         invoice_id=values.uuid("invoice_id", invoice_id) if invoice_id else None,
         statuses=statuses,
-        external_id=external_id,
+        external_id=values.text("external_id", external_id, least=0, most=EXTERNAL_ID_MAX_CHARACTERS),
     )
     rows = values.rows(limit)
     with deps.db.transaction() as tx:

@@ -108,7 +108,7 @@ def test_late_money_is_recorded_once_and_changes_nothing(
         "--outcome",
         "<b>Sent back</b>",
         "--ended-as",
-        "return",
+        "answer_only",
         "--as",
         "eve@example.com",
     )

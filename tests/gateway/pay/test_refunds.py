@@ -89,12 +89,12 @@ def test_each_step_of_it_is_told_with_a_masked_account(
     other = give(page, id, account="GB82WEST12345698765432")
     assert other.headers["Location"].endswith("?notice=refund_state_conflict")
     assert "This refund has changed" in shown(f"{page}?notice=refund_state_conflict")
-    desk.refunds.SendRefund(pb.SendRefundRequest(refund_id=id, bank_reference="BR-1"))
+    desk.refunds.SendRefund(pb.SendRefundRequest(refund_id=id, bank_reference="BR-of-the-page"))
     tells("on its way")
     assert "data-events" in shown(page)
     desk.refunds.CompleteRefund(pb.CompleteRefundRequest(refund_id=id))
     tells("done")
-    assert "BR-1" not in shown(page)
+    assert "BR-of-the-page" not in shown(page)
 
 
 def test_a_method_with_a_form_of_accounts_asks_for_that_form(
