@@ -225,7 +225,7 @@ def test_the_search_finds_a_refund_by_each_of_its_references(books: Books) -> No
     for text, place in (
         (made["refund_id"], "id"),
         (made["external_id"], "external_id"),
-        ("br-0", "bank_reference"),
+        ("cli-0", "bank_reference"),
     ):
         found = books.fiatgate("find", text)
         assert ("refund", made["refund_id"], place) in {
