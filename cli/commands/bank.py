@@ -34,18 +34,26 @@ IMPORTS: Final = Table(
 )
 LineIds = Annotated[list[str], typer.Argument(metavar="LINE_ID…", help="Whole ids of lines.")]
 FileArgument = Annotated[
-    Path, typer.Argument(metavar="FILE", help="CAMT.052, .053, .054 or MT940, at most 8 MiB.")
+    Path,
+    typer.Argument(metavar="FILE", help="CAMT.052, .053, .054, MT940, or CSV with --profile; at most 8 MiB."),
 ]
 
 
 @command(app, "import", "statement.xml", modes="all")
-def import_file(file: FileArgument) -> None:
+def import_file(
+    file: FileArgument,
+    *,
+    profile: Annotated[
+        Path | None,
+        typer.Option(metavar="JSON_FILE", help="The form of a CSV file: docs/operators.md#csv-files."),
+    ] = None,
+) -> None:
     """Import a bank's statement. It is taken whole, or refused whole; the same file again changes nothing."""
-    try:
-        content = file.read_bytes()
-    except OSError as error:
-        raise typer.BadParameter(f"{file}: {error.strerror}", param_hint="FILE") from None
-    request = pb.ImportFileRequest(content=content, file_name=file.name)
+    request = pb.ImportFileRequest(
+        content=_bytes_of(file, "FILE"),
+        file_name=file.name,
+        profile=_bytes_of(profile, "--profile").decode(errors="replace") if profile else "",
+    )
     found = _read(connection.bank().ImportFile(request).file.import_id)
     if found.state == pb.IMPORT_STATE_REFUSED:
         raise invalid("BANK_FILE_REFUSED", found.problem)
@@ -57,6 +65,13 @@ def import_file(file: FileArgument) -> None:
         f"{found.lines} lines are taken, {found.new_lines} of them new.",
         "fiatgate bank lines --state proposed",
     )
+
+
+def _bytes_of(file: Path, hint: str) -> bytes:
+    try:
+        return file.read_bytes()
+    except OSError as error:
+        raise typer.BadParameter(f"{file}: {error.strerror}", param_hint=hint) from None
 
 
 def _read(import_id: str) -> pb.Import:

@@ -15,6 +15,8 @@ from kit.rpc.errors import Refused, invalid, precondition
 
 CONFIRMABLE: Final = (pb.TIER_CERTAIN, pb.TIER_CONFIRMED, pb.TIER_HINT)
 """The tiers whose line comes to the deal's amount."""
+TOGETHER: Final = (pb.TIER_CERTAIN, pb.TIER_CONFIRMED)
+"""Those that are confirmed several at once: a hint has no reference, so a person compares each."""
 REFUSALS: Final = frozenset(
     {"BANK_LINE_CONFLICT", "BANK_LINE_NOT_FOUND", "DEAL_STATE_CONFLICT", "DEAL_NOT_FOUND", "NOT_DECIDED"}
 )

@@ -57,7 +57,7 @@ class SeveralPage(Page):
         self, req: Request, resp: falcon.asgi.Response, ids: Sequence[str], *, is_sure: bool
     ) -> None:
         lines = await self._lines(ids)
-        fitting = [line for line in lines if line.tier in paying.CONFIRMABLE and line.deal_id]
+        fitting = [line for line in lines if line.tier in paying.TOGETHER and line.deal_id]
         stayed: list[Outcome] = []
         if is_sure:
             of = [line.line_id for line in fitting]

@@ -174,7 +174,7 @@ REFUSED = {
     ),
     "decimals": (
         camt(entry("1.001")),
-        "Statement 1, entry 1: an amount in EUR has at most 2 decimals: '1.001'.",
+        "Statement 1, entry 1: an amount has at most 2 decimals: '1.001'.",
     ),
     "an exponent": (camt(entry("1e3")), "this is no amount: '1e3'"),
     "below zero": (camt(entry("-1.00")), "never below zero"),

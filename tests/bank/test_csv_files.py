@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from services.bank.domain.lines import Direction, Status
-from services.bank.files.csv_files import Profile, first_rows
+from services.bank.files.csv_files import Profile
 from services.bank.files.reading import read
 from tests.bank.shapes import head, refusal_of, shown
 
@@ -147,14 +147,6 @@ def test_balances_of_rows_are_followed_from_the_oldest_row(rows: list[str]) -> N
     assert head(statement) == "A1 EUR  100.00..108.00 2026-01-02..2026-01-03"
 
 
-def test_first_rows_show_what_stands_above_the_header_too() -> None:
-    profile = Profile(**{**PLAIN, "rows_above": 1})
-    assert first_rows(b"Account;A1\nDate;Text;Amount\n1;2;3\n", profile, most=2) == [
-        ["Account", "A1"],
-        ["Date", "Text", "Amount"],
-    ]
-
-
 REFUSED: dict[str, tuple[Form, str, str]] = {
     "no column": (PLAIN, "Day;Text;Amount\n", "The header row: it names this column 0 times: 'Date'."),
     "a column twice": (PLAIN, "Date;Date;Text;Amount\n", "it names this column 2 times: 'Date'"),
@@ -175,7 +167,7 @@ REFUSED: dict[str, tuple[Form, str, str]] = {
     "half a bracket": (NUMBERED, "02.01.2026;(5,00\n", "this is no amount in the form"),
     "digits of other scripts": (NUMBERED, "02.01.2026;٥\n", "this is no amount in the form"),
     "no amount": (NUMBERED, "02.01.2026;\n", "Line 1: this is no amount in the form of the profile: ''."),
-    "decimals": (NUMBERED, "02.01.2026;5,001\n", "an amount in EUR has at most 2 decimals"),
+    "decimals": (NUMBERED, "02.01.2026;5,001\n", "an amount has at most 2 decimals"),
     "both sides": (SIDES, "02.01.2026;1,00;2,00\n", "Line 1: an amount stands in one of the cells"),
     "no side": (SIDES, "02.01.2026;;\n", "an amount stands in one of the cells"),
     "a credit below zero": (SIDES, "02.01.2026;;-2,00\n", "an amount stands in one of the cells"),

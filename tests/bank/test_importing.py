@@ -1,5 +1,6 @@
 """Files are taken whole or refused whole, each line once; lines that SQL wrote are named and not used."""
 
+import uuid
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
@@ -7,6 +8,7 @@ import pytest
 from sqlalchemy import text
 
 from services.bank.domain.proposals import ImportState, LineState
+from services.bank.files.values import FILE_MOST_BYTES
 from services.bank.operations import importing, lines
 from services.bank.operations.importing import ImportStory
 from services.bank.store.books import PARTS
@@ -76,8 +78,61 @@ def test_a_file_that_is_refused_leaves_no_line(bank: Deps, content: bytes) -> No
     assert not refused.statements and not stored(bank, "A4")
 
 
+@pytest.mark.parametrize(
+    "content",
+    [
+        of("Ж" * 10, entry("10.00")),
+        of("A" * 100, entry("10.00")),
+        of("A9", entry("10.00", days="<BookgDt><Dt>9999-12-31</Dt></BookgDt>")),
+        of("A9", entry("10.001", currency="KWD")),
+    ],
+    ids=["account", "long account", "day", "three decimals"],
+)
+def test_a_file_that_no_table_takes_does_not_hold_up_the_next(bank: Deps, content: str) -> None:
+    assert imported(bank, content).file.state is ImportState.REFUSED
+    assert imported(bank, of("A10", entry("10.00"))).file.state is ImportState.TAKEN
+
+
+def test_texts_of_any_length_and_alphabet_are_stored(bank: Deps) -> None:
+    details = "".join(f"<Strd><CdtrRefInf><Ref>{'€' * 130}{n}</Ref></CdtrRefInf></Strd>" for n in range(90))
+    wide = entry("10.00", f"<RmtInf><Ustrd>{'𝄞' * 5000}</Ustrd>{details}</RmtInf>")
+    assert imported(bank, of("A11", wide)).file.state is ImportState.TAKEN
+    assert problems(bank) == set()
+
+
+def test_a_file_that_sql_changed_is_refused(bank: Deps) -> None:
+    kept = importing.import_file(bank, content=of("A12", entry("1.00")).encode(), file_name="f", profile="")
+    with bank.db.transaction() as tx:
+        tx.execute(text("UPDATE imports SET state = 'waiting' WHERE id = :id"), {"id": kept.file.id})
+        forged = "INSERT INTO imports SELECT :new, digest, file_name, '{}', content, state, format, problem, lines,"
+        tx.execute(
+            text(f"{forged} new_lines, imported_at, seal FROM imports WHERE id = :id"),
+            {"id": kept.file.id, "new": uuid.uuid4()},
+        )
+    while importing.read_next(bank):
+        pass
+    states = {each.file.profile: each.file for each in importing.list_imports(bank, limit=2)}
+    assert "past the service" in (states["{}"].problem or "")
+    assert states[""].state is ImportState.TAKEN
+
+
+def test_a_csv_file_is_read_by_its_profile_and_a_wrong_profile_is_named_at_once(bank: Deps) -> None:
+    profile = '{"columns": {"day": "Date", "amount": "Sum"}, "currency": "EUR", "account": "A13"}'
+    content = b"Date;Sum\n28.11.2026;1.234,50\n28.11.2026;-3,00\n"
+    importing.import_file(bank, content=content, file_name="l.csv", profile=profile)
+    while importing.read_next(bank):
+        pass
+    assert sorted(f"{line.amount:.2f} {line.direction}" for line in stored(bank, "A13")) == [
+        "1234.50 credit",
+        "3.00 debit",
+    ]
+    for wrong in ("{", '{"columns": {"day": 1}}', '{"columns": {"colour": 1}}'):
+        refused = refusal(importing.import_file, bank, content=content, file_name="l.csv", profile=wrong)
+        assert (refused.reason, refused.metadata["field"]) == ("VALIDATION_ERROR", "profile")
+
+
 def test_an_empty_and_a_large_file_are_refused_at_once(bank: Deps) -> None:
-    for content in (b"", b"x" * (importing.FILE_MAX_BYTES + 1)):
+    for content in (b"", b"x" * (FILE_MOST_BYTES + 1)):
         refused = refusal(importing.import_file, bank, content=content, file_name="a", profile="")
         assert refused.reason == "BANK_FILE_REFUSED"
 

@@ -151,7 +151,7 @@ REFUSED = {
     "no start": (WHOLE.replace(":20:", ":21:", 1) + WHOLE, "Line 1: a field stands before :20:"),
     "sums": (WHOLE.replace("R1100", "R1101"), "Statement 1: the closing balance differs by 1.00 from"),
     "another currency": (WHOLE.replace(CLOSING, "C260102USD1100,00"), "the balances are in two currencies"),
-    "decimals": (WHOLE.replace("C100,00", "C100,001"), "Line 5: an amount in EUR has at most 2 decimals"),
+    "decimals": (WHOLE.replace("C100,00", "C100,001"), "Line 5: an amount has at most 2 decimals"),
     "a day": (
         WHOLE.replace(":61:260102", ":61:260132"),
         "Line 5: this is no day in the form %y%m%d: '260132'.",

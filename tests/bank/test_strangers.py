@@ -99,7 +99,7 @@ def test_the_format_is_detected_from_the_first_bytes(content: bytes, format: For
         (b"%PDF-1.7 abc", "The file is no statement in CAMT, MT940 or CSV."),
         (b"PK\x03\x04;,;,", "The file is no statement in CAMT, MT940 or CSV."),
         (CSV, "choose the profile of its bank."),
-        (b"<" * (FILE_MOST_BYTES + 1), "The file has more than 20 MiB."),
+        (b"<" * (FILE_MOST_BYTES + 1), "The file has more than 8 MiB."),
     ],
 )
 def test_a_file_of_no_format_is_refused(content: bytes, sentence: str) -> None:

@@ -116,7 +116,7 @@ def test_a_long_list_is_resent_part_by_part_to_its_end(
     page.get_by_role("button", name="Resend all of this list").click()
     expect(page.get_by_role("status").get_by_role("listitem")).to_have_count(RESENT_MOST)
     expect(page.get_by_role("link", name="Stop")).to_be_visible()
-    # Nobody presses a button: the script sends the rest, and ends.
+    # The script sends the rest without a button, and ends.
     expect(page.get_by_role("status").get_by_role("listitem")).to_have_count(1)
     expect(page.get_by_role("link", name="Stop")).to_have_count(0)
     assert all(len(each.event()["attempts"]) == 2 for each in invoices), "each once more"

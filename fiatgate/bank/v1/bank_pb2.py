@@ -27,7 +27,7 @@ from fiatgate.rpc.v1 import access_pb2 as fiatgate_dot_rpc_dot_v1_dot_access__pb
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1b\x66iatgate/bank/v1/bank.proto\x12\x10\x66iatgate.bank.v1\x1a\x1f\x66iatgate/bounds/v1/bounds.proto\x1a\x1c\x66iatgate/rpc/v1/access.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x81\x02\n\x06Import\x12\x11\n\timport_id\x18\x01 \x01(\t\x12\x11\n\tfile_name\x18\x02 \x01(\t\x12\x0e\n\x06\x66ormat\x18\x03 \x01(\t\x12,\n\x05state\x18\x04 \x01(\x0e\x32\x1d.fiatgate.bank.v1.ImportState\x12\x0f\n\x07problem\x18\x05 \x01(\t\x12\r\n\x05lines\x18\x06 \x01(\x05\x12\x11\n\tnew_lines\x18\x07 \x01(\x05\x12/\n\nstatements\x18\x08 \x03(\x0b\x32\x1b.fiatgate.bank.v1.Statement\x12/\n\x0bimported_at\x18\t \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"\x9c\x01\n\tStatement\x12\x0f\n\x07\x61\x63\x63ount\x18\x01 \x01(\t\x12\x15\n\rcurrency_code\x18\x02 \x01(\t\x12\x0e\n\x06number\x18\x03 \x01(\t\x12\x0f\n\x07opening\x18\x04 \x01(\t\x12\x0f\n\x07\x63losing\x18\x05 \x01(\t\x12\x11\n\topened_on\x18\x06 \x01(\t\x12\x11\n\tclosed_on\x18\x07 \x01(\t\x12\x0f\n\x07has_gap\x18\x08 \x01(\x08\"\xeb\x03\n\x04Line\x12\x0f\n\x07line_id\x18\x01 \x01(\t\x12\x11\n\timport_id\x18\x02 \x01(\t\x12\x0f\n\x07\x61\x63\x63ount\x18\x03 \x01(\t\x12\x0e\n\x06\x61mount\x18\x04 \x01(\t\x12\x15\n\rcurrency_code\x18\x05 \x01(\t\x12\x0c\n\x04left\x18\x06 \x01(\t\x12\x11\n\tbooked_on\x18\x07 \x01(\t\x12\x11\n\tvalued_on\x18\x08 \x01(\t\x12\x19\n\x11\x63ounterparty_name\x18\t \x01(\t\x12\x1c\n\x14\x63ounterparty_account\x18\n \x01(\t\x12\x0c\n\x04text\x18\x0b \x01(\t\x12\x12\n\nreferences\x18\x0c \x03(\t\x12*\n\x05state\x18\r \x01(\x0e\x32\x1b.fiatgate.bank.v1.LineState\x12$\n\x04tier\x18\x0e \x01(\x0e\x32\x16.fiatgate.bank.v1.Tier\x12\x0f\n\x07\x64\x65\x61l_id\x18\x0f \x01(\t\x12\x12\n\ninvoice_id\x18\x10 \x01(\t\x12\x13\n\x0b\x64\x65\x61l_amount\x18\x11 \x01(\t\x12\x0e\n\x06reason\x18\x12 \x01(\t\x12,\n\x07matches\x18\x13 \x03(\x0b\x32\x1b.fiatgate.bank.v1.LineMatch\x12.\n\ncreated_at\x18\x14 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"m\n\tLineMatch\x12\x0f\n\x07\x64\x65\x61l_id\x18\x01 \x01(\t\x12\x12\n\ninvoice_id\x18\x02 \x01(\t\x12\x0e\n\x06\x61mount\x18\x03 \x01(\t\x12+\n\x07paid_at\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"O\n\x11ImportFileRequest\x12\x0f\n\x07\x63ontent\x18\x01 \x01(\x0c\x12\x18\n\tfile_name\x18\x02 \x01(\tB\x05\x88\xb5\x18\xc8\x01\x12\x0f\n\x07profile\x18\x03 \x01(\t\"<\n\x12ImportFileResponse\x12&\n\x04\x66ile\x18\x01 \x01(\x0b\x32\x18.fiatgate.bank.v1.Import\"%\n\x10GetImportRequest\x12\x11\n\timport_id\x18\x01 \x01(\t\";\n\x11GetImportResponse\x12&\n\x04\x66ile\x18\x01 \x01(\x0b\x32\x18.fiatgate.bank.v1.Import\"<\n\x12ListImportsRequest\x12\r\n\x05limit\x18\x01 \x01(\x05\x12\x17\n\x0f\x61\x66ter_import_id\x18\x02 \x01(\t\"@\n\x13ListImportsResponse\x12)\n\x07imports\x18\x01 \x03(\x0b\x32\x18.fiatgate.bank.v1.Import\"\xbe\x01\n\x10ListLinesRequest\x12*\n\x05state\x18\x01 \x01(\x0e\x32\x1b.fiatgate.bank.v1.LineState\x12$\n\x04tier\x18\x02 \x01(\x0e\x32\x16.fiatgate.bank.v1.Tier\x12\x0f\n\x07\x61\x63\x63ount\x18\x03 \x01(\t\x12\x0f\n\x07\x64\x65\x61l_id\x18\x04 \x01(\t\x12\r\n\x05limit\x18\x05 \x01(\x05\x12\x15\n\rafter_line_id\x18\x06 \x01(\t\x12\x10\n\x08line_ids\x18\x07 \x03(\t\":\n\x11ListLinesResponse\x12%\n\x05lines\x18\x01 \x03(\x0b\x32\x16.fiatgate.bank.v1.Line\"!\n\x0eGetLineRequest\x12\x0f\n\x07line_id\x18\x01 \x01(\t\"7\n\x0fGetLineResponse\x12$\n\x04line\x18\x01 \x01(\x0b\x32\x16.fiatgate.bank.v1.Line\";\n\x11IgnoreLineRequest\x12\x0f\n\x07line_id\x18\x01 \x01(\t\x12\x15\n\x06reason\x18\x02 \x01(\tB\x05\x88\xb5\x18\xf4\x03\"\x14\n\x12IgnoreLineResponse\"%\n\x12RestoreLineRequest\x12\x0f\n\x07line_id\x18\x01 \x01(\t\"\x15\n\x13RestoreLineResponse\"+\n\x15\x46ollowPaymentsRequest\x12\x12\n\nfrom_start\x18\x01 \x01(\x08\"\x18\n\x16\x46ollowPaymentsResponse*w\n\x0bImportState\x12\x1c\n\x18IMPORT_STATE_UNSPECIFIED\x10\x00\x12\x18\n\x14IMPORT_STATE_WAITING\x10\x01\x12\x16\n\x12IMPORT_STATE_TAKEN\x10\x02\x12\x18\n\x14IMPORT_STATE_REFUSED\x10\x03*\xd4\x01\n\tLineState\x12\x1a\n\x16LINE_STATE_UNSPECIFIED\x10\x00\x12\x16\n\x12LINE_STATE_WAITING\x10\x01\x12\x17\n\x13LINE_STATE_PROPOSED\x10\x02\x12\x18\n\x14LINE_STATE_UNMATCHED\x10\x03\x12\x16\n\x12LINE_STATE_MATCHED\x10\x04\x12\x16\n\x12LINE_STATE_IGNORED\x10\x05\x12\x17\n\x13LINE_STATE_OUTGOING\x10\x06\x12\x17\n\x13LINE_STATE_REVERSED\x10\x07*\x89\x01\n\x04Tier\x12\x14\n\x10TIER_UNSPECIFIED\x10\x00\x12\x10\n\x0cTIER_CERTAIN\x10\x01\x12\x17\n\x13TIER_AMOUNT_DIFFERS\x10\x02\x12\x12\n\x0eTIER_CONFIRMED\x10\x03\x12\x0e\n\nTIER_ENDED\x10\x04\x12\r\n\tTIER_HINT\x10\x05\x12\r\n\tTIER_NONE\x10\x06\x32\xf0\x07\n\x0b\x42\x61nkService\x12z\n\nImportFile\x12#.fiatgate.bank.v1.ImportFileRequest\x1a$.fiatgate.bank.v1.ImportFileResponse\"!\x8a\xb5\x18\x1d\x12\x0c\x63onsole-desk:\x04\x64\x65skP\x01\x62\x05\x66iles\x12w\n\tGetImport\x12\".fiatgate.bank.v1.GetImportRequest\x1a#.fiatgate.bank.v1.GetImportResponse\"!\x8a\xb5\x18\x1d\x12\x0c\x63onsole-desk:\x07readersb\x04\x64\x65sk\x12~\n\x0bListImports\x12$.fiatgate.bank.v1.ListImportsRequest\x1a%.fiatgate.bank.v1.ListImportsResponse\"\"\x8a\xb5\x18\x1e\x12\x0c\x63onsole-desk:\x07readersb\x05lists\x12x\n\tListLines\x12\".fiatgate.bank.v1.ListLinesRequest\x1a#.fiatgate.bank.v1.ListLinesResponse\"\"\x8a\xb5\x18\x1e\x12\x0c\x63onsole-desk:\x07readersb\x05lists\x12q\n\x07GetLine\x12 .fiatgate.bank.v1.GetLineRequest\x1a!.fiatgate.bank.v1.GetLineResponse\"!\x8a\xb5\x18\x1d\x12\x0c\x63onsole-desk:\x07readersb\x04\x64\x65sk\x12y\n\nIgnoreLine\x12#.fiatgate.bank.v1.IgnoreLineRequest\x1a$.fiatgate.bank.v1.IgnoreLineResponse\" \x8a\xb5\x18\x1c\x12\x0c\x63onsole-desk:\x04\x64\x65skP\x01\x62\x04\x64\x65sk\x12|\n\x0bRestoreLine\x12$.fiatgate.bank.v1.RestoreLineRequest\x1a%.fiatgate.bank.v1.RestoreLineResponse\" \x8a\xb5\x18\x1c\x12\x0c\x63onsole-desk:\x04\x64\x65skP\x01\x62\x04\x64\x65sk\x12\x85\x01\n\x0e\x46ollowPayments\x12\'.fiatgate.bank.v1.FollowPaymentsRequest\x1a(.fiatgate.bank.v1.FollowPaymentsResponse\" \x8a\xb5\x18\x1c\x12\x0c\x63onsole-desk:\x04\x64\x65skP\x01\x62\x04\x64\x65skb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1b\x66iatgate/bank/v1/bank.proto\x12\x10\x66iatgate.bank.v1\x1a\x1f\x66iatgate/bounds/v1/bounds.proto\x1a\x1c\x66iatgate/rpc/v1/access.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x81\x02\n\x06Import\x12\x11\n\timport_id\x18\x01 \x01(\t\x12\x11\n\tfile_name\x18\x02 \x01(\t\x12\x0e\n\x06\x66ormat\x18\x03 \x01(\t\x12,\n\x05state\x18\x04 \x01(\x0e\x32\x1d.fiatgate.bank.v1.ImportState\x12\x0f\n\x07problem\x18\x05 \x01(\t\x12\r\n\x05lines\x18\x06 \x01(\x05\x12\x11\n\tnew_lines\x18\x07 \x01(\x05\x12/\n\nstatements\x18\x08 \x03(\x0b\x32\x1b.fiatgate.bank.v1.Statement\x12/\n\x0bimported_at\x18\t \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"\x9c\x01\n\tStatement\x12\x0f\n\x07\x61\x63\x63ount\x18\x01 \x01(\t\x12\x15\n\rcurrency_code\x18\x02 \x01(\t\x12\x0e\n\x06number\x18\x03 \x01(\t\x12\x0f\n\x07opening\x18\x04 \x01(\t\x12\x0f\n\x07\x63losing\x18\x05 \x01(\t\x12\x11\n\topened_on\x18\x06 \x01(\t\x12\x11\n\tclosed_on\x18\x07 \x01(\t\x12\x0f\n\x07has_gap\x18\x08 \x01(\x08\"\xeb\x03\n\x04Line\x12\x0f\n\x07line_id\x18\x01 \x01(\t\x12\x11\n\timport_id\x18\x02 \x01(\t\x12\x0f\n\x07\x61\x63\x63ount\x18\x03 \x01(\t\x12\x0e\n\x06\x61mount\x18\x04 \x01(\t\x12\x15\n\rcurrency_code\x18\x05 \x01(\t\x12\x0c\n\x04left\x18\x06 \x01(\t\x12\x11\n\tbooked_on\x18\x07 \x01(\t\x12\x11\n\tvalued_on\x18\x08 \x01(\t\x12\x19\n\x11\x63ounterparty_name\x18\t \x01(\t\x12\x1c\n\x14\x63ounterparty_account\x18\n \x01(\t\x12\x0c\n\x04text\x18\x0b \x01(\t\x12\x12\n\nreferences\x18\x0c \x03(\t\x12*\n\x05state\x18\r \x01(\x0e\x32\x1b.fiatgate.bank.v1.LineState\x12$\n\x04tier\x18\x0e \x01(\x0e\x32\x16.fiatgate.bank.v1.Tier\x12\x0f\n\x07\x64\x65\x61l_id\x18\x0f \x01(\t\x12\x12\n\ninvoice_id\x18\x10 \x01(\t\x12\x13\n\x0b\x64\x65\x61l_amount\x18\x11 \x01(\t\x12\x0e\n\x06reason\x18\x12 \x01(\t\x12,\n\x07matches\x18\x13 \x03(\x0b\x32\x1b.fiatgate.bank.v1.LineMatch\x12.\n\ncreated_at\x18\x14 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"m\n\tLineMatch\x12\x0f\n\x07\x64\x65\x61l_id\x18\x01 \x01(\t\x12\x12\n\ninvoice_id\x18\x02 \x01(\t\x12\x0e\n\x06\x61mount\x18\x03 \x01(\t\x12+\n\x07paid_at\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"V\n\x11ImportFileRequest\x12\x0f\n\x07\x63ontent\x18\x01 \x01(\x0c\x12\x18\n\tfile_name\x18\x02 \x01(\tB\x05\x88\xb5\x18\xc8\x01\x12\x16\n\x07profile\x18\x03 \x01(\tB\x05\x88\xb5\x18\xa0\x1f\"<\n\x12ImportFileResponse\x12&\n\x04\x66ile\x18\x01 \x01(\x0b\x32\x18.fiatgate.bank.v1.Import\"%\n\x10GetImportRequest\x12\x11\n\timport_id\x18\x01 \x01(\t\";\n\x11GetImportResponse\x12&\n\x04\x66ile\x18\x01 \x01(\x0b\x32\x18.fiatgate.bank.v1.Import\"<\n\x12ListImportsRequest\x12\r\n\x05limit\x18\x01 \x01(\x05\x12\x17\n\x0f\x61\x66ter_import_id\x18\x02 \x01(\t\"@\n\x13ListImportsResponse\x12)\n\x07imports\x18\x01 \x03(\x0b\x32\x18.fiatgate.bank.v1.Import\"\xbe\x01\n\x10ListLinesRequest\x12*\n\x05state\x18\x01 \x01(\x0e\x32\x1b.fiatgate.bank.v1.LineState\x12$\n\x04tier\x18\x02 \x01(\x0e\x32\x16.fiatgate.bank.v1.Tier\x12\x0f\n\x07\x61\x63\x63ount\x18\x03 \x01(\t\x12\x0f\n\x07\x64\x65\x61l_id\x18\x04 \x01(\t\x12\r\n\x05limit\x18\x05 \x01(\x05\x12\x15\n\rafter_line_id\x18\x06 \x01(\t\x12\x10\n\x08line_ids\x18\x07 \x03(\t\":\n\x11ListLinesResponse\x12%\n\x05lines\x18\x01 \x03(\x0b\x32\x16.fiatgate.bank.v1.Line\"!\n\x0eGetLineRequest\x12\x0f\n\x07line_id\x18\x01 \x01(\t\"7\n\x0fGetLineResponse\x12$\n\x04line\x18\x01 \x01(\x0b\x32\x16.fiatgate.bank.v1.Line\";\n\x11IgnoreLineRequest\x12\x0f\n\x07line_id\x18\x01 \x01(\t\x12\x15\n\x06reason\x18\x02 \x01(\tB\x05\x88\xb5\x18\xf4\x03\"\x14\n\x12IgnoreLineResponse\"%\n\x12RestoreLineRequest\x12\x0f\n\x07line_id\x18\x01 \x01(\t\"\x15\n\x13RestoreLineResponse\"+\n\x15\x46ollowPaymentsRequest\x12\x12\n\nfrom_start\x18\x01 \x01(\x08\"\x18\n\x16\x46ollowPaymentsResponse*w\n\x0bImportState\x12\x1c\n\x18IMPORT_STATE_UNSPECIFIED\x10\x00\x12\x18\n\x14IMPORT_STATE_WAITING\x10\x01\x12\x16\n\x12IMPORT_STATE_TAKEN\x10\x02\x12\x18\n\x14IMPORT_STATE_REFUSED\x10\x03*\xd4\x01\n\tLineState\x12\x1a\n\x16LINE_STATE_UNSPECIFIED\x10\x00\x12\x16\n\x12LINE_STATE_WAITING\x10\x01\x12\x17\n\x13LINE_STATE_PROPOSED\x10\x02\x12\x18\n\x14LINE_STATE_UNMATCHED\x10\x03\x12\x16\n\x12LINE_STATE_MATCHED\x10\x04\x12\x16\n\x12LINE_STATE_IGNORED\x10\x05\x12\x17\n\x13LINE_STATE_OUTGOING\x10\x06\x12\x17\n\x13LINE_STATE_REVERSED\x10\x07*\x89\x01\n\x04Tier\x12\x14\n\x10TIER_UNSPECIFIED\x10\x00\x12\x10\n\x0cTIER_CERTAIN\x10\x01\x12\x17\n\x13TIER_AMOUNT_DIFFERS\x10\x02\x12\x12\n\x0eTIER_CONFIRMED\x10\x03\x12\x0e\n\nTIER_ENDED\x10\x04\x12\r\n\tTIER_HINT\x10\x05\x12\r\n\tTIER_NONE\x10\x06\x32\xf0\x07\n\x0b\x42\x61nkService\x12z\n\nImportFile\x12#.fiatgate.bank.v1.ImportFileRequest\x1a$.fiatgate.bank.v1.ImportFileResponse\"!\x8a\xb5\x18\x1d\x12\x0c\x63onsole-desk:\x04\x64\x65skP\x01\x62\x05\x66iles\x12w\n\tGetImport\x12\".fiatgate.bank.v1.GetImportRequest\x1a#.fiatgate.bank.v1.GetImportResponse\"!\x8a\xb5\x18\x1d\x12\x0c\x63onsole-desk:\x07readersb\x04\x64\x65sk\x12~\n\x0bListImports\x12$.fiatgate.bank.v1.ListImportsRequest\x1a%.fiatgate.bank.v1.ListImportsResponse\"\"\x8a\xb5\x18\x1e\x12\x0c\x63onsole-desk:\x07readersb\x05lists\x12x\n\tListLines\x12\".fiatgate.bank.v1.ListLinesRequest\x1a#.fiatgate.bank.v1.ListLinesResponse\"\"\x8a\xb5\x18\x1e\x12\x0c\x63onsole-desk:\x07readersb\x05lists\x12q\n\x07GetLine\x12 .fiatgate.bank.v1.GetLineRequest\x1a!.fiatgate.bank.v1.GetLineResponse\"!\x8a\xb5\x18\x1d\x12\x0c\x63onsole-desk:\x07readersb\x04\x64\x65sk\x12y\n\nIgnoreLine\x12#.fiatgate.bank.v1.IgnoreLineRequest\x1a$.fiatgate.bank.v1.IgnoreLineResponse\" \x8a\xb5\x18\x1c\x12\x0c\x63onsole-desk:\x04\x64\x65skP\x01\x62\x04\x64\x65sk\x12|\n\x0bRestoreLine\x12$.fiatgate.bank.v1.RestoreLineRequest\x1a%.fiatgate.bank.v1.RestoreLineResponse\" \x8a\xb5\x18\x1c\x12\x0c\x63onsole-desk:\x04\x64\x65skP\x01\x62\x04\x64\x65sk\x12\x85\x01\n\x0e\x46ollowPayments\x12\'.fiatgate.bank.v1.FollowPaymentsRequest\x1a(.fiatgate.bank.v1.FollowPaymentsResponse\" \x8a\xb5\x18\x1c\x12\x0c\x63onsole-desk:\x04\x64\x65skP\x01\x62\x04\x64\x65skb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -36,6 +36,8 @@ if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_IMPORTFILEREQUEST'].fields_by_name['file_name']._loaded_options = None
   _globals['_IMPORTFILEREQUEST'].fields_by_name['file_name']._serialized_options = b'\210\265\030\310\001'
+  _globals['_IMPORTFILEREQUEST'].fields_by_name['profile']._loaded_options = None
+  _globals['_IMPORTFILEREQUEST'].fields_by_name['profile']._serialized_options = b'\210\265\030\240\037'
   _globals['_IGNORELINEREQUEST'].fields_by_name['reason']._loaded_options = None
   _globals['_IGNORELINEREQUEST'].fields_by_name['reason']._serialized_options = b'\210\265\030\364\003'
   _globals['_BANKSERVICE'].methods_by_name['ImportFile']._loaded_options = None
@@ -54,12 +56,12 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_BANKSERVICE'].methods_by_name['RestoreLine']._serialized_options = b'\212\265\030\034\022\014console-desk:\004deskP\001b\004desk'
   _globals['_BANKSERVICE'].methods_by_name['FollowPayments']._loaded_options = None
   _globals['_BANKSERVICE'].methods_by_name['FollowPayments']._serialized_options = b'\212\265\030\034\022\014console-desk:\004deskP\001b\004desk'
-  _globals['_IMPORTSTATE']._serialized_start=2101
-  _globals['_IMPORTSTATE']._serialized_end=2220
-  _globals['_LINESTATE']._serialized_start=2223
-  _globals['_LINESTATE']._serialized_end=2435
-  _globals['_TIER']._serialized_start=2438
-  _globals['_TIER']._serialized_end=2575
+  _globals['_IMPORTSTATE']._serialized_start=2108
+  _globals['_IMPORTSTATE']._serialized_end=2227
+  _globals['_LINESTATE']._serialized_start=2230
+  _globals['_LINESTATE']._serialized_end=2442
+  _globals['_TIER']._serialized_start=2445
+  _globals['_TIER']._serialized_end=2582
   _globals['_IMPORT']._serialized_start=146
   _globals['_IMPORT']._serialized_end=403
   _globals['_STATEMENT']._serialized_start=406
@@ -69,37 +71,37 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_LINEMATCH']._serialized_start=1058
   _globals['_LINEMATCH']._serialized_end=1167
   _globals['_IMPORTFILEREQUEST']._serialized_start=1169
-  _globals['_IMPORTFILEREQUEST']._serialized_end=1248
-  _globals['_IMPORTFILERESPONSE']._serialized_start=1250
-  _globals['_IMPORTFILERESPONSE']._serialized_end=1310
-  _globals['_GETIMPORTREQUEST']._serialized_start=1312
-  _globals['_GETIMPORTREQUEST']._serialized_end=1349
-  _globals['_GETIMPORTRESPONSE']._serialized_start=1351
-  _globals['_GETIMPORTRESPONSE']._serialized_end=1410
-  _globals['_LISTIMPORTSREQUEST']._serialized_start=1412
-  _globals['_LISTIMPORTSREQUEST']._serialized_end=1472
-  _globals['_LISTIMPORTSRESPONSE']._serialized_start=1474
-  _globals['_LISTIMPORTSRESPONSE']._serialized_end=1538
-  _globals['_LISTLINESREQUEST']._serialized_start=1541
-  _globals['_LISTLINESREQUEST']._serialized_end=1731
-  _globals['_LISTLINESRESPONSE']._serialized_start=1733
-  _globals['_LISTLINESRESPONSE']._serialized_end=1791
-  _globals['_GETLINEREQUEST']._serialized_start=1793
-  _globals['_GETLINEREQUEST']._serialized_end=1826
-  _globals['_GETLINERESPONSE']._serialized_start=1828
-  _globals['_GETLINERESPONSE']._serialized_end=1883
-  _globals['_IGNORELINEREQUEST']._serialized_start=1885
-  _globals['_IGNORELINEREQUEST']._serialized_end=1944
-  _globals['_IGNORELINERESPONSE']._serialized_start=1946
-  _globals['_IGNORELINERESPONSE']._serialized_end=1966
-  _globals['_RESTORELINEREQUEST']._serialized_start=1968
-  _globals['_RESTORELINEREQUEST']._serialized_end=2005
-  _globals['_RESTORELINERESPONSE']._serialized_start=2007
-  _globals['_RESTORELINERESPONSE']._serialized_end=2028
-  _globals['_FOLLOWPAYMENTSREQUEST']._serialized_start=2030
-  _globals['_FOLLOWPAYMENTSREQUEST']._serialized_end=2073
-  _globals['_FOLLOWPAYMENTSRESPONSE']._serialized_start=2075
-  _globals['_FOLLOWPAYMENTSRESPONSE']._serialized_end=2099
-  _globals['_BANKSERVICE']._serialized_start=2578
-  _globals['_BANKSERVICE']._serialized_end=3586
+  _globals['_IMPORTFILEREQUEST']._serialized_end=1255
+  _globals['_IMPORTFILERESPONSE']._serialized_start=1257
+  _globals['_IMPORTFILERESPONSE']._serialized_end=1317
+  _globals['_GETIMPORTREQUEST']._serialized_start=1319
+  _globals['_GETIMPORTREQUEST']._serialized_end=1356
+  _globals['_GETIMPORTRESPONSE']._serialized_start=1358
+  _globals['_GETIMPORTRESPONSE']._serialized_end=1417
+  _globals['_LISTIMPORTSREQUEST']._serialized_start=1419
+  _globals['_LISTIMPORTSREQUEST']._serialized_end=1479
+  _globals['_LISTIMPORTSRESPONSE']._serialized_start=1481
+  _globals['_LISTIMPORTSRESPONSE']._serialized_end=1545
+  _globals['_LISTLINESREQUEST']._serialized_start=1548
+  _globals['_LISTLINESREQUEST']._serialized_end=1738
+  _globals['_LISTLINESRESPONSE']._serialized_start=1740
+  _globals['_LISTLINESRESPONSE']._serialized_end=1798
+  _globals['_GETLINEREQUEST']._serialized_start=1800
+  _globals['_GETLINEREQUEST']._serialized_end=1833
+  _globals['_GETLINERESPONSE']._serialized_start=1835
+  _globals['_GETLINERESPONSE']._serialized_end=1890
+  _globals['_IGNORELINEREQUEST']._serialized_start=1892
+  _globals['_IGNORELINEREQUEST']._serialized_end=1951
+  _globals['_IGNORELINERESPONSE']._serialized_start=1953
+  _globals['_IGNORELINERESPONSE']._serialized_end=1973
+  _globals['_RESTORELINEREQUEST']._serialized_start=1975
+  _globals['_RESTORELINEREQUEST']._serialized_end=2012
+  _globals['_RESTORELINERESPONSE']._serialized_start=2014
+  _globals['_RESTORELINERESPONSE']._serialized_end=2035
+  _globals['_FOLLOWPAYMENTSREQUEST']._serialized_start=2037
+  _globals['_FOLLOWPAYMENTSREQUEST']._serialized_end=2080
+  _globals['_FOLLOWPAYMENTSRESPONSE']._serialized_start=2082
+  _globals['_FOLLOWPAYMENTSRESPONSE']._serialized_end=2106
+  _globals['_BANKSERVICE']._serialized_start=2585
+  _globals['_BANKSERVICE']._serialized_end=3593
 # @@protoc_insertion_point(module_scope)

@@ -332,7 +332,7 @@ class ImportFileRequest(_message.Message):
     """1 byte to 8 MiB."""
     file_name: _builtins.str
     profile: _builtins.str
-    """The name of a CSV profile; empty: found from the content."""
+    """The form of a CSV file, as JSON (docs/operators.md#csv-files). Empty: CAMT or MT940."""
     def __init__(
         self,
         *,

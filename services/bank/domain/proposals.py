@@ -27,7 +27,7 @@ class LineState(StrEnum):
 
 
 OPEN_STATES = (LineState.PROPOSED, LineState.UNMATCHED)
-"""Of lines that wait for an operator."""
+"""The states of lines that wait for an operator."""
 
 
 class Tier(StrEnum):

@@ -7,8 +7,10 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from decimal import Decimal
 from io import StringIO
-from itertools import islice, pairwise
+from itertools import pairwise
 from typing import Final, TypeVar
+
+from pydantic import TypeAdapter, ValidationError
 
 from services.bank.domain.lines import Direction, Line, Statement, Status
 from services.bank.files.values import FileRefused, Place, check_count, cleaned, decoded, prose, references_of
@@ -110,6 +112,9 @@ class Profile:
             raise ValueError(broken)
 
 
+_PROFILE: Final = TypeAdapter(Profile)
+
+
 def _keeps_days(form: str) -> bool:
     day = datetime(2026, 12, 31, tzinfo=UTC)
     try:
@@ -118,9 +123,14 @@ def _keeps_days(form: str) -> bool:
         return False
 
 
-def first_rows(content: bytes, profile: Profile, most: int = 10) -> Sequence[Sequence[str]]:
-    """Returns the first cells of a file, rows above the header too, for a person who sets the profile up."""
-    return [cells for _, cells in islice(_rows(content, profile), most)]
+def profile_from_json(text: str) -> Profile:
+    """Returns the profile. Raises ValueError with a sentence."""
+    try:
+        return _PROFILE.validate_json(text)
+    except ValidationError as error:
+        (first, *_) = error.errors(include_url=False)
+        place = ".".join(map(str, first["loc"]))
+        raise ValueError(f"{place}: {first['msg']}" if place else first["msg"]) from None
 
 
 def read_csv(content: bytes, profile: Profile) -> Sequence[Statement]:

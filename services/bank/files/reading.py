@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 from enum import StrEnum
 
+from kit.base.account_forms import account_key
 from services.bank.domain.lines import Statement, Status, difference_of
 from services.bank.files.camt import read_camt
 from services.bank.files.csv_files import DELIMITERS, Profile, read_csv
@@ -37,6 +38,7 @@ def read(
                 )
             statements = read_csv(content, profile)
     for number, statement in enumerate(statements, 1):
+        _check_account(number, statement)
         _check_sums(number, statement)
     return statements
 
@@ -61,6 +63,13 @@ def _check_size(content: bytes) -> None:
         raise FileRefused(f"The file has more than {FILE_MOST_BYTES // 1024**2} MiB.")
     if not content.strip():
         raise FileRefused("The file is empty.")
+
+
+def _check_account(number: int, statement: Statement) -> None:
+    if not re.fullmatch("[0-9A-Z]{1,64}", account_key(statement.account)):
+        raise FileRefused(
+            f"Statement {number}: an account has 1 to 64 letters and digits: {statement.account[:80]!r}."
+        )
 
 
 def _check_sums(number: int, statement: Statement) -> None:

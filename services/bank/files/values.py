@@ -7,14 +7,14 @@ from decimal import Decimal
 from itertools import islice
 from typing import Final
 
-from kit.base.money import decimals_of, has_decimals, parse_decimal
+from kit.base.money import FIAT_PLACES, has_decimals, parse_decimal
 from services.bank.domain.lines import REFERENCES_MOST
 
-FILE_MOST_BYTES: Final = 20 * 1024 * 1024
+FILE_MOST_BYTES: Final = 8 * 1024 * 1024
 LINES_MOST: Final = 50_000
 TEXT_MOST_CHARACTERS: Final = 2_000
 FIELD_MOST_CHARACTERS: Final = 140
-"""Of a name, an account, an id or a reference."""
+"""The bound of a name, an account, an id or a reference."""
 AMOUNT_MOST: Final = Decimal(10) ** 15
 
 _CONTROLS: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
@@ -60,18 +60,20 @@ class Place:
             amount = parse_decimal(text)
         except ValueError:
             raise self.refused("this is no amount", text) from None
-        places = max(2, decimals_of(currency))
         if abs(amount) >= AMOUNT_MOST:
             raise self.refused("the amount is too large", text)
-        if not has_decimals(amount, at_most=places):
-            raise self.refused(f"an amount in {currency} has at most {places} decimals", text)
+        if not has_decimals(amount, at_most=FIAT_PLACES):
+            raise self.refused(f"an amount has at most {FIAT_PLACES} decimals", text)
         return amount
 
     def day(self, text: str, form: str) -> date:
         try:
-            return datetime.strptime(text, form).replace(tzinfo=UTC).date()
+            found = datetime.strptime(text, form).replace(tzinfo=UTC).date()
         except ValueError:
             raise self.refused(f"this is no day in the form {form}", text) from None
+        if not 1970 <= found.year < 3000:
+            raise self.refused("a day lies between 1970 and 2999", text)
+        return found
 
 
 def check_count(count: int) -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
+from sqlalchemy import exc
 from sqlalchemy.orm import Session
 
 from fiatgate.bank.v1 import bank_pb2 as pb
@@ -20,15 +21,18 @@ from services.bank import errors
 from services.bank.domain import lines as of_files
 from services.bank.domain.lines import Direction, Statement, Status
 from services.bank.domain.proposals import ImportState, LineState
-from services.bank.files.reading import detect, read
-from services.bank.files.values import FileRefused
+from services.bank.files.csv_files import profile_from_json
+from services.bank.files.reading import Format, detect, read
+from services.bank.files.values import FILE_MOST_BYTES, FileRefused
 from services.bank.store import imports, lines
-from services.bank.store.decisions import seal_of_file, seal_of_line
+from services.bank.store.decisions import is_as_kept, seal_of_file, seal_of_line
 from services.bank.store.views import ImportView, LineView, StatementView
 from services.bank.wiring import Deps
 
-FILE_MAX_BYTES: Final = 8 * 1024 * 1024
 NAME_MAX_CHARACTERS: Final = most_of(pb.ImportFileRequest, "file_name")
+PROFILE_MAX_CHARACTERS: Final = most_of(pb.ImportFileRequest, "profile")
+PROBLEM_MAX_CHARACTERS: Final = 500
+REFERENCES_MAX_CHARACTERS: Final = 4000
 _log = get_logger()
 
 
@@ -46,9 +50,12 @@ def import_file(deps: Deps, *, content: bytes, file_name: str, profile: str) -> 
 
     Raises BANK_FILE_REFUSED, VALIDATION_ERROR.
     """
-    if not 0 < len(content) <= FILE_MAX_BYTES:
-        raise errors.file_refused(f"A file has 1 byte to {FILE_MAX_BYTES // 1024**2} MiB")
+    if not 0 < len(content) <= FILE_MOST_BYTES:
+        raise errors.file_refused(f"A file has 1 byte to {FILE_MOST_BYTES // 1024**2} MiB")
     name = values.label("file_name", file_name.strip(), most=NAME_MAX_CHARACTERS)
+    if profile:
+        values.text("profile", profile, most=PROFILE_MAX_CHARACTERS)
+        values.parsed("profile", profile, profile_from_json)
     digest = hashlib.sha256(content).digest()
     new = {
         "id": new_id(),
@@ -95,32 +102,50 @@ def list_imports(deps: Deps, *, limit: int, after_import_id: str = "") -> Sequen
 
 
 def read_next(deps: Deps) -> bool:
-    """Reads the oldest file that waits, in one transaction with its lines. Returns whether there was one."""
-    with deps.db.transaction() as tx:
-        found = imports.next_waiting(tx)
-        if found is None:
-            return False
-        file, content, seal = found
-        digest = hashlib.sha256(content).digest()
-        try:
-            if seal != seal_of_file(deps.settings.seals, digest, file.profile):
-                raise FileRefused("The file was not kept by the service")
-            format = detect(content)
-            statements = read(content, format=format)
-            taken, new = _taken(deps, tx, file, statements)
-        except FileRefused as refused:
-            imports.end(tx, file.id, state=ImportState.REFUSED, problem=str(refused)[:500])
-            return True
-        imports.end(
-            tx,
-            file.id,
-            state=ImportState.TAKEN,
-            format=format,
-            lines=taken,
-            new_lines=new,
-        )
-    _log.info("bank_file_taken", import_id=str(file.id), lines=taken, new_lines=new)
+    """Reads the oldest file that waits and stores it whole, or refuses it. Returns whether there was one."""
+    with deps.db.autocommit() as connection:
+        found = imports.next_waiting(connection)
+    if found is None:
+        return False
+    file, content, seal = found
+    try:
+        format, statements = _parsed(deps, file, content, seal)
+        _store(deps, file, format, statements)
+    except FileRefused as refused:
+        with deps.db.transaction() as tx:
+            if imports.locked_if_waiting(tx, file.id):
+                imports.end(
+                    tx, file.id, state=ImportState.REFUSED, problem=str(refused)[:PROBLEM_MAX_CHARACTERS]
+                )
     return True
+
+
+def _parsed(deps: Deps, file: ImportView, content: bytes, seal: bytes) -> tuple[Format, Sequence[Statement]]:
+    if not is_as_kept(deps.settings.seals, hashlib.sha256(content).digest(), file.profile, seal):
+        raise FileRefused("The file was changed in the database, past the service.")
+    try:
+        profile = profile_from_json(file.profile) if file.profile else None
+        format = Format.CSV if profile else detect(content)
+        return format, read(content, format=format, profile=profile)
+    except FileRefused:
+        raise
+    except Exception:  # noqa: BLE001 - a fault of a reader must not hold up the files behind this one
+        _log.exception("bank_file_failed", import_id=str(file.id))
+        raise FileRefused("The file can't be read. The log of bank says why.") from None
+
+
+def _store(deps: Deps, file: ImportView, format: Format, statements: Sequence[Statement]) -> None:
+    """Stores the lines, in one transaction. Raises FileRefused for a value that the tables refuse."""
+    try:
+        with deps.db.transaction() as tx:
+            if not imports.locked_if_waiting(tx, file.id):
+                return
+            taken, new = _taken(deps, tx, file, statements)
+            imports.end(tx, file.id, state=ImportState.TAKEN, format=format, lines=taken, new_lines=new)
+    except (exc.IntegrityError, exc.DataError):
+        _log.exception("bank_file_failed", import_id=str(file.id))
+        raise FileRefused("The file has a value that can't be stored. The log of bank says which.") from None
+    _log.info("bank_file_taken", import_id=str(file.id), lines=taken, new_lines=new)
 
 
 def _taken(deps: Deps, tx: Session, file: ImportView, statements: Sequence[Statement]) -> tuple[int, int]:
@@ -169,7 +194,7 @@ def _line(deps: Deps, of: StatementView, line: of_files.Line, *, identity: str, 
         counterparty_name=line.counterparty_name,
         counterparty_account=line.counterparty_account,
         text=line.text,
-        reference_texts="\n".join(line.references),
+        reference_texts="\n".join(line.references)[:REFERENCES_MAX_CHARACTERS],
         created_at=now,
         state=_first_state(line),
         tier=None,

@@ -2,15 +2,18 @@
 
 from collections.abc import Sequence
 from typing import Final
+from uuid import UUID
 
+from services.bank.clients import InvoicesClient
 from services.bank.domain.lines import references_in
-from services.bank.domain.proposals import OPEN_STATES, Coming, Deal, LineState, Proposal, propose
+from services.bank.domain.proposals import OPEN_STATES, Coming, LineState, Proposal, propose
 from services.bank.store import lines
 from services.bank.store.decisions import is_as_read
 from services.bank.store.views import LineView, MatchView
 from services.bank.wiring import Deps
 
-BATCH: Final = 500
+BATCH: Final = 100
+"""The references of so many lines, REFERENCES_MOST each, fit in one call of invoices."""
 AGAIN_MOST: Final = 500
 """Newest lines that wait for an operator and are looked at again: deals open, end and are confirmed beside them."""
 PAYMENTS_BATCH: Final = 500
@@ -18,7 +21,7 @@ PAYMENTS_BATCH: Final = 500
 
 def propose_new(deps: Deps) -> bool:
     """Proposes deals for lines that were not looked at. Returns whether there may be more."""
-    return len(_propose(deps, (LineState.WAITING,), BATCH)) == BATCH
+    return _propose(deps, (LineState.WAITING,), BATCH) == BATCH
 
 
 def propose_again(deps: Deps) -> bool:
@@ -27,28 +30,31 @@ def propose_again(deps: Deps) -> bool:
     return False
 
 
-def _propose(deps: Deps, states: Sequence[LineState], most: int) -> Sequence[LineView]:
+def _propose(deps: Deps, states: Sequence[LineState], most: int) -> int:
+    """Returns the number of lines whose proposal changed. Lines that SQL wrote get none."""
     if deps.invoices is None:
-        return ()
+        return 0
     with deps.db.autocommit() as connection:
         found = lines.to_look_at(connection, states, most)
     sealed = [line for line in found if is_as_read(deps.settings.seals, line)]
-    if not sealed:
-        return found
-    comings = {line.id: _coming(line) for line in sealed}
-    deals = deps.invoices.deals_of_lines(
+    changed: dict[UUID, Proposal] = {}
+    for first in range(0, len(sealed), BATCH):
+        some = sealed[first : first + BATCH]
+        proposals = _proposals(deps.invoices, some)
+        changed |= {line.id: proposals[line.id] for line in some if _differs(line, proposals[line.id])}
+    with deps.db.transaction() as tx:
+        lines.save_proposals(tx, changed)
+    return len(changed)
+
+
+def _proposals(invoices: InvoicesClient, some: Sequence[LineView]) -> dict[UUID, Proposal]:
+    comings = {line.id: _coming(line) for line in some}
+    deals = invoices.deals_of_lines(
         accounts=sorted({each.account for each in comings.values()}),
         references=sorted({code for each in comings.values() for code in each.references}),
         amounts=sorted({each.amount for each in comings.values()}),
     )
-    by_account: dict[str, list[Deal]] = {}
-    for deal in deals:
-        by_account.setdefault(deal.account, []).append(deal)
-    proposals = {line.id: propose(comings[line.id], by_account.get(line.account, ())) for line in sealed}
-    changed = {line.id: proposals[line.id] for line in sealed if _differs(line, proposals[line.id])}
-    with deps.db.transaction() as tx:
-        lines.save_proposals(tx, changed)
-    return found
+    return {id: propose(coming, deals) for id, coming in comings.items()}
 
 
 def _coming(line: LineView) -> Coming:

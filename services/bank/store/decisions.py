@@ -7,6 +7,7 @@ from kit.base.seals import Seals, canonical
 from services.bank.store.views import LineView
 
 IGNORED: Final = Decided("bank-line", ("bank-line.ignore", "bank-line.restore"), ("reason",))
+_FILE: Final = "a bank file"
 _LINE: Final = "a bank line"
 _SEALED: Final = (
     *("account", "identity", "direction", "amount", "currency_code", "status", "counterparty_name"),
@@ -29,4 +30,9 @@ def _content(line: LineView) -> bytes:
 
 
 def seal_of_file(seals: Seals, digest: bytes, profile: str) -> bytes:
-    return seals.seal("a bank file", canonical([digest, profile]))
+    return seals.seal(_FILE, canonical([digest, profile]))
+
+
+def is_as_kept(seals: Seals, digest: bytes, profile: str, seal: bytes) -> bool:
+    """Returns whether a process of the service kept the file with these bytes."""
+    return seals.is_right(_FILE, canonical([digest, profile]), seal)

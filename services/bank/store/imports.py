@@ -11,6 +11,7 @@ from sqlalchemy.orm import Session
 
 from kit.db.database import table_of
 from kit.db.rows import Rows
+from services.bank.domain.proposals import ImportState
 from services.bank.models import Import, Statement
 from services.bank.store.views import ImportView, StatementView
 
@@ -38,14 +39,20 @@ def newest(tx: Session | Connection, most: int, *, after: UUID | None) -> list[I
     return _ROWS.all(tx.execute(wanted if after is None else wanted.where(_OF.id < after)))
 
 
-def next_waiting(tx: Session) -> tuple[ImportView, bytes, bytes] | None:
-    """Returns the oldest file that was not read yet with its content and seal, locked. Files are read one after the
-    other: the statement before decides about a gap.
+def next_waiting(tx: Session | Connection) -> tuple[ImportView, bytes, bytes] | None:
+    """Returns the oldest file that was not read yet, with its content and seal."""
+    wanted = select(*_ROWS.columns, _OF.content, _OF.seal).where(_OF.state == ImportState.WAITING)
+    row = tx.execute(wanted.order_by(_OF.id).limit(1)).one_or_none()
+    return None if row is None else (_ROWS.of_columns(row._mapping), bytes(row.content), bytes(row.seal))
+
+
+def locked_if_waiting(tx: Session, id: UUID) -> bool:
+    """Returns whether no other worker has read the file, which is locked then. Files are stored one after the other:
+    the statement before decides about a gap.
     """
     tx.execute(_ONE_AT_A_TIME)
-    wanted = select(*_ROWS.columns, _OF.content, _OF.seal).where(_OF.state == "waiting")
-    row = tx.execute(wanted.order_by(_OF.id).limit(1).with_for_update()).one_or_none()
-    return None if row is None else (_ROWS.of_columns(row._mapping), bytes(row.content), bytes(row.seal))
+    wanted = select(_OF.id).where(_OF.id == id, _OF.state == ImportState.WAITING)
+    return tx.execute(wanted.with_for_update()).one_or_none() is not None
 
 
 def end(tx: Session, id: UUID, **values: Any) -> None:
