@@ -55,17 +55,13 @@ def to_look_at(tx: Session | Connection, states: Sequence[LineState], most: int)
 def save_proposals(tx: Session, proposals: Mapping[UUID, Proposal]) -> None:
     """Writes the proposals of lines that still wait for an operator or were not looked at."""
     of = update(_LINES).where(_OF.state.in_((LineState.WAITING, *OPEN_STATES)))
+    without = [id for id, proposal in proposals.items() if proposal.deal is None]
+    nothing = {"deal_id": None, "invoice_id": None, "deal_amount": None}
+    tx.execute(of.where(_OF.id.in_(without)).values(state=LineState.UNMATCHED, tier=Tier.NONE, **nothing))
     for id, proposal in proposals.items():
-        deal = proposal.deal
-        tx.execute(
-            of.where(_OF.id == id).values(
-                state=LineState.UNMATCHED if deal is None else LineState.PROPOSED,
-                tier=proposal.tier,
-                deal_id=deal and deal.id,
-                invoice_id=deal and deal.invoice_id,
-                deal_amount=deal and deal.amount,
-            )
-        )
+        if deal := proposal.deal:
+            found = {"deal_id": deal.id, "invoice_id": deal.invoice_id, "deal_amount": deal.amount}
+            tx.execute(of.where(_OF.id == id).values(state=LineState.PROPOSED, tier=proposal.tier, **found))
 
 
 def listed(
