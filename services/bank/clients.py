@@ -1,8 +1,6 @@
 """The calls of bank: invoices has the deals, and records which lines have paid them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import datetime
 from decimal import Decimal
 from uuid import UUID
 
@@ -12,20 +10,9 @@ from kit.base.tls import Identity
 from kit.rpc.breaker import Breaker
 from kit.rpc.client import channel
 from services.bank.domain.proposals import Deal
+from services.bank.store.views import MatchView
 
 SECONDS = 5.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Payment:
-    """A deal, paid by the part of a line. Numbers are in the order of the commits."""
-
-    number: int
-    line_id: UUID
-    deal_id: UUID
-    invoice_id: UUID
-    amount: Decimal
-    paid_at: datetime
 
 
 class InvoicesClient:
@@ -46,11 +33,12 @@ class InvoicesClient:
         found = self._calls.call(self._stub.FindDealsOfLines, request).deals
         return [_deal_from_message(each) for each in found]
 
-    def payments_after(self, number: int, *, most: int) -> Sequence[Payment]:
+    def payments_after(self, number: int, *, most: int) -> Sequence[MatchView]:
+        """Returns payments by lines in the order of their commits."""
         request = lines_pb2.ListLinePaymentsRequest(after=number, limit=most)
         found = self._calls.call(self._stub.ListLinePayments, request).payments
         return [
-            Payment(
+            MatchView(
                 number=each.number,
                 line_id=UUID(each.line_id),
                 deal_id=UUID(each.deal_id),

@@ -9,7 +9,7 @@ from services.bank.domain.lines import references_in
 from services.bank.domain.proposals import OPEN_STATES, Coming, LineState, Proposal, propose
 from services.bank.store import lines
 from services.bank.store.decisions import is_as_read
-from services.bank.store.views import LineView, MatchView
+from services.bank.store.views import LineView
 from services.bank.wiring import Deps
 
 BATCH: Final = 100
@@ -89,19 +89,8 @@ def follow_payments(deps: Deps, *, after: int | None = None) -> int | None:
     found = deps.invoices.payments_after(after, most=PAYMENTS_BATCH)
     if not found:
         return None
-    matches = [
-        MatchView(
-            number=each.number,
-            line_id=each.line_id,
-            deal_id=each.deal_id,
-            invoice_id=each.invoice_id,
-            amount=each.amount,
-            paid_at=each.paid_at,
-        )
-        for each in found
-    ]
     with deps.db.transaction() as tx:
-        lines.add_matches(tx, matches)
+        lines.add_matches(tx, found)
     return found[-1].number if len(found) == PAYMENTS_BATCH else None
 
 
