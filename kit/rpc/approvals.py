@@ -76,11 +76,13 @@ class Approvable(Generic[D]):
             pass on, if it made one.
     terms   computes the terms of a request from its values alone, so that its sentence says what `change` does
     role    the role of the staff that may decide about it, beside `admin`: that of the requested call
+    before  asks other services, outside of the transaction; raises the refusals of the requested call
     """
 
     change: Callable[[D, Session, Approval], str | None]
     terms: Callable[[Mapping[str, Any]], Terms]
     role: str
+    before: Callable[[D, Approval], None] = lambda parts, asked: None
 
 
 # -- the call that needs a second person
@@ -169,6 +171,7 @@ class ApprovalsServicer(approvals_pb2_grpc.ApprovalsServiceServicer, Generic[D])
         approval_id, note = values.uuid("approval_id", request.approval_id), _note(request.note)
         self._require_role(approval_id)
         try:
+            self._ask_others(approval_id)
             approved = self._decided(lambda tx: self._approve(tx, approval_id, note))
         except Refused:
             self._require_pending(approval_id)  # another checker may have been faster
@@ -193,6 +196,11 @@ class ApprovalsServicer(approvals_pb2_grpc.ApprovalsServiceServicer, Generic[D])
         needed = {"admin", known.role} if known else {"admin"}
         if actor.roles.isdisjoint(needed):
             raise denied("NOT_PERMITTED", "Your roles do not allow this", needed=", ".join(sorted(needed)))
+
+    def _ask_others(self, approval_id: UUID) -> None:
+        asked = self._get(approval_id)
+        if asked.act in self._approvable:
+            self._approvable[asked.act].before(self._parts, asked)
 
     def _approve(self, tx: Session, approval_id: UUID, note: str) -> Approved:
         def change(asked: Approval) -> str | None:

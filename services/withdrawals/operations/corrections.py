@@ -12,8 +12,8 @@ from sqlalchemy.orm import Session
 
 from fiatgate.withdrawals.v1 import corrections_pb2 as pb
 from kit.audit import acts
-from kit.audit.approvals import Approval, Terms
-from kit.base.ids import new_id
+from kit.audit.approvals import Approval
+from kit.base.ids import new_id, parse_id
 from kit.base.money import usdt_text
 from kit.base.proto import most_of
 from kit.db.database import retry_conflicts
@@ -31,12 +31,12 @@ from services.withdrawals.domain import (
     correction_movements,
 )
 from services.withdrawals.operations import fields
+from services.withdrawals.operations.correction_terms import MAKE, Wanted, make_terms, request_of, wanted_of
 from services.withdrawals.store import corrections, ledger
 from services.withdrawals.store.decisions import CORRECTION
 from services.withdrawals.store.views import CorrectionView, Debt
 from services.withdrawals.wiring import Deps
 
-MAKE: Final = "correction.make"
 _NOT_IN_ROW: Final = ("locked_rate", "case_decided")
 _TEXT_MOST: Final = most_of(pb.MakeCorrectionRequest, "reason")
 
@@ -52,22 +52,6 @@ class Asked:
     received_amount: str
     conversion_rate: str
     case_number: int
-
-
-@dataclass(frozen=True, kw_only=True)
-class Wanted:
-    """A correction that is not made yet. All but the last two stands in its row. `case_decided` is as in DealMoney."""
-
-    kind: CorrectionKind
-    merchant_id: UUID
-    invoice_id: UUID | None
-    case_number: int | None
-    amount: Decimal
-    received_amount: Decimal | None
-    currency_code: str | None
-    conversion_rate: Decimal | None
-    locked_rate: Decimal | None
-    case_decided: str | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,9 +87,7 @@ def make_correction(
 
 
 def _as_made_before(deps: Deps, asked: Asked, key: UUID) -> Asked:
-    """Returns the request with the amount of the correction that the key made, if the request leaves it out: what is
-    left to take back is less since.
-    """
+    """Returns the request with the amount of the correction that the key made, if it leaves the amount out."""
     if asked.amount:
         return asked
     with deps.db.transaction() as tx:
@@ -124,7 +106,7 @@ def _make_or_request(deps: Deps, wanted: Wanted, texts: Mapping[str, str]) -> Co
             return made
         _require_possible(tx, wanted)
         if _needs_two(deps, wanted):
-            return approvals.request(tx, make_terms({**_values(wanted), **texts}), deps)
+            return approvals.request(tx, make_terms({**request_of(wanted), **texts}), deps)
         return _make(deps, tx, wanted, texts, held)
 
 
@@ -137,15 +119,25 @@ def _is_made_of(made: CorrectionView, wanted: Wanted, texts: Mapping[str, str]) 
 
 def make_approved(deps: Deps, tx: Session, asked: Approval) -> None:
     """Makes the correction that was requested. Raises what `make_correction` raises."""
-    wanted = _from_request(asked.request)
-    if wanted.kind is CorrectionKind.LATE_CREDIT and deps.invoices:
-        money = deps.invoices.deal_money(invoice_id=wanted.invoice_id, received_amount=wanted.received_amount)
-        wanted = replace(wanted, case_decided=money.case_decided)
+    wanted = wanted_of(asked.request)
     held = ledger.locked(tx, wanted.merchant_id)
     if corrections.of_request_key(tx, UUID(asked.request["request_key"])) is not None:
         raise approvals.changed_since()
     _require_possible(tx, wanted)
     _make(deps, tx, wanted, asked.request, held)
+
+
+def require_undecided(deps: Deps, asked: Approval) -> None:
+    """Raises CORRECTION_INVALID for a late credit whose money goes back by now."""
+    invoice, request = parse_id(str(asked.request.get("invoice_id"))), asked.request
+    if request.get("kind") == CorrectionKind.LATE_CREDIT and invoice and deps.invoices:
+        money = deps.invoices.deal_money(invoice_id=invoice, received_amount=Decimal(1))
+        _require_not_returned(money.case_decided)
+
+
+def _require_not_returned(case_decided: str | None) -> None:
+    if case_decided == "return":
+        raise errors.correction_invalid("The merchant has answered, or the case ended: this money goes back")
 
 
 def check_correction(deps: Deps, asked: Asked) -> Preview:
@@ -283,8 +275,7 @@ def _require_possible(tx: Session, wanted: Wanted) -> None:
         wanted.kind is CorrectionKind.SURPLUS and money.surplus
     ):
         raise errors.accounted_for()
-    if wanted.case_decided == "return":
-        raise errors.correction_invalid("The merchant has answered, or the case ended: this money goes back")
+    _require_not_returned(wanted.case_decided)
     if wanted.kind is CorrectionKind.REVERSAL:
         most = money.reversible
         if wanted.amount > most:
@@ -335,63 +326,3 @@ def _make(deps: Deps, tx: Session, wanted: Wanted, texts: Mapping[str, str], hel
         after=acts.values_of(made, [each for each in CORRECTION.fields if each != "merchant_id"]),
     )
     return made
-
-
-# -- the request for a second person
-
-_NUMBERS: Final = ("received_amount", "conversion_rate", "locked_rate")
-
-
-def _values(wanted: Wanted) -> dict[str, Any]:
-    return {
-        "kind": str(wanted.kind),
-        "merchant_id": str(wanted.merchant_id),
-        "invoice_id": str(wanted.invoice_id or ""),
-        "case_number": wanted.case_number or 0,
-        "amount": usdt_text(wanted.amount),
-        "currency_code": wanted.currency_code or "",
-        **{each: _text(getattr(wanted, each)) for each in _NUMBERS},
-    }
-
-
-def _text(amount: Decimal | None) -> str:
-    return "" if amount is None else f"{amount:.2f}"
-
-
-def _from_request(request: Mapping[str, Any]) -> Wanted:
-    return Wanted(
-        kind=CorrectionKind(request["kind"]),
-        merchant_id=UUID(str(request["merchant_id"])),
-        invoice_id=UUID(str(request["invoice_id"])) if request["invoice_id"] else None,
-        case_number=int(request["case_number"] or 0) or None,
-        amount=Decimal(request["amount"]),
-        currency_code=request["currency_code"] or None,
-        case_decided=None,
-        **{each: Decimal(request[each]) if request[each] else None for each in _NUMBERS},
-    )
-
-
-def make_terms(request: Mapping[str, Any]) -> Terms:
-    wanted = _from_request(request)
-    amount, merchant = usdt_text(wanted.amount), f"merchant {wanted.merchant_id}"
-    came = f"{request['received_amount']} {wanted.currency_code}"
-    rate = f"at {request['conversion_rate']} {wanted.currency_code} per USDT"
-    if wanted.conversion_rate != wanted.locked_rate:
-        rate = f"{rate}, not at {request['locked_rate']} that the deal has locked"
-    does = {
-        CorrectionKind.REVERSAL: f"Take back {amount} USDT from {merchant}, credited for invoice {wanted.invoice_id}",
-        CorrectionKind.LATE_CREDIT: f"Credit {amount} USDT to {merchant} for {came} that came late for invoice "
-        f"{wanted.invoice_id}, {rate}",
-        CorrectionKind.SURPLUS: f"Credit {amount} USDT to {merchant} for {came} that came beyond the amount of invoice "
-        f"{wanted.invoice_id}, {rate}",
-        CorrectionKind.MANUAL_CREDIT: f"Credit {amount} USDT to {merchant}",
-        CorrectionKind.MANUAL_DEBIT: f"Take {amount} USDT from {merchant}",
-    }[wanted.kind]
-    evidence = f". Evidence: {request['evidence']}" if request["evidence"] else ""
-    return Terms(
-        act=MAKE,
-        object=f"invoice:{wanted.invoice_id}" if wanted.invoice_id else f"merchant:{wanted.merchant_id}",
-        request=request,
-        summary=f"{does}. Reason: {request['reason']}{evidence}",
-        merchant_id=wanted.merchant_id,
-    )

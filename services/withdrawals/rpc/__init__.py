@@ -21,8 +21,8 @@ from kit.rpc.methods import serve
 from kit.rpc.slots import Slots, lists, of_people, proofs
 from kit.rpc.turns import Share
 from services.withdrawals import workers
+from services.withdrawals.operations import correction_terms, refund_steps, stepping
 from services.withdrawals.operations import corrections as making
-from services.withdrawals.operations import refund_steps, stepping
 from services.withdrawals.rpc import corrections, refunds, withdrawals
 from services.withdrawals.rpc.converters import FROM_MESSAGE
 from services.withdrawals.store.books import PARTS
@@ -53,7 +53,12 @@ APPROVABLE: Final[Mapping[str, Approvable[Deps]]] = {
     refund_steps.SEND: Approvable(
         change=refund_steps.send_approved, terms=refund_steps.send_terms, role="desk"
     ),
-    making.MAKE: Approvable(change=making.make_approved, terms=making.make_terms, role="treasury"),
+    correction_terms.MAKE: Approvable(
+        change=making.make_approved,
+        terms=correction_terms.make_terms,
+        role="treasury",
+        before=making.require_undecided,
+    ),
 }
 
 
