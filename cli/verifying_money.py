@@ -7,6 +7,8 @@ from typing import Final
 
 from cli import connection
 from cli.verifying import CALL_SECONDS, Findings, every
+from console.words.corrections import late_credit
+from console.words.refunds import LIVE
 from fiatgate.invoices.v1 import invoices_pb2
 from fiatgate.withdrawals.v1 import corrections_pb2 as pb
 from fiatgate.withdrawals.v1 import refunds_pb2
@@ -129,14 +131,6 @@ def _takes(
     return takes
 
 
-_LIVE: Final = (
-    refunds_pb2.REFUND_STATUS_WAITING_FOR_ACCOUNT,
-    refunds_pb2.REFUND_STATUS_READY,
-    refunds_pb2.REFUND_STATUS_SENT,
-    refunds_pb2.REFUND_STATUS_SUCCEEDED,
-)
-
-
 def check_cases(findings: Findings) -> None:
     """Checks that a correction or a refund backs the end of each case of late money."""
     request = invoices_pb2.ListCasesRequest()
@@ -147,24 +141,15 @@ def check_cases(findings: Findings) -> None:
 
 
 def unbacked(case: invoices_pb2.Case, ended_as: str) -> str:
-    """Returns what is missing behind this end of the case; empty when nothing is. A credit that was wholly taken back
-    before the case was closed is none.
-    """
+    """Returns what is missing behind this end of the case; empty when nothing is."""
     invoice_id = case.invoice_id
     if ended_as == "credit":
-        request, left = pb.ListCorrectionsRequest(invoice_id=invoice_id), Decimal(0)
-        closed = case.resolved_at.ToDatetime() if case.HasField("resolved_at") else None
-        for each in every(request, connection.corrections().ListCorrections, "corrections", "correction_id"):
-            if each.kind == pb.CORRECTION_KIND_LATE_CREDIT:
-                left += Decimal(each.amount)
-            elif each.kind == pb.CORRECTION_KIND_REVERSAL and (
-                closed is None or each.created_at.ToDatetime() < closed
-            ):
-                left -= Decimal(each.amount)
-        if left <= 0:
+        request = pb.ListCorrectionsRequest(invoice_id=invoice_id)
+        made = every(request, connection.corrections().ListCorrections, "corrections", "correction_id")
+        if late_credit(case, made) is None:
             return f"no late money of invoice {invoice_id} was credited"
     if ended_as == "return":
-        live = refunds_pb2.ListRefundsRequest(invoice_id=invoice_id, statuses=_LIVE)
+        live = refunds_pb2.ListRefundsRequest(invoice_id=invoice_id, statuses=LIVE)
         found = connection.refunds().ListRefunds(live, timeout=CALL_SECONDS).refunds
         if all(each.origin != refunds_pb2.REFUND_ORIGIN_LATE for each in found):
             return f"no late money of invoice {invoice_id} goes back"

@@ -3,25 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import Final
 
 from console.page import Page
 from console.ui.values import word
+from console.words.corrections import late_credit
+from console.words.refunds import LIVE
 from fiatgate.approvals.v1 import approvals_pb2
 from fiatgate.invoices.v1 import invoices_pb2
 from fiatgate.withdrawals.v1 import corrections_pb2, refunds_pb2
 from kit.base.money import money_text
 from kit.rpc.values import invalid
 
-LIVE: Final = (
-    refunds_pb2.REFUND_STATUS_WAITING_FOR_ACCOUNT,
-    refunds_pb2.REFUND_STATUS_READY,
-    refunds_pb2.REFUND_STATUS_SENT,
-    refunds_pb2.REFUND_STATUS_SUCCEEDED,
-)
 _RETURNED: Final = {
     "waiting_for_account": "{} goes back to you, to the account that you give on this page.",
     "ready": "{} will be sent back to you.",
@@ -85,24 +79,7 @@ async def money_of(page: Page, case: invoices_pb2.Case) -> CaseMoney:
         ),
     )
     return CaseMoney(
-        _credit(case, credits.corrections),
+        late_credit(case, credits.corrections),
         next((each for each in refunds.refunds if each.origin == refunds_pb2.REFUND_ORIGIN_LATE), None),
         next(iter(asked.approvals), None),
     )
-
-
-def _credit(
-    case: invoices_pb2.Case, made: Iterable[corrections_pb2.Correction]
-) -> corrections_pb2.Correction | None:
-    """Returns the newest late credit, unless all of it was taken back before the case was closed."""
-    closed = case.resolved_at.ToDatetime() if case.HasField("resolved_at") else None
-    credits, left = [], Decimal(0)
-    for each in made:
-        if each.kind == corrections_pb2.CORRECTION_KIND_LATE_CREDIT:
-            credits.append(each)
-            left += Decimal(each.amount)
-        elif each.kind == corrections_pb2.CORRECTION_KIND_REVERSAL and (
-            closed is None or each.created_at.ToDatetime() < closed
-        ):
-            left -= Decimal(each.amount)
-    return credits[0] if left > 0 else None

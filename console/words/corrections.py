@@ -1,10 +1,11 @@
-"""The words of corrections, and what came beyond the amount that was asked."""
+"""The words of corrections, what came beyond the amount that was asked, and the credit that backs a case."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from typing import Final
 
 from fiatgate.invoices.v1 import invoices_pb2
+from fiatgate.withdrawals.v1 import corrections_pb2 as pb
 from kit.base.money import money_text, typed_decimal
 from kit.rpc.values import invalid
 
@@ -41,3 +42,20 @@ def beyond(came: str, deal: invoices_pb2.Deal) -> str:
         asked = money_text(deal.amount_to_send, deal.currency_code)
         raise invalid("received_amount", f"{asked} were asked for: more came")
     return f"{amount:f}"
+
+
+def late_credit(case: invoices_pb2.Case, made: Iterable[pb.Correction]) -> pb.Correction | None:
+    """Returns the newest late credit among the corrections of the case's invoice, newest first; None if all of it was
+    taken back before the case was closed.
+    """
+    closed = case.resolved_at.ToDatetime() if case.HasField("resolved_at") else None
+    credits, left = [], Decimal(0)
+    for each in made:
+        if each.kind == pb.CORRECTION_KIND_LATE_CREDIT:
+            credits.append(each)
+            left += Decimal(each.amount)
+        elif each.kind == pb.CORRECTION_KIND_REVERSAL and (
+            closed is None or each.created_at.ToDatetime() < closed
+        ):
+            left -= Decimal(each.amount)
+    return credits[0] if left > 0 else None

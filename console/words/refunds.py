@@ -11,6 +11,13 @@ from fiatgate.withdrawals.v1 import refunds_pb2 as pb
 from kit.base.clock import SystemClock
 from kit.base.proto import datetime_from
 
+LIVE: Final = (
+    pb.REFUND_STATUS_WAITING_FOR_ACCOUNT,
+    pb.REFUND_STATUS_READY,
+    pb.REFUND_STATUS_SENT,
+    pb.REFUND_STATUS_SUCCEEDED,
+)
+"""The states of refunds that neither failed nor were canceled."""
 STATES: Final[Mapping[str, pb.RefundStatus.ValueType]] = {
     each.removeprefix("REFUND_STATUS_").lower(): pb.RefundStatus.Value(each)
     for each in pb.RefundStatus.DESCRIPTOR.values_by_name
