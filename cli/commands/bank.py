@@ -110,7 +110,10 @@ def lines(request: pb.ListLinesRequest, *, limit: listing.Limit = listing.ROWS) 
     listing.show_page(
         *(LINES, request, connection.bank().ListLines, "lines", "line_id", "fiatgate bank confirm LINE_ID"),
         limit=limit,
-        for_people=lambda row: {"came": money_text(row["amount"], row["currency_code"])},
+        for_people=lambda row: {
+            "came": money_text(row["amount"], row["currency_code"]),
+            "tier": row["tier"].replace("unspecified", ""),
+        },
     )
 
 

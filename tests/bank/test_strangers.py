@@ -98,7 +98,7 @@ def test_the_format_is_detected_from_the_first_bytes(content: bytes, format: For
         (b" \n", "The file is empty."),
         (b"%PDF-1.7 abc", "The file is no statement in CAMT, MT940 or CSV."),
         (b"PK\x03\x04;,;,", "The file is no statement in CAMT, MT940 or CSV."),
-        (CSV, "choose the profile of its bank."),
+        (CSV, "give the profile of its bank."),
         (b"<" * (FILE_MOST_BYTES + 1), "The file has more than 8 MiB."),
     ],
 )

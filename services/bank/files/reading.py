@@ -34,7 +34,7 @@ def read(
         case Format.CSV:
             if profile is None:
                 raise FileRefused(
-                    "The file is no CAMT and no MT940. For a CSV file, choose the profile of its bank."
+                    "The file is no CAMT and no MT940. For a CSV file, give the profile of its bank."
                 )
             statements = read_csv(content, profile)
     for number, statement in enumerate(statements, 1):
