@@ -50,7 +50,8 @@ def looks_right(page: Page, name: str) -> None:
     _is_clean(page, f"{name}-dark", axe.CONTRAST)
     page.set_viewport_size(PHONE)
     screenshots.take(page, f"console-{name}-phone")
-    assert page.evaluate(ON_A_PHONE) == {"fits": True, "labels": [], "axes": 0, "fits_large": True}, name
+    seen = page.evaluate(ON_A_PHONE)
+    assert seen == {"fits": True, "labels": [], "axes": 0, "fits_large": True}, f"{name} on a phone: {seen}"
     page.set_viewport_size(PAPER)
     page.emulate_media(media="print", color_scheme="dark")
     assert page.evaluate(ON_PAPER) == {"fits": True, "ink": "rgb(0, 0, 0)"}, f"{name} on paper"
