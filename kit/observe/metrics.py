@@ -89,6 +89,9 @@ class _Server(ThreadingHTTPServer):
         self.address_family = AF_INET6 if ":" in host else AF_INET
         super().__init__((host, port), _Handler.factory(registry))
 
+    def handle_error(self, request: object, client_address: object) -> None:
+        _log.exception("scrape_failed")
+
     def server_bind(self) -> None:
         # HTTPServer's own queries DNS for our name, which is not used and may hang.
         TCPServer.server_bind(self)

@@ -60,14 +60,20 @@ class House:
     def expiries(self) -> list[Decimal]:
         """Of the certificates in use, as each process tells Prometheus: seconds."""
         texts = [
-            requests.get(f"http://{address}/metrics", timeout=10).text
-            for addresses in self.stack.home.running_stack()["metrics"].values()
+            self._scraped(process, address)
+            for process, addresses in self.stack.home.running_stack()["metrics"].items()
             for address in addresses
         ]
         name = "fiatgate_tls_certificate_expires_timestamp_seconds "
         lines = [line for text in texts for line in text.splitlines() if line.startswith(name)]
         assert len(lines) == len(texts) == len(SERVICES) + 4, "the gateway has two workers"
         return [Decimal(line.removeprefix(name)) for line in lines]
+
+    def _scraped(self, process: str, address: str) -> str:
+        try:
+            return requests.get(f"http://{address}/metrics", timeout=10).text
+        except requests.ConnectionError as error:
+            raise AssertionError(f"{process} at {address}: {self.log_of(process)[-5:]}") from error
 
 
 @pytest.fixture(scope="module")
