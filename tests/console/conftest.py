@@ -107,7 +107,7 @@ def open_page(browser: Browser) -> Iterator[Open]:
                     complaints.append(message.text)
 
             def stay(request: Request) -> None:
-                if urlsplit(request.url).hostname != "localhost":
+                if urlsplit(request.url).hostname not in ("localhost", "127.0.0.1"):
                     complaints.append(f"asked {request.url}")
 
             page.on("request", stay)
