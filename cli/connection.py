@@ -31,6 +31,7 @@ if TYPE_CHECKING:  # a command needs one or two of them
     from fiatgate.approvals.v1.approvals_pb2_grpc import ApprovalsServiceStub
     from fiatgate.audit.v1.audit_pb2_grpc import AuditServiceStub
     from fiatgate.bank.v1.bank_pb2_grpc import BankServiceStub
+    from fiatgate.bank.v1.feed_pb2_grpc import FeedServiceStub
     from fiatgate.books.v1.books_pb2_grpc import BooksServiceStub
     from fiatgate.catalog.v1.catalog_pb2_grpc import CatalogServiceStub
     from fiatgate.find.v1.find_pb2_grpc import FindServiceStub
@@ -83,6 +84,7 @@ refunds: Callable[[], RefundsServiceStub] = partial(
     _stub, "withdrawals", "RefundsServiceStub", "withdrawals", file="refunds"
 )
 bank: Callable[[], BankServiceStub] = partial(_stub, "bank", "BankServiceStub")
+feed: Callable[[], FeedServiceStub] = partial(_stub, "bank", "FeedServiceStub", file="feed")
 line_payments: Callable[[], LinePaymentsServiceStub] = partial(
     _stub, "invoices", "LinePaymentsServiceStub", "invoices", file="lines"
 )

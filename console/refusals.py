@@ -64,6 +64,7 @@ PROBLEMS: Final[Mapping[str, Problem]] = {
     "CORRECTION_NOT_FOUND": _NO_PAGE,
     "BANK_IMPORT_NOT_FOUND": _NO_PAGE,
     "BANK_LINE_NOT_FOUND": _NO_PAGE,
+    "CONNECTOR_NOT_FOUND": _NO_PAGE,
     "METHOD_NOT_ALLOWED": Problem(405, "That did not work", "Go back to the page and continue from there."),
     "PAYLOAD_TOO_LARGE": Problem(
         413, "That was too long", "Go back to the page and send less: a shorter text, a smaller picture."

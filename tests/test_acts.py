@@ -17,6 +17,8 @@ ACT_OF: Final = {
     "BankService/IgnoreLine": "bank-line.ignore",
     "BankService/ImportFile": "bank-file.import",
     "BankService/RestoreLine": "bank-line.restore",
+    "FeedService/CreateConnector": "bank-connector.create",
+    "FeedService/RevokeConnector": "bank-connector.revoke",
     "CatalogService/AcceptRate": "rate.accept",
     "CatalogService/PullRates": "rate.pull",
     "CatalogService/SetCurrency": "currency.set",

@@ -10,11 +10,14 @@ from cli import connection, ids, listing, output, several
 from cli.command import argument, command, group, option
 from cli.listing import Table
 from fiatgate.bank.v1 import bank_pb2 as pb
+from fiatgate.bank.v1 import feed_pb2
 from fiatgate.invoices.v1 import invoices_pb2, lines_pb2
 from kit.base.money import money_text
 from kit.rpc.errors import invalid
 
 app = group("bank", "Files of banks, their lines, and the deals that they have paid.")
+connectors = group("bank connectors", "Programs that post the lines of accounts, with their keys.")
+app.add_typer(connectors, name="connectors")
 READ_SECONDS: Final = 60
 LINES: Final = Table(
     columns="line_id: line | state | tier | booked_on: day | came: amount | counterparty_name: from | text"
@@ -31,6 +34,13 @@ IMPORTS: Final = Table(
     empty="No file was imported: fiatgate bank import FILE",
     noun="import",
     ids=("import_id",),
+)
+CONNECTORS: Final = Table(
+    columns="connector_id: connector | name | hint: key | accounts | heard_at: heard | silent | active",
+    stacks="connector_id | name hint | accounts | heard_at silent | active",
+    empty="No connectors yet: fiatgate bank connectors create NAME --account ACCOUNT:EUR",
+    noun="connector",
+    ids=("connector_id",),
 )
 LineIds = Annotated[list[str], typer.Argument(metavar="LINE_ID…", help="Whole ids of lines.")]
 FileArgument = Annotated[
@@ -160,3 +170,62 @@ def restore(request: pb.RestoreLineRequest) -> None:
     """Put an ignored line back."""
     connection.bank().RestoreLine(request)
     output.outcome(request, "It is looked at anew.", "fiatgate bank lines")
+
+
+# -- connectors
+
+
+@command(
+    *(
+        connectors,
+        "create",
+        "till-bank --account DE89370400440532013000:EUR",
+        feed_pb2.CreateConnectorRequest,
+    ),
+    argument("name", "NAME", "Two keys with one name are the same source."),
+    option(
+        "silence_seconds",
+        "S",
+        "After so long without a post an alert is raised.",
+        "--silence",
+        default=0,
+        min=0,
+    ),
+)
+def create(
+    request: feed_pb2.CreateConnectorRequest,
+    *,
+    account: Annotated[
+        list[str],
+        typer.Option(metavar="ACCOUNT:CURRENCY", help="An account that it may post for; may be repeated."),
+    ],
+) -> None:
+    """Make a connector's key. It is shown only now."""
+    for each in account:
+        number, _, currency = each.rpartition(":")
+        request.accounts.add(account=number, currency_code=currency)
+    output.record(connection.feed().CreateConnector(request))
+    output.note("[yellow]Save the key now: it cannot be shown again.[/yellow]")
+
+
+@command(connectors, "list")
+def list_connectors() -> None:
+    """List connectors, active ones first, with the time of their last post."""
+    found = [
+        output.plain(each)
+        for each in connection.feed().ListConnectors(feed_pb2.ListConnectorsRequest()).connectors
+    ]
+    for row in found if not output.mode.json else ():
+        row["accounts"] = " ".join(f"{each['account']}:{each['currency_code']}" for each in row["accounts"])
+    CONNECTORS.show(found)
+
+
+@command(
+    *(connectors, "revoke", "0197…", feed_pb2.RevokeConnectorRequest),
+    argument("connector_id", "CONNECTOR_ID"),
+    modes="all",
+)
+def revoke(request: feed_pb2.RevokeConnectorRequest) -> None:
+    """Refuse a connector's key from now on."""
+    found = connection.feed().RevokeConnector(request).connector
+    output.outcome(found, f"Revoked: the key of {found.name}.", "fiatgate bank connectors list")

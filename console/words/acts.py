@@ -71,6 +71,7 @@ PAST: Final[Mapping[str, str]] = {
     "restart": "restarted",
     "restore": "restored",
     "retry": "retried",
+    "revoke": "revoked",
     "roles": "changed the roles of",
     "send": "began to send",
     "account": "gave the account of",

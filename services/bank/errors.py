@@ -15,6 +15,10 @@ def line_not_found() -> Refused:
     return not_found("BANK_LINE_NOT_FOUND", "No such bank line")
 
 
+def connector_not_found() -> Refused:
+    return not_found("CONNECTOR_NOT_FOUND", "No such connector")
+
+
 def line_has_paid() -> Refused:
     return precondition("BANK_LINE_CONFLICT", "The line has paid a deal")
 

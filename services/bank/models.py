@@ -5,7 +5,8 @@ from decimal import Decimal
 from enum import StrEnum
 from uuid import UUID
 
-from sqlalchemy import BigInteger, CheckConstraint, ForeignKey, Index, Numeric, UniqueConstraint, text
+from sqlalchemy import BigInteger, CheckConstraint, ForeignKey, Index, Numeric, Text, UniqueConstraint, text
+from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 import kit.db.database
@@ -117,6 +118,35 @@ class Line(Base):
     deal_amount: Mapped[Decimal | None] = mapped_column(FIAT)
     reason: Mapped[str | None]
     seal: Mapped[bytes]
+
+
+class Connector(Base):
+    """A key of a program that posts lines. `accounts` are those that it may post for, each as ACCOUNT:CURRENCY."""
+
+    __tablename__ = "connectors"
+    __table_args__ = (
+        UniqueConstraint("key_hash", name="uq_connectors_key_hash"),
+        CheckConstraint("name ~ '^[0-9A-Za-z_-]{1,64}$'", name="name"),
+        CheckConstraint("octet_length(key_hash) = 32", name="key_hash"),
+        CheckConstraint("silence_seconds BETWEEN 60 AND 2592000", name="silence_seconds"),
+        Index("ix_connectors_name", "name"),
+        Index(
+            "ix_connectors_heard",
+            text("(coalesce(heard_at, created_at))"),
+            postgresql_where=text("revoked_at IS NULL AND silence_seconds IS NOT NULL"),
+        ),
+    )
+
+    id: Mapped[UUID] = mapped_column(primary_key=True)
+    name: Mapped[str]
+    hint: Mapped[str]
+    key_hash: Mapped[bytes]
+    accounts: Mapped[list[str]] = mapped_column(ARRAY(Text))
+    # None: it may be silent for ever.
+    silence_seconds: Mapped[int | None]
+    created_at: Mapped[datetime]
+    heard_at: Mapped[datetime | None]
+    revoked_at: Mapped[datetime | None]
 
 
 class LineMatch(Base):

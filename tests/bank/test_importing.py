@@ -201,10 +201,14 @@ def test_a_line_that_sql_changed_is_named(bank: Deps, change: str, field: str) -
 
 
 def problems(bank: Deps) -> set[str]:
-    """The fields of lines that `fiatgate verify` would name."""
+    return problems_of(bank, "lines")
+
+
+def problems_of(bank: Deps, table: str) -> set[str]:
+    """The fields of the table's rows that `fiatgate verify` would name."""
     first, last = "00000000-0000-0000-0000-000000000000", "ffffffff-ffff-ffff-ffff-ffffffffffff"
     found = set()
-    (part,) = (each for each in PARTS if each.table == "lines")
+    (part,) = (each for each in PARTS if each.table == table)
     with bank.db.transaction() as tx:
         for follows in part.follows:
             if callable(follows):

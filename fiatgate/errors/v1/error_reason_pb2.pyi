@@ -215,6 +215,7 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     BANK_FILE_REFUSED: _ErrorReason.ValueType  # 202
     """Nothing of the file was taken."""
     BANK_IMPORT_NOT_FOUND: _ErrorReason.ValueType  # 203
+    CONNECTOR_NOT_FOUND: _ErrorReason.ValueType  # 204
     NOT_DECIDED: _ErrorReason.ValueType  # 180
     """-- never seen on /api/v1
     The values that the step would use are not those that the last act about them decided: the row was made or changed by
@@ -422,6 +423,7 @@ BANK_LINE_NOT_FOUND: ErrorReason.ValueType  # 201
 BANK_FILE_REFUSED: ErrorReason.ValueType  # 202
 """Nothing of the file was taken."""
 BANK_IMPORT_NOT_FOUND: ErrorReason.ValueType  # 203
+CONNECTOR_NOT_FOUND: ErrorReason.ValueType  # 204
 NOT_DECIDED: ErrorReason.ValueType  # 180
 """-- never seen on /api/v1
 The values that the step would use are not those that the last act about them decided: the row was made or changed by

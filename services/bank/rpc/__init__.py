@@ -1,6 +1,7 @@
 """The gRPC servicer: message -> operation -> message. kit's server translates errors.
 
 - `bank`: files and lines
+- `feed`: connectors
 - `converters`: values to messages, and back
 """
 
@@ -8,11 +9,11 @@ from typing import Final
 
 import grpc
 
-from fiatgate.bank.v1 import bank_pb2
+from fiatgate.bank.v1 import bank_pb2, feed_pb2
 from kit.rpc import books, queues
 from kit.rpc.methods import serve
 from kit.rpc.slots import Slots, proofs
-from services.bank.rpc import bank
+from services.bank.rpc import bank, feed
 from services.bank.rpc.converters import FROM_MESSAGE
 from services.bank.store.books import PARTS
 from services.bank.store.queues import QUEUES
@@ -30,5 +31,7 @@ SLOTS: Final = (
 def add_to(server: grpc.Server, deps: Deps) -> None:
     contract = bank_pb2.DESCRIPTOR.services_by_name["BankService"]
     serve(server, contract, deps, bank.METHODS, FROM_MESSAGE)
+    contract = feed_pb2.DESCRIPTOR.services_by_name["FeedService"]
+    serve(server, contract, deps, feed.METHODS, feed.FROM_MESSAGE)
     books.add_to(server, deps.db, PARTS)
     queues.add_to(server, deps, QUEUES)

@@ -9,7 +9,7 @@ from kit.audit.decisions import follow_acts
 from kit.db.books import Difference, Part
 from kit.db.database import seals_of
 from kit.db.described import schema_part
-from services.bank.store.decisions import IGNORED, is_as_read
+from services.bank.store.decisions import CONNECTOR, IGNORED, is_as_read
 from services.bank.store.lines import between
 
 _PAID = """
@@ -37,5 +37,18 @@ PARTS: Final = (
         one="bank line",
         table="lines",
         follows=(_PAID, _lines_are_sealed, follow_acts(IGNORED, table="lines")),
+    ),
+    Part(
+        name="bank connectors",
+        one="bank connector",
+        table="connectors",
+        follows=(
+            follow_acts(
+                CONNECTOR,
+                table="connectors",
+                made_by=("bank-connector.create",),
+                key_sha256="encode(sha256(key_hash), 'hex')",
+            ),
+        ),
     ),
 )

@@ -6,6 +6,11 @@ from kit.audit.decisions import Decided
 from kit.base.seals import Seals, canonical
 from services.bank.store.views import LineView
 
+CONNECTOR: Final = Decided(
+    "bank-connector",
+    ("bank-connector.create", "bank-connector.revoke"),
+    ("name", "hint", "key_sha256", "accounts", "silence_seconds", "revoked_at"),
+)
 IGNORED: Final = Decided("bank-line", ("bank-line.ignore", "bank-line.restore"), ("reason",))
 _FILE: Final = "a bank file"
 _LINE: Final = "a bank line"

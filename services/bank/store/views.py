@@ -1,7 +1,8 @@
 """The results of queries."""
 
+import hashlib
 from dataclasses import dataclass, field
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 from uuid import UUID
 
@@ -36,6 +37,30 @@ class ImportView:
     lines: int
     new_lines: int
     imported_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectorView:
+    """`accounts` are as ACCOUNT:CURRENCY."""
+
+    id: UUID
+    name: str
+    hint: str
+    key_hash: bytes
+    accounts: list[str]
+    silence_seconds: int | None
+    created_at: datetime
+    heard_at: datetime | None
+    revoked_at: datetime | None
+
+    @property
+    def key_sha256(self) -> str:
+        """The hash of the stored hash, for acts: their readers need not have that."""
+        return hashlib.sha256(self.key_hash).hexdigest()
+
+    def is_silent(self, now: datetime) -> bool:
+        limit = timedelta(seconds=self.silence_seconds or 0)
+        return bool(limit and not self.revoked_at and (self.heard_at or self.created_at) + limit < now)
 
 
 @dataclass(frozen=True, slots=True)

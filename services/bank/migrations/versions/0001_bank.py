@@ -115,6 +115,28 @@ CREATE TABLE line_matches (
 CREATE INDEX ix_line_matches_line ON line_matches (line_id);
 CREATE INDEX ix_line_matches_deal ON line_matches (deal_id);
 """
+_CONNECTORS = """
+CREATE TABLE connectors (
+  id uuid NOT NULL,
+  name text NOT NULL,
+  hint text NOT NULL,
+  key_hash bytea NOT NULL,
+  accounts text[] NOT NULL,
+  silence_seconds integer,
+  created_at timestamp with time zone NOT NULL,
+  heard_at timestamp with time zone,
+  revoked_at timestamp with time zone,
+  CONSTRAINT pk_connectors PRIMARY KEY (id),
+  CONSTRAINT uq_connectors_key_hash UNIQUE (key_hash),
+  CONSTRAINT ck_connectors_name CHECK (name ~ '^[0-9A-Za-z_-]{1,64}$'),
+  CONSTRAINT ck_connectors_key_hash CHECK (octet_length(key_hash) = 32),
+  CONSTRAINT ck_connectors_silence_seconds CHECK (silence_seconds BETWEEN 60 AND 2592000)
+);
+CREATE INDEX ix_connectors_name ON connectors (name);
+CREATE INDEX ix_connectors_heard ON connectors (coalesce(heard_at, created_at))
+  WHERE revoked_at IS NULL AND silence_seconds IS NOT NULL;
+"""
+CONNECTOR_TERMS = ("id", "name", "hint", "key_hash", "accounts", "silence_seconds", "created_at")
 IMPORT_TERMS = ("id", "digest", "file_name", "profile", "content", "imported_at", "seal")
 LINE_TERMS = (
     *("id", "import_id", "statement_id", "account", "identity", "direction", "amount", "currency_code"),
@@ -123,12 +145,14 @@ LINE_TERMS = (
 
 
 def upgrade() -> None:
-    for step in (_IMPORTS, _STATEMENTS, _LINES, _LINE_MATCHES):
+    for step in (_IMPORTS, _STATEMENTS, _CONNECTORS, _LINES, _LINE_MATCHES):
         op.execute(step)
     guards.make_refusal()
     guards.keep("imports", IMPORT_TERMS)
     guards.stay("imports")
     guards.append_only("statements")
+    guards.keep("connectors", CONNECTOR_TERMS, ended="revoked_at")
+    guards.stay("connectors")
     guards.keep("lines", LINE_TERMS)
     guards.stay("lines")
     guards.append_only("line_matches")

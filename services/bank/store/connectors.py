@@ -1,0 +1,35 @@
+"""Keys of connectors."""
+
+from dataclasses import asdict
+from datetime import datetime
+from typing import Final
+from uuid import UUID
+
+from sqlalchemy import Connection, insert, select, update
+from sqlalchemy.orm import Session
+
+from kit.db.database import table_of
+from kit.db.rows import Rows
+from services.bank.models import Connector
+from services.bank.store.views import ConnectorView
+
+_CONNECTORS: Final = table_of(Connector)
+_ROWS: Final = Rows(ConnectorView, _CONNECTORS)
+_OF: Final = _CONNECTORS.c
+_ALL: Final = select(*_ROWS.columns)
+
+
+def add(tx: Session, connector: ConnectorView) -> None:
+    tx.execute(insert(_CONNECTORS), asdict(connector))
+
+
+def active_first(tx: Session | Connection, most: int) -> list[ConnectorView]:
+    return _ROWS.all(tx.execute(_ALL.order_by(_OF.revoked_at.is_not(None), _OF.id.desc()).limit(most)))
+
+
+def locked(tx: Session, id: UUID) -> ConnectorView | None:
+    return _ROWS.one_or_none(tx.execute(_ALL.where(_OF.id == id).with_for_update()))
+
+
+def revoke(tx: Session, id: UUID, *, at: datetime) -> None:
+    tx.execute(update(_CONNECTORS).where(_OF.id == id).values(revoked_at=at))
