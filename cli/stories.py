@@ -7,11 +7,14 @@ from typing import Any, Final
 from rich.markup import escape
 
 from cli import connection, output, tables
+from console.words.bank import PaidBy
 from console.words.moments import Moment
 from console.words.timeline import SERVICES, timeline
-from fiatgate.invoices.v1 import invoices_pb2
+from fiatgate.bank.v1 import bank_pb2
+from fiatgate.invoices.v1 import invoices_pb2, lines_pb2
 from fiatgate.webhooks.v1 import webhooks_pb2
 from fiatgate.withdrawals.v1 import withdrawals_pb2
+from kit.rpc.errors import Refused
 
 
 @dataclass(frozen=True)
@@ -29,11 +32,31 @@ def of_invoice(invoice_id: str) -> Story:
     found = dict(zip((each for each in SERVICES if each not in away), answers, strict=True))
     story = found.get("invoices") or _story(invoice_id)  # which raises why it does not answer
     transfers = found["withdrawals"].transfers if "withdrawals" in found else ()
-    return Story(story.invoice, timeline(story, transfers, found.get("webhooks")), away)
+    paid_by, silent = _paid_by(story)
+    moments = timeline(story, transfers, found.get("webhooks"), paid_by=paid_by)
+    return Story(story.invoice, moments, [*away, *silent])
 
 
 def _story(invoice_id: str) -> invoices_pb2.GetInvoiceStoryResponse:
     return connection.desk().GetInvoiceStory(invoices_pb2.GetInvoiceStoryRequest(invoice_id=invoice_id))
+
+
+def _paid_by(story: invoices_pb2.GetInvoiceStoryResponse) -> tuple[Sequence[PaidBy], Sequence[str]]:
+    """Returns the bank lines that paid the deals, and the services that did not answer."""
+    completed = (each.deal for each in story.deals if each.deal.status == invoices_pb2.DEAL_STATUS_COMPLETED)
+    try:
+        for deal in completed:
+            request = lines_pb2.ListLinePaymentsRequest(deal_id=deal.deal_id)
+            if payments := connection.line_payments().ListLinePayments(request).payments:
+                wanted = bank_pb2.ListLinesRequest(line_ids=[each.line_id for each in payments])
+                lines = {each.line_id: each for each in connection.bank().ListLines(wanted).lines}
+                of = (lines.get(each.line_id, bank_pb2.Line()) for each in payments)
+                return [PaidBy(*each, deal.currency_code) for each in zip(payments, of, strict=True)], ()
+    except Refused as refused:
+        if not connection.is_away(refused):
+            raise
+        return (), ("bank",)
+    return (), ()
 
 
 def _transfers(invoice_id: str) -> withdrawals_pb2.ListTransfersResponse:

@@ -13,7 +13,9 @@ from console.calls import invoices_of, or_none
 from console.deals.words import tone, waits
 from console.exchange import Request
 from console.page import Page, follows_own_page
+from console.ui.desk import lines_that_paid
 from console.words.approvals import named
+from console.words.bank import PaidBy
 from console.words.deals import author_words, step_words
 from console.words.states import words_of
 from fiatgate.approvals.v1 import approvals_pb2
@@ -45,6 +47,8 @@ class Evidence:
     """A deal with what stands beside its decision.
 
     asked     requests for a second person that wait
+    steps     with the bank lines that paid it at the end
+    last      the step of the deal that led to its state
     near      open deals on the same account, nearest amounts first
     corrections  of its invoice, newest first; none while withdrawals is away
     account_undecided  no act decided the account as it is now
@@ -54,6 +58,7 @@ class Evidence:
     context: pb.DealContext
     requisite: pb.Requisite
     steps: Sequence[Step]
+    last: Step | None
     pictures: Sequence[str]
     near: Sequence[pb.Deal]
     asked: Sequence[approvals_pb2.Approval]
@@ -98,22 +103,22 @@ class Evidence:
     def reference(self) -> str:
         return in_groups(self.deal.reference)
 
-    @property
-    def last(self) -> Step:
-        return self.steps[-1]
-
 
 async def evidence_of(page: Page, deal_id: str) -> Evidence:
     """Returns the deal with its evidence. Raises DEAL_NOT_FOUND."""
     answer = await page.deps.deals.GetDeal(pb.GetDealRequest(deal_id=deal_id))
-    asked, corrections, names = await asyncio.gather(
-        _asked(page, answer.deal), _corrections(page, answer.deal), page.names(answer.deal.merchant_id)
+    asked, corrections, names, paid_by = await asyncio.gather(
+        _asked(page, answer.deal),
+        _corrections(page, answer.deal),
+        page.names(answer.deal.merchant_id),
+        lines_that_paid(page.deps, [answer.deal]),
     )
     return Evidence(
         deal=answer.deal,
         context=answer.context,
         requisite=answer.requisite,
-        steps=[_step(each) for each in answer.history],
+        steps=[*map(_step, answer.history), *map(_paid, paid_by or ())],
+        last=_step(answer.history[-1]) if answer.history else None,
         pictures=[PICTURES[each.kind] for each in answer.proofs if each.kind in PICTURES],
         near=answer.near,
         asked=asked,
@@ -183,3 +188,8 @@ async def _corrections(page: Page, deal: pb.Deal) -> Sequence[corrections_pb2.Co
 
 def _step(step: pb.DealTransition) -> Step:
     return Step(step.at, step_words(step.sub_status), author_words(step.actor), step.note, tone(step.status))
+
+
+def _paid(by: PaidBy) -> Step:
+    details = "; ".join(f"{name} {value}" for name, value in by.details)
+    return Step(by.payment.paid_at, by.title, "", details, "good", by.link)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import falcon.asgi
@@ -12,7 +12,9 @@ from console.invoices.invoice import InvoicePage
 from console.invoices.list import InvoicesPage, filters_of
 from console.page import leave_for
 from console.ui.choices import catalog_choices
+from console.ui.desk import lines_that_paid
 from console.ui.filters import Choice
+from console.words.bank import PaidBy
 from fiatgate.catalog.v1 import catalog_pb2
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 from kit.rpc.errors import Refused
@@ -34,7 +36,10 @@ class DeskInvoicesPage(InvoicesPage):
 
 
 class DeskInvoicePage(InvoicePage):
-    """/invoices/{invoice_id} with its cancellation."""
+    """/invoices/{invoice_id} with its cancellation, and the bank lines that paid."""
+
+    async def _paid_by(self, deals: Sequence[pb.Deal]) -> Sequence[PaidBy]:
+        return await lines_that_paid(self.deps, deals) or ()
 
     async def on_post_cancel(self, req: Request, resp: falcon.asgi.Response, invoice_id: str) -> None:
         await self.form(req)

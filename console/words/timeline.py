@@ -4,12 +4,13 @@ It is the proof that a person shows, so it has each fact with its author, and no
 deal shows as well is left out. Page and command have these words; nothing of a page is here.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC
 from decimal import Decimal
 from typing import Final
 
 from console.words.acts import author_of, title_of
+from console.words.bank import PaidBy, of_bank
 from console.words.deals import step_tone, step_words
 from console.words.late_money import ANSWERS, ENDS
 from console.words.moments import Moment, approvals_first, given, of_ledger, of_webhooks, time
@@ -35,11 +36,13 @@ def timeline(
     *,
     key_name: str = "",
     corrections: Iterable[corrections_pb2.Correction] = (),
+    paid_by: Sequence[PaidBy] = (),
 ) -> list[Moment]:
     """Returns the moments of an invoice, oldest first.
 
     key_name     the name of the API key that created the invoice; empty: its id is given
     corrections  of the invoice: the reasons of transfers
+    paid_by      bank lines that paid its deals
     """
     moments = [
         *_of_invoice(story, key_name),
@@ -47,6 +50,7 @@ def timeline(
         *_of_acts(story),
         *_of_end(story),
         *_of_case(story),
+        *of_bank(paid_by),
         *of_ledger(story.invoice.deal, transfers, corrections),
         *(() if webhooks is None else of_webhooks(webhooks)),
     ]

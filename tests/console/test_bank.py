@@ -10,6 +10,7 @@ import pytest
 from deploy.local.waiting import wait_until
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 from kit.base.codes import in_groups
+from kit.base.money import money_text
 from tests.bank.shapes import camt, entry
 from tests.console.conftest import Open, Staff
 from tests.console.house import Person, text_of
@@ -92,6 +93,11 @@ def test_several_lines_are_confirmed_in_one_step_with_their_sum(bank_till: Till,
     assert lines_of(operator, "proposed", mark) == []
     assert sorted(lines_of(operator, "matched", mark)) == sorted(ids)
     assert "can’t pay this deal" in text_of(operator.post(f"/bank/{ids[0]}/confirm"))
+    for path in (f"/invoices/{first.invoice_id}", f"/deals/{first.deal_id}"):
+        shown = operator.get(path)
+        assert f"Paid by bank line of {money_text(first.amount_fiat, first.currency_code)}" in text_of(shown)
+        assert "2026-01-02" in text_of(shown)
+        assert any(f'href="/bank/{id}"' in shown.text for id in ids)
 
 
 def test_a_line_without_a_deal_is_linked_by_a_reference_or_ignored(bank_till: Till, operator: Person) -> None:

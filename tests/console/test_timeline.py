@@ -3,11 +3,14 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
+from console.words.bank import PaidBy
 from console.words.moments import Moment
 from console.words.timeline import cells, details_text, timeline
 from fiatgate.audit.v1 import audit_pb2
+from fiatgate.bank.v1 import bank_pb2
 from fiatgate.catalog.v1 import catalog_pb2
 from fiatgate.invoices.v1 import invoices_pb2 as pb
+from fiatgate.invoices.v1 import lines_pb2
 from fiatgate.webhooks.v1 import webhooks_pb2
 from fiatgate.withdrawals.v1 import corrections_pb2, withdrawals_pb2
 from kit.base.proto import timestamp_from
@@ -229,3 +232,14 @@ def test_a_correction_stands_at_its_time_with_its_reason_and_what_is_owed() -> N
     assert details_text(last) == (
         "amount 5.000000 USDT; evidence BR-7; balance after it 0.000000 USDT; owed after it 5.000000 USDT; transfer t"
     )
+
+
+def test_a_bank_line_that_paid_stands_at_its_time_and_leads_to_its_page() -> None:
+    payment = lines_pb2.LinePayment(line_id="l", amount="92.25", line_amount="100.00", paid_at=at(9.2))
+    line = bank_pb2.Line(booked_on="2026-03-01", counterparty_name="Zoe; X")
+    last = timeline(adjusted(), paid_by=[PaidBy(payment, line, "EUR")])[-1]
+    assert (last.title, last.thing) == ("Paid 92.25 EUR by bank line of 100.00 EUR", "bank:l")
+    assert details_text(last) == 'booked 2026-03-01; from "Zoe; X"'
+    payment.amount = "100.00"
+    silent = timeline(adjusted(), paid_by=[PaidBy(payment, bank_pb2.Line(), "EUR")])[-1]
+    assert (silent.title, silent.details) == ("Paid by bank line of 100.00 EUR", [])
