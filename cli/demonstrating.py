@@ -8,7 +8,7 @@ import json
 import os
 import re
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
@@ -17,10 +17,11 @@ from typing import Any
 import requests
 from tenacity import RetryError, Retrying, retry_if_result, stop_after_delay, wait_fixed
 
-from cli import connection, stack
+from cli import banking, connection, stack
 from cli.first_steps import Prepared
 from cli.receiving import HTTP_SECONDS, WEBHOOK_SECONDS, Receiver
 from demo.webhooks import Delivery, is_signed
+from fiatgate.bank.v1 import bank_pb2
 from fiatgate.invoices.v1 import invoices_pb2
 from fiatgate.withdrawals.v1 import withdrawals_pb2
 from kit.base.codes import in_groups
@@ -151,13 +152,28 @@ def _deal(deal_id: str) -> invoices_pb2.Deal:
 
 
 def _confirm(shop: Shop, invoice: dict[str, Any], deal: dict[str, Any], report: Report) -> None:
-    connection.desk().ConfirmDeal(invoices_pb2.ConfirmDealRequest(deal_id=deal["deal_id"]))
+    """Lets the invented bank send a statement, and confirms the deal by its line there."""
+    file = banking.demo_statement()
+    _expect(file.state == bank_pb2.IMPORT_STATE_TAKEN, f"the bank's statement is not taken: {file.problem}")
+    _wait(lambda: bool(_lines_of(deal)), "a bank line to be proposed for the deal")
+    line = _lines_of(deal)[0]
+    report(
+        "Bank sends today's statement",
+        f"{file.lines} lines, {file.new_lines} of them new\n"
+        f"{line.amount} {line.currency_code} from {line.counterparty_name}: {line.text}",
+    )
+    banking.confirmed(line.line_id)
     read = _read(shop, invoice)
     _expect(read["status"] == "success", f"the confirmed invoice is {read['status']}")
     report(
-        "Operator confirms the deal",
+        "Operator confirms the deal by the bank line",
         f"invoice {read['status']}, {read['deal']['merchant_usdt']} USDT for the merchant",
     )
+
+
+def _lines_of(deal: dict[str, Any]) -> Sequence[bank_pb2.Line]:
+    request = bank_pb2.ListLinesRequest(deal_id=deal["deal_id"], state=bank_pb2.LINE_STATE_PROPOSED)
+    return connection.bank().ListLines(request).lines
 
 
 def _webhook(shop: Shop, invoice: dict[str, Any], receiver: Receiver, report: Report) -> None:

@@ -78,6 +78,12 @@ class DeskSettings(ConsoleSettings):
         "DASHBOARD_URL for `fiatgate status`",
     )
 
+    demo_bank: bool = Field(
+        default=False,
+        description="on: a button of the page Bank imports an invented bank's statement, for trials; it counts at "
+        "http://localhost only",
+    )
+
     @property
     def url(self) -> str:
         return self.desk_url

@@ -49,7 +49,7 @@ ROOMS: Final[Mapping[str, tuple[str, frozenset[str]]]] = {
     "gateway": ("the HTTP of programs and customers", frozenset({"gateway", "kit", "fiatgate"})),
     "console": (
         "pages for people who sign in, one of which shows the payment page",
-        frozenset({"console", "gateway", "kit", "fiatgate"}),
+        frozenset({"console", "demo", "gateway", "kit", "fiatgate"}),
     ),
     "cli": (
         "the fiatgate command, which has the words of the pages",

@@ -4,21 +4,18 @@ from pathlib import Path
 from typing import Annotated, Final
 
 import typer
-from tenacity import Retrying, retry_if_result, stop_after_delay, wait_fixed
 
-from cli import connection, ids, listing, output, several
+from cli import banking, connection, ids, listing, output, several
 from cli.command import argument, command, group, option
 from cli.listing import Table
 from fiatgate.bank.v1 import bank_pb2 as pb
 from fiatgate.bank.v1 import feed_pb2
-from fiatgate.invoices.v1 import invoices_pb2, lines_pb2
 from kit.base.money import money_text
 from kit.rpc.errors import invalid
 
 app = group("bank", "Files of banks, their lines, and the deals that they have paid.")
 connectors = group("bank connectors", "Programs that post the lines of accounts, with their keys.")
 app.add_typer(connectors, name="connectors")
-READ_SECONDS: Final = 60
 LINES: Final = Table(
     columns="line_id: line | state | tier | booked_on: day | came: amount | counterparty_name: from | text"
     " | deal_id: deal",
@@ -64,7 +61,16 @@ def import_file(
         file_name=file.name,
         profile=_bytes_of(profile, "--profile").decode(errors="replace") if profile else "",
     )
-    found = _read(connection.bank().ImportFile(request).file.import_id)
+    _show(banking.imported(request))
+
+
+@command(app, "demo-statement", modes="all")
+def demo_statement() -> None:
+    """Import a statement of an invented bank, with transfers for the deals of the demo merchant."""
+    _show(banking.demo_statement())
+
+
+def _show(found: pb.Import) -> None:
     if found.state == pb.IMPORT_STATE_REFUSED:
         raise invalid("BANK_FILE_REFUSED", found.problem)
     if found.state == pb.IMPORT_STATE_WAITING:
@@ -82,22 +88,6 @@ def _bytes_of(file: Path, hint: str) -> bytes:
         return file.read_bytes()
     except OSError as error:
         raise typer.BadParameter(f"{file}: {error.strerror}", param_hint=hint) from None
-
-
-def _read(import_id: str) -> pb.Import:
-    """Returns the import once the worker has read it."""
-    request = pb.GetImportRequest(import_id=import_id)
-
-    def look() -> pb.Import:
-        return connection.bank().GetImport(request).file
-
-    attempts = Retrying(
-        retry=retry_if_result(lambda found: found.state == pb.IMPORT_STATE_WAITING),
-        stop=stop_after_delay(READ_SECONDS),
-        wait=wait_fixed(0.2),
-        retry_error_callback=lambda state: look(),
-    )
-    return attempts(look)
 
 
 @command(*(app, "imports", "", pb.ListImportsRequest), modes="csv")
@@ -132,18 +122,8 @@ def confirm(line_ids: LineIds) -> None:
     """Confirm the deals that are proposed for these lines, each paid by its line. Exit code 1 when one was not
     confirmed.
     """
-    several.each(line_ids, _confirmed, lambda line: f"Confirmed: deal {output.short(line.deal_id)}.")
+    several.each(line_ids, banking.confirmed, lambda line: f"Confirmed: deal {output.short(line.deal_id)}.")
     connection.bank().FollowPayments(pb.FollowPaymentsRequest())
-
-
-def _confirmed(line_id: str) -> pb.Line:
-    line = connection.bank().GetLine(pb.GetLineRequest(line_id=line_id)).line
-    part = lines_pb2.LinePart(line_id=line.line_id, amount=line.left, line_amount=line.amount)
-    if line.tier == pb.TIER_CONFIRMED:
-        connection.line_payments().LinkDeal(lines_pb2.LinkDealRequest(deal_id=line.deal_id, lines=[part]))
-    else:
-        connection.desk().ConfirmDeal(invoices_pb2.ConfirmDealRequest(deal_id=line.deal_id, lines=[part]))
-    return line
 
 
 @command(app, "repair", modes="all")

@@ -11,7 +11,10 @@ from console.exchange import Request
 from console.list_page import Asked, Found, ListPage
 from console.page import Page, leave_for
 from console.ui.values import iso, word
+from demo import bank as demo_bank
 from fiatgate.bank.v1 import bank_pb2 as pb
+from fiatgate.invoices.v1 import invoices_pb2
+from kit.base.clock import SystemClock
 from kit.rpc.errors import Refused, invalid
 
 FILE_MAX_BYTES: Final = 8 * 2**20
@@ -50,6 +53,26 @@ class FilesPage(ListPage):
             await self.answer(req, resp, refused=invalid("VALIDATION_ERROR", refused.message, field="file"))
         else:
             leave_for(resp, f"/bank/files/{kept.import_id}")
+
+
+class DemoStatementPage(Page):
+    """/bank/demo-statement: the invented bank of a trial sends a file with transfers for the newest deals."""
+
+    link = "/bank"
+
+    async def on_post(self, req: Request, resp: falcon.asgi.Response) -> None:
+        await self.form(req)
+        asked = invoices_pb2.ListDealsRequest(limit=demo_bank.DEALS_MOST)
+        deals = (await self.deps.deals.ListDeals(asked)).deals
+        requisites = await self.deps.deals.ListRequisites(invoices_pb2.ListRequisitesRequest())
+        now = SystemClock().now()
+        content = demo_bank.statement(deals, requisites.requisites, now=now)
+        request = pb.ImportFileRequest(content=content, file_name=f"demo-{now.date()}.xml")
+        if deals:
+            kept = (await self.deps.bank.ImportFile(request)).file
+            leave_for(resp, f"/bank/files/{kept.import_id}")
+        else:
+            leave_for(resp, "/bank", problem="no_deals")
 
 
 class ImportPage(Page):

@@ -8,11 +8,13 @@ from typing import Final
 import falcon.asgi
 
 from console.bank import paying
+from console.config import DeskSettings
 from console.exchange import Request
 from console.list_page import Asked, Found, ListPage
 from console.page import Page, leave_for
 from console.ui.filters import Tabs, Text
 from console.ui.values import iso, word
+from console.wiring import Deps
 from fiatgate.bank.v1 import bank_pb2 as pb
 from kit.base.proto import most_of
 from kit.rpc.errors import Refused
@@ -26,6 +28,12 @@ STATES: Final = {
 }
 REASON_MOST: Final = most_of(pb.IgnoreLineRequest, "reason")
 MENDABLE: Final = frozenset({"VALIDATION_ERROR"}) | paying.REFUSALS
+
+
+def has_demo_bank(deps: Deps) -> bool:
+    """Returns whether the desk is one for trials: invented lines must not confirm real deals."""
+    settings = deps.settings
+    return isinstance(settings, DeskSettings) and settings.demo_bank and settings.url.startswith("http:")
 
 
 class LinesPage(ListPage):
@@ -69,7 +77,12 @@ class LinesPage(ListPage):
             limit=asked.limit,
         )
         found = (await self.deps.bank.ListLines(request)).lines
-        return asked.found(found, after=lambda row: row.line_id, confirmable=paying.CONFIRMABLE)
+        return asked.found(
+            found,
+            after=lambda row: row.line_id,
+            confirmable=paying.CONFIRMABLE,
+            has_demo_bank=has_demo_bank(self.deps),
+        )
 
     def cells(self, row: pb.Line, found: Found) -> Sequence[str]:
         return (

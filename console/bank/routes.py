@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from console.bank.files import FilesPage, ImportPage
-from console.bank.lines import LinePage, LinesPage
+from console.bank.files import DemoStatementPage, FilesPage, ImportPage
+from console.bank.lines import LinePage, LinesPage, has_demo_bank
 from console.bank.several import SeveralPage
 from console.page import App
 from console.ui.pages import Link, reads
@@ -21,6 +21,8 @@ def add_to(app: App, deps: Deps) -> None:
     FilesPage(deps).add_to(app, "/bank/files")
     app.add_route("/bank/files/{import_id}", ImportPage(deps))
     app.add_route("/bank/several", SeveralPage(deps))
+    if has_demo_bank(deps):
+        app.add_route("/bank/demo-statement", DemoStatementPage(deps))
     one = LinePage(deps)
     app.add_route("/bank/{line_id}", one)
     for step in ("confirm", "ignore", "restore"):

@@ -137,6 +137,7 @@ PROBLEMS: Final[Mapping[str, str]] = {
     "INVITATIONS_LIMITED": "There are too many invitations. Withdraw one that is open, or go on tomorrow.",
     "APPROVAL_STATE_CONFLICT": "Another request about this waits already. Approve or reject it first.",
     "OTHER_PERSON_REQUIRED": "You requested this yourself: another person has to approve it.",
+    "NO_DEALS": "No customer has chosen a way to pay yet: the bank has nothing to send.",
     "NOTHING_TICKED": "Nothing was ticked, so nothing was changed.",
     "WITHDRAWAL_STATE_CONFLICT": "The withdrawal is in another state by now. Nothing was changed.",
     "NOT_DECIDED": "This was made or changed in the database, past the service: no act decided it. Nothing was done. "

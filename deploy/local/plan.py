@@ -294,6 +294,7 @@ def _world(port: int, rates_port: int) -> dict[str, str]:
         "FIATGATE_METHOD_SHARE_PERCENT": "100",  # the demo has one merchant: no accounts are kept free for others
         "FIATGATE_ADDRESS_WAIT_SECONDS": "60",  # a new user tries a withdrawal on the same day
         "FIATGATE_RATE_ALLOW_PRIVATE": "on",  # so does the source of demo rates
+        "FIATGATE_DEMO_BANK": "on",
         "FIATGATE_RATE_SOURCES": json.dumps(demo_rates.sources(rates_port)),
     }
 

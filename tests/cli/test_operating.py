@@ -470,7 +470,10 @@ def test_the_demo_goes_through_and_says_each_step(fiatgate: Fiatgate) -> None:
     steps = fiatgate("demo", "--anyway")  # other tests have made merchants
     assert len(steps) >= 9
     assert all(list(step) == ["step", "detail"] for step in steps)
-    assert "signature valid" in steps[5]["detail"]
+    details = {step["step"]: step["detail"] for step in steps}
+    assert "from Alex Customer" in details["Bank sends today's statement"]
+    assert "signature valid" in details["Merchant receives one signed webhook"]
+    assert fiatgate("bank", "demo-statement")["state"] == "taken"
 
 
 def test_status_is_well_on_a_stack_that_is_well(fiatgate: Fiatgate) -> None:

@@ -151,8 +151,27 @@ def test_a_file_that_is_no_statement_is_refused_with_a_sentence(operator: Person
     assert "File" in text_of(operator.post("/bank/files", files={"file": ("b.xml", b"")}))
 
 
+def test_the_invented_bank_of_a_trial_sends_lines_for_open_deals(bank_till: Till, operator: Person) -> None:
+    deal = bank_till.marked()
+    assert "Let the bank send today’s statement" in text_of(operator.get("/bank"))
+    path = urlsplit(operator.post("/bank/demo-statement").url).path
+    wait_until(
+        lambda: "new, imported" in text_of(operator.get(path)), "the file", timeout_seconds=READ_SECONDS
+    )
+    account = account_of(bank_till, deal)
+    wait_until(
+        lambda: (
+            f"/invoices/{deal.invoice_id}" in operator.get(f"/bank?state=proposed&account={account}").text
+        ),
+        "its proposal",
+        timeout_seconds=READ_SECONDS,
+    )
+
+
 def test_only_the_role_desk_changes_lines(staff: Staff) -> None:
     reader = staff("auditor")
+    assert "Let the bank" not in reader.get("/bank").text
+    assert reader.post("/bank/demo-statement").status_code == 403
     assert "Import a statement" not in reader.get("/bank/files").text
     assert reader.post("/bank/files", files={"file": ("a.xml", b"<a/>")}).status_code == 403
 
