@@ -13,7 +13,7 @@ from console.words.timeline import SERVICES, timeline
 from fiatgate.bank.v1 import bank_pb2
 from fiatgate.invoices.v1 import invoices_pb2, lines_pb2
 from fiatgate.webhooks.v1 import webhooks_pb2
-from fiatgate.withdrawals.v1 import withdrawals_pb2
+from fiatgate.withdrawals.v1 import corrections_pb2, withdrawals_pb2
 from kit.rpc.errors import Refused
 
 
@@ -31,9 +31,9 @@ def of_invoice(invoice_id: str) -> Story:
     answers, away = connection.answers(SERVICES, lambda service: _CALLS[service](invoice_id))
     found = dict(zip((each for each in SERVICES if each not in away), answers, strict=True))
     story = found.get("invoices") or _story(invoice_id)  # which raises why it does not answer
-    transfers = found["withdrawals"].transfers if "withdrawals" in found else ()
+    transfers, corrections = found.get("withdrawals", ((), None))
     paid_by, silent = _paid_by(story)
-    moments = timeline(story, transfers, found.get("webhooks"), paid_by=paid_by)
+    moments = timeline(story, transfers, found.get("webhooks"), corrections=corrections, paid_by=paid_by)
     return Story(story.invoice, moments, [*away, *silent])
 
 
@@ -59,9 +59,15 @@ def _paid_by(story: invoices_pb2.GetInvoiceStoryResponse) -> tuple[Sequence[Paid
     return (), ()
 
 
-def _transfers(invoice_id: str) -> withdrawals_pb2.ListTransfersResponse:
-    request = withdrawals_pb2.ListTransfersRequest(invoice_id=invoice_id, with_balances=True)
-    return connection.withdrawals().ListTransfers(request)
+def _money(
+    invoice_id: str,
+) -> tuple[Sequence[withdrawals_pb2.Transfer], corrections_pb2.ListCorrectionsResponse]:
+    transfers = withdrawals_pb2.ListTransfersRequest(invoice_id=invoice_id, with_balances=True)
+    corrections = corrections_pb2.ListCorrectionsRequest(invoice_id=invoice_id)
+    return (
+        connection.withdrawals().ListTransfers(transfers).transfers,
+        connection.corrections().ListCorrections(corrections),
+    )
 
 
 def _webhooks(invoice_id: str) -> webhooks_pb2.ListInvoiceEventsResponse:
@@ -71,7 +77,7 @@ def _webhooks(invoice_id: str) -> webhooks_pb2.ListInvoiceEventsResponse:
 
 _CALLS: Final[Mapping[str, Callable[[str], Any]]] = {
     "invoices": _story,
-    "withdrawals": _transfers,
+    "withdrawals": _money,
     "webhooks": _webhooks,
 }
 

@@ -128,15 +128,15 @@ class InvoicePage(Page):
             self._keys(req, merchant_id),
             self._paid_by([each.deal for each in story.deals]),
         )
-        made = corrections.corrections if corrections else ()
         moments = timeline(
             story,
             transfers.transfers if transfers else (),
             webhooks,
             key_name=_key_name(keys, story.invoice.key_id),
-            corrections=made,
+            corrections=corrections,
             paid_by=paid_by,
         )
+        made = corrections.corrections if corrections else ()
         return Whole(story, moments, made, names.get(merchant_id, ""), away)
 
     def _link_to(self, req: Request, thing: str) -> str:
@@ -186,4 +186,10 @@ def _key_name(keys: merchants_pb2.ListApiKeysResponse | None, key_id: str) -> st
     return next((f"{each.name or key_id} ({each.hint}…)" for each in known if each.key_id == key_id), "")
 
 
-_PATHS: Final = {"deal": "/deals/{}", "case": "/cases/{}", "webhook": "/webhooks/{}", "bank": "/bank/{}"}
+_PATHS: Final = {
+    "deal": "/deals/{}",
+    "case": "/cases/{}",
+    "webhook": "/webhooks/{}",
+    "bank": "/bank/{}",
+    "approval": "/approvals/{}",
+}

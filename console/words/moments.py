@@ -30,7 +30,8 @@ class Moment:
     details  facts by their names: amounts, accounts, texts of strangers
     note     the words of the author; may be empty
     tone     good, bad or wait; empty: neither
-    thing    the thing that has more: deal:ID, case:NUMBER, webhook:NUMBER, proof:DEAL_ID/KIND; empty: none
+    thing    the thing that has more: deal:ID, case:NUMBER, webhook:NUMBER, proof:DEAL_ID/KIND,
+             approval:SERVICE/ID; empty: none
     service  the service that stored it
     """
 
@@ -65,16 +66,18 @@ def _is_of(approval: Moment, before: Moment) -> bool:
 def of_ledger(
     deal: invoices_pb2.Deal,
     transfers: Iterable[withdrawals_pb2.Transfer],
-    corrections: Iterable[corrections_pb2.Correction] = (),
+    corrections: corrections_pb2.ListCorrectionsResponse,
 ) -> Iterator[Moment]:
     """Yields what the ledger moved for the invoice that has this deal."""
-    made = {each.correction_id: each for each in corrections}
+    made = {each.correction_id: each for each in corrections.corrections}
+    authors = {each.object: author_of(each) for each in corrections.acts if not each.refused}
     for transfer in transfers:
         is_credit = transfer.kind == withdrawals_pb2.TRANSFER_KIND_CREDIT
         why = made.get(transfer.correction_id, corrections_pb2.Correction())
         yield Moment(
             at=datetime_from(transfer.created_at),
             title="Credited to the merchant" if is_credit else transfer_words(transfer),
+            by=authors.get(f"correction:{transfer.correction_id}", ""),
             details=given(
                 ("credit" if is_credit else "amount", money_text(transfer.amount, "USDT")),
                 ("after the merchant’s commission", _commission(deal, transfer.amount) if is_credit else ""),

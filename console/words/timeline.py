@@ -35,15 +35,16 @@ def timeline(
     webhooks: webhooks_pb2.ListInvoiceEventsResponse | None = None,
     *,
     key_name: str = "",
-    corrections: Iterable[corrections_pb2.Correction] = (),
+    corrections: corrections_pb2.ListCorrectionsResponse | None = None,
     paid_by: Sequence[PaidBy] = (),
 ) -> list[Moment]:
     """Returns the moments of an invoice, oldest first.
 
     key_name     the name of the API key that created the invoice; empty: its id is given
-    corrections  of the invoice: the reasons of transfers
+    corrections  of the invoice with their acts: the reasons and authors of transfers
     paid_by      bank lines that paid its deals
     """
+    corrected = corrections or corrections_pb2.ListCorrectionsResponse()
     moments = [
         *_of_invoice(story, key_name),
         *(moment for each in story.deals for moment in _of_deal(each, _received(story, each.deal))),
@@ -51,7 +52,8 @@ def timeline(
         *_of_end(story),
         *_of_case(story),
         *of_bank(paid_by),
-        *of_ledger(story.invoice.deal, transfers, corrections),
+        *of_ledger(story.invoice.deal, transfers, corrected),
+        *(_act(each) for each in corrected.acts if each.refused or each.act != "correction.make"),
         *(() if webhooks is None else of_webhooks(webhooks)),
     ]
     return approvals_first(sorted(moments, key=lambda moment: (moment.at, SERVICES.index(moment.service))))
@@ -292,6 +294,7 @@ def _act(act: audit_pb2.Act) -> Moment:
     title, tone = title_of(act)
     kind, _, id = act.object.partition(":")
     changes = {change.field: change.after for change in act.changes}
+    approval = f"approval:{act.service}/{changes['approval']}" if "approval" in changes else ""
     return Moment(
         at=datetime_from(act.at),
         title=title,
@@ -299,6 +302,6 @@ def _act(act: audit_pb2.Act) -> Moment:
         details=given(("reason", act.refused), ("would do", changes.get("summary", ""))),
         note=act.note,
         tone=tone,
-        thing=act.object if kind in ("deal", "case") and id else "",
+        thing=act.object if kind in ("deal", "case") and id else approval,
         service=act.service,
     )

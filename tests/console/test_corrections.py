@@ -90,6 +90,8 @@ def test_a_wrong_confirmation_is_taken_back_by_two_once_and_becomes_a_debt(
     assert treasury.post("/corrections/new", agreed).status_code == 200, "a double click"
     (path,) = set(APPROVAL.findall(asked.text))
     assert shop.balance().owed == "0.000000"
+    waits = treasury.get(f"/invoices/{invoice}")
+    assert f"Second person asked by {treasury.email}" in text_of(waits) and f'href="{path}"' in waits.text
 
     other = staff("admin")
     page = other.get(path)
@@ -102,7 +104,8 @@ def test_a_wrong_confirmation_is_taken_back_by_two_once_and_becomes_a_debt(
     assert f"owes {credit}" in text_of(treasury.get(f"/merchants/{shop.shop.merchant_id}/view"))
     assert shop.shop.merchant_id in treasury.get("/debts").text
     story = text_of(treasury.get(f"/invoices/{invoice}"))
-    assert f"Became a debt amount {credit}" in story and "The bank took it back" in story
+    assert f"Became a debt by {other.email} amount {credit}" in story and "The bank took it back" in story
+    assert f"Second person approved by {other.email}" in story, story
     over = treasury.get("/corrections/new", params={"kind": "reversal", "invoice": invoice})
     assert "At most 0.000000" in text_of(over)
 

@@ -216,7 +216,7 @@ def test_an_end_without_a_deal_names_its_author() -> None:
     assert timeline(story)[-1].by == "time"
 
 
-def test_a_correction_stands_at_its_time_with_its_reason_and_what_is_owed() -> None:
+def test_a_correction_stands_at_its_time_with_its_reason_two_authors_and_what_is_owed() -> None:
     after = withdrawals_pb2.MerchantBalance(available="0.000000", reserved="0.000000", owed="5.000000")
     owed = withdrawals_pb2.Transfer(
         transfer_id="t",
@@ -227,8 +227,20 @@ def test_a_correction_stands_at_its_time_with_its_reason_and_what_is_owed() -> N
         after=after,
     )
     made = corrections_pb2.Correction(correction_id="c", reason="Not paid", evidence="BR-7")
-    last = timeline(adjusted(), [owed], corrections=[made])[-1]
-    assert (last.title, last.note) == ("Became a debt", "Not paid")
+    acts = [
+        act(19, "approval.request", ANN, object="invoice:i"),
+        act(20, "correction.make", BEN, object="correction:c"),
+        act(20.0001, "approval.approve", BEN, object="invoice:i"),
+    ]
+    corrections = corrections_pb2.ListCorrectionsResponse(corrections=[made], acts=acts)
+    *_, asked, approved, last = timeline(adjusted(), [owed], corrections=corrections)
+    ben = "cli:root@bastion for ben@example.com"
+    assert [(each.title, each.by) for each in (asked, approved, last)] == [
+        ("Second person asked", "ann@example.com"),
+        ("Second person approved", ben),
+        ("Became a debt", ben),
+    ]
+    assert last.note == "Not paid"
     assert details_text(last) == (
         "amount 5.000000 USDT; evidence BR-7; balance after it 0.000000 USDT; owed after it 5.000000 USDT; transfer t"
     )

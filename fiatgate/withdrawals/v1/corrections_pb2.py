@@ -22,12 +22,13 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
+from fiatgate.audit.v1 import audit_pb2 as fiatgate_dot_audit_dot_v1_dot_audit__pb2
 from fiatgate.bounds.v1 import bounds_pb2 as fiatgate_dot_bounds_dot_v1_dot_bounds__pb2
 from fiatgate.rpc.v1 import access_pb2 as fiatgate_dot_rpc_dot_v1_dot_access__pb2
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n)fiatgate/withdrawals/v1/corrections.proto\x12\x17\x66iatgate.withdrawals.v1\x1a\x1f\x66iatgate/bounds/v1/bounds.proto\x1a\x1c\x66iatgate/rpc/v1/access.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xd1\x02\n\nCorrection\x12\x15\n\rcorrection_id\x18\x01 \x01(\t\x12\x35\n\x04kind\x18\x02 \x01(\x0e\x32\'.fiatgate.withdrawals.v1.CorrectionKind\x12\x13\n\x0bmerchant_id\x18\x03 \x01(\t\x12\x12\n\ninvoice_id\x18\x04 \x01(\t\x12\x13\n\x0b\x63\x61se_number\x18\x05 \x01(\x03\x12\x0e\n\x06\x61mount\x18\x06 \x01(\t\x12\x0c\n\x04owed\x18\x07 \x01(\t\x12\x17\n\x0freceived_amount\x18\x08 \x01(\t\x12\x15\n\rcurrency_code\x18\t \x01(\t\x12\x17\n\x0f\x63onversion_rate\x18\n \x01(\t\x12\x0e\n\x06reason\x18\x0b \x01(\t\x12\x10\n\x08\x65vidence\x18\x0c \x01(\t\x12.\n\ncreated_at\x18\r \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"\xac\x02\n\x15MakeCorrectionRequest\x12\x35\n\x04kind\x18\x01 \x01(\x0e\x32\'.fiatgate.withdrawals.v1.CorrectionKind\x12\x13\n\x0bmerchant_id\x18\x02 \x01(\t\x12\x12\n\ninvoice_id\x18\x03 \x01(\t\x12\x0e\n\x06\x61mount\x18\x04 \x01(\t\x12\x17\n\x0freceived_amount\x18\x05 \x01(\t\x12\x17\n\x0f\x63onversion_rate\x18\x06 \x01(\t\x12\x13\n\x0b\x63\x61se_number\x18\x07 \x01(\x03\x12\x15\n\x06reason\x18\x08 \x01(\tB\x05\x88\xb5\x18\xf4\x03\x12\x17\n\x08\x65vidence\x18\t \x01(\tB\x05\x88\xb5\x18\xf4\x03\x12\x13\n\x0brequest_key\x18\n \x01(\t\x12\x17\n\x0f\x65xpected_amount\x18\x0b \x01(\t\"Q\n\x16MakeCorrectionResponse\x12\x37\n\ncorrection\x18\x01 \x01(\x0b\x32#.fiatgate.withdrawals.v1.Correction\"\\\n\x16\x43heckCorrectionRequest\x12\x42\n\ncorrection\x18\x01 \x01(\x0b\x32..fiatgate.withdrawals.v1.MakeCorrectionRequest\"\xc4\x01\n\x17\x43heckCorrectionResponse\x12\x0e\n\x06\x61mount\x18\x01 \x01(\t\x12\x0c\n\x04owed\x18\x02 \x01(\t\x12\x11\n\tavailable\x18\x03 \x01(\t\x12\x0c\n\x04\x64\x65\x62t\x18\x04 \x01(\t\x12\x10\n\x08reserved\x18\x05 \x01(\t\x12\x12\n\nreversible\x18\x06 \x01(\t\x12\x17\n\x0f\x63onversion_rate\x18\x07 \x01(\t\x12\x13\n\x0blocked_rate\x18\x08 \x01(\t\x12\x16\n\x0eneeds_approval\x18\t \x01(\x08\"\xb8\x02\n\x16ListCorrectionsRequest\x12\x13\n\x0bmerchant_id\x18\x01 \x01(\t\x12\x12\n\ninvoice_id\x18\x02 \x01(\t\x12\x35\n\x04kind\x18\x03 \x01(\x0e\x32\'.fiatgate.withdrawals.v1.CorrectionKind\x12\r\n\x05limit\x18\x04 \x01(\x05\x12\x1b\n\x13\x61\x66ter_correction_id\x18\x05 \x01(\t\x12\x35\n\x0c\x63reated_from\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.TimestampH\x00\x88\x01\x01\x12\x37\n\x0e\x63reated_before\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.TimestampH\x01\x88\x01\x01\x42\x0f\n\r_created_fromB\x11\n\x0f_created_before\"S\n\x17ListCorrectionsResponse\x12\x38\n\x0b\x63orrections\x18\x01 \x03(\x0b\x32#.fiatgate.withdrawals.v1.Correction\"!\n\x10ListDebtsRequest\x12\r\n\x05limit\x18\x01 \x01(\x05\"A\n\x11ListDebtsResponse\x12,\n\x05\x64\x65\x62ts\x18\x01 \x03(\x0b\x32\x1d.fiatgate.withdrawals.v1.Debt\"T\n\x04\x44\x65\x62t\x12\x13\n\x0bmerchant_id\x18\x01 \x01(\t\x12\x0c\n\x04owed\x18\x02 \x01(\t\x12)\n\x05since\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp*\xd2\x01\n\x0e\x43orrectionKind\x12\x1f\n\x1b\x43ORRECTION_KIND_UNSPECIFIED\x10\x00\x12\x1c\n\x18\x43ORRECTION_KIND_REVERSAL\x10\x01\x12\x1f\n\x1b\x43ORRECTION_KIND_LATE_CREDIT\x10\x02\x12\x1b\n\x17\x43ORRECTION_KIND_SURPLUS\x10\x03\x12!\n\x1d\x43ORRECTION_KIND_MANUAL_CREDIT\x10\x04\x12 \n\x1c\x43ORRECTION_KIND_MANUAL_DEBIT\x10\x05\x32\x9c\x05\n\x12\x43orrectionsService\x12\x99\x01\n\x0eMakeCorrection\x12..fiatgate.withdrawals.v1.MakeCorrectionRequest\x1a/.fiatgate.withdrawals.v1.MakeCorrectionResponse\"&\x8a\xb5\x18\"\x12\x0c\x63onsole-desk:\x08treasuryP\x01X\x01\x62\x04\x64\x65sk\x12\x97\x01\n\x0f\x43heckCorrection\x12/.fiatgate.withdrawals.v1.CheckCorrectionRequest\x1a\x30.fiatgate.withdrawals.v1.CheckCorrectionResponse\"!\x8a\xb5\x18\x1d\x12\x0c\x63onsole-desk:\x07readersb\x04\x64\x65sk\x12\xc7\x01\n\x0fListCorrections\x12/.fiatgate.withdrawals.v1.ListCorrectionsRequest\x1a\x30.fiatgate.withdrawals.v1.ListCorrectionsResponse\"Q\x8a\xb5\x18M\x12\x07gateway\x12\x0c\x63onsole-desk\x12\x11\x63onsole-dashboard\x18\x01:\x07readersB\x07\x66inanceB\x06viewerb\x05lists\x12\x85\x01\n\tListDebts\x12).fiatgate.withdrawals.v1.ListDebtsRequest\x1a*.fiatgate.withdrawals.v1.ListDebtsResponse\"!\x8a\xb5\x18\x1d\x12\x0c\x63onsole-desk:\x07readersb\x04\x64\x65skb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n)fiatgate/withdrawals/v1/corrections.proto\x12\x17\x66iatgate.withdrawals.v1\x1a\x1d\x66iatgate/audit/v1/audit.proto\x1a\x1f\x66iatgate/bounds/v1/bounds.proto\x1a\x1c\x66iatgate/rpc/v1/access.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xd1\x02\n\nCorrection\x12\x15\n\rcorrection_id\x18\x01 \x01(\t\x12\x35\n\x04kind\x18\x02 \x01(\x0e\x32\'.fiatgate.withdrawals.v1.CorrectionKind\x12\x13\n\x0bmerchant_id\x18\x03 \x01(\t\x12\x12\n\ninvoice_id\x18\x04 \x01(\t\x12\x13\n\x0b\x63\x61se_number\x18\x05 \x01(\x03\x12\x0e\n\x06\x61mount\x18\x06 \x01(\t\x12\x0c\n\x04owed\x18\x07 \x01(\t\x12\x17\n\x0freceived_amount\x18\x08 \x01(\t\x12\x15\n\rcurrency_code\x18\t \x01(\t\x12\x17\n\x0f\x63onversion_rate\x18\n \x01(\t\x12\x0e\n\x06reason\x18\x0b \x01(\t\x12\x10\n\x08\x65vidence\x18\x0c \x01(\t\x12.\n\ncreated_at\x18\r \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"\xac\x02\n\x15MakeCorrectionRequest\x12\x35\n\x04kind\x18\x01 \x01(\x0e\x32\'.fiatgate.withdrawals.v1.CorrectionKind\x12\x13\n\x0bmerchant_id\x18\x02 \x01(\t\x12\x12\n\ninvoice_id\x18\x03 \x01(\t\x12\x0e\n\x06\x61mount\x18\x04 \x01(\t\x12\x17\n\x0freceived_amount\x18\x05 \x01(\t\x12\x17\n\x0f\x63onversion_rate\x18\x06 \x01(\t\x12\x13\n\x0b\x63\x61se_number\x18\x07 \x01(\x03\x12\x15\n\x06reason\x18\x08 \x01(\tB\x05\x88\xb5\x18\xf4\x03\x12\x17\n\x08\x65vidence\x18\t \x01(\tB\x05\x88\xb5\x18\xf4\x03\x12\x13\n\x0brequest_key\x18\n \x01(\t\x12\x17\n\x0f\x65xpected_amount\x18\x0b \x01(\t\"Q\n\x16MakeCorrectionResponse\x12\x37\n\ncorrection\x18\x01 \x01(\x0b\x32#.fiatgate.withdrawals.v1.Correction\"\\\n\x16\x43heckCorrectionRequest\x12\x42\n\ncorrection\x18\x01 \x01(\x0b\x32..fiatgate.withdrawals.v1.MakeCorrectionRequest\"\xc4\x01\n\x17\x43heckCorrectionResponse\x12\x0e\n\x06\x61mount\x18\x01 \x01(\t\x12\x0c\n\x04owed\x18\x02 \x01(\t\x12\x11\n\tavailable\x18\x03 \x01(\t\x12\x0c\n\x04\x64\x65\x62t\x18\x04 \x01(\t\x12\x10\n\x08reserved\x18\x05 \x01(\t\x12\x12\n\nreversible\x18\x06 \x01(\t\x12\x17\n\x0f\x63onversion_rate\x18\x07 \x01(\t\x12\x13\n\x0blocked_rate\x18\x08 \x01(\t\x12\x16\n\x0eneeds_approval\x18\t \x01(\x08\"\xb8\x02\n\x16ListCorrectionsRequest\x12\x13\n\x0bmerchant_id\x18\x01 \x01(\t\x12\x12\n\ninvoice_id\x18\x02 \x01(\t\x12\x35\n\x04kind\x18\x03 \x01(\x0e\x32\'.fiatgate.withdrawals.v1.CorrectionKind\x12\r\n\x05limit\x18\x04 \x01(\x05\x12\x1b\n\x13\x61\x66ter_correction_id\x18\x05 \x01(\t\x12\x35\n\x0c\x63reated_from\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.TimestampH\x00\x88\x01\x01\x12\x37\n\x0e\x63reated_before\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.TimestampH\x01\x88\x01\x01\x42\x0f\n\r_created_fromB\x11\n\x0f_created_before\"y\n\x17ListCorrectionsResponse\x12\x38\n\x0b\x63orrections\x18\x01 \x03(\x0b\x32#.fiatgate.withdrawals.v1.Correction\x12$\n\x04\x61\x63ts\x18\x02 \x03(\x0b\x32\x16.fiatgate.audit.v1.Act\"!\n\x10ListDebtsRequest\x12\r\n\x05limit\x18\x01 \x01(\x05\"A\n\x11ListDebtsResponse\x12,\n\x05\x64\x65\x62ts\x18\x01 \x03(\x0b\x32\x1d.fiatgate.withdrawals.v1.Debt\"T\n\x04\x44\x65\x62t\x12\x13\n\x0bmerchant_id\x18\x01 \x01(\t\x12\x0c\n\x04owed\x18\x02 \x01(\t\x12)\n\x05since\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp*\xd2\x01\n\x0e\x43orrectionKind\x12\x1f\n\x1b\x43ORRECTION_KIND_UNSPECIFIED\x10\x00\x12\x1c\n\x18\x43ORRECTION_KIND_REVERSAL\x10\x01\x12\x1f\n\x1b\x43ORRECTION_KIND_LATE_CREDIT\x10\x02\x12\x1b\n\x17\x43ORRECTION_KIND_SURPLUS\x10\x03\x12!\n\x1d\x43ORRECTION_KIND_MANUAL_CREDIT\x10\x04\x12 \n\x1c\x43ORRECTION_KIND_MANUAL_DEBIT\x10\x05\x32\x9c\x05\n\x12\x43orrectionsService\x12\x99\x01\n\x0eMakeCorrection\x12..fiatgate.withdrawals.v1.MakeCorrectionRequest\x1a/.fiatgate.withdrawals.v1.MakeCorrectionResponse\"&\x8a\xb5\x18\"\x12\x0c\x63onsole-desk:\x08treasuryP\x01X\x01\x62\x04\x64\x65sk\x12\x97\x01\n\x0f\x43heckCorrection\x12/.fiatgate.withdrawals.v1.CheckCorrectionRequest\x1a\x30.fiatgate.withdrawals.v1.CheckCorrectionResponse\"!\x8a\xb5\x18\x1d\x12\x0c\x63onsole-desk:\x07readersb\x04\x64\x65sk\x12\xc7\x01\n\x0fListCorrections\x12/.fiatgate.withdrawals.v1.ListCorrectionsRequest\x1a\x30.fiatgate.withdrawals.v1.ListCorrectionsResponse\"Q\x8a\xb5\x18M\x12\x07gateway\x12\x0c\x63onsole-desk\x12\x11\x63onsole-dashboard\x18\x01:\x07readersB\x07\x66inanceB\x06viewerb\x05lists\x12\x85\x01\n\tListDebts\x12).fiatgate.withdrawals.v1.ListDebtsRequest\x1a*.fiatgate.withdrawals.v1.ListDebtsResponse\"!\x8a\xb5\x18\x1d\x12\x0c\x63onsole-desk:\x07readersb\x04\x64\x65skb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -46,28 +47,28 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_CORRECTIONSSERVICE'].methods_by_name['ListCorrections']._serialized_options = b'\212\265\030M\022\007gateway\022\014console-desk\022\021console-dashboard\030\001:\007readersB\007financeB\006viewerb\005lists'
   _globals['_CORRECTIONSSERVICE'].methods_by_name['ListDebts']._loaded_options = None
   _globals['_CORRECTIONSSERVICE'].methods_by_name['ListDebts']._serialized_options = b'\212\265\030\035\022\014console-desk:\007readersb\004desk'
-  _globals['_CORRECTIONKIND']._serialized_start=1774
-  _globals['_CORRECTIONKIND']._serialized_end=1984
-  _globals['_CORRECTION']._serialized_start=167
-  _globals['_CORRECTION']._serialized_end=504
-  _globals['_MAKECORRECTIONREQUEST']._serialized_start=507
-  _globals['_MAKECORRECTIONREQUEST']._serialized_end=807
-  _globals['_MAKECORRECTIONRESPONSE']._serialized_start=809
-  _globals['_MAKECORRECTIONRESPONSE']._serialized_end=890
-  _globals['_CHECKCORRECTIONREQUEST']._serialized_start=892
-  _globals['_CHECKCORRECTIONREQUEST']._serialized_end=984
-  _globals['_CHECKCORRECTIONRESPONSE']._serialized_start=987
-  _globals['_CHECKCORRECTIONRESPONSE']._serialized_end=1183
-  _globals['_LISTCORRECTIONSREQUEST']._serialized_start=1186
-  _globals['_LISTCORRECTIONSREQUEST']._serialized_end=1498
-  _globals['_LISTCORRECTIONSRESPONSE']._serialized_start=1500
-  _globals['_LISTCORRECTIONSRESPONSE']._serialized_end=1583
-  _globals['_LISTDEBTSREQUEST']._serialized_start=1585
-  _globals['_LISTDEBTSREQUEST']._serialized_end=1618
-  _globals['_LISTDEBTSRESPONSE']._serialized_start=1620
-  _globals['_LISTDEBTSRESPONSE']._serialized_end=1685
-  _globals['_DEBT']._serialized_start=1687
-  _globals['_DEBT']._serialized_end=1771
-  _globals['_CORRECTIONSSERVICE']._serialized_start=1987
-  _globals['_CORRECTIONSSERVICE']._serialized_end=2655
+  _globals['_CORRECTIONKIND']._serialized_start=1843
+  _globals['_CORRECTIONKIND']._serialized_end=2053
+  _globals['_CORRECTION']._serialized_start=198
+  _globals['_CORRECTION']._serialized_end=535
+  _globals['_MAKECORRECTIONREQUEST']._serialized_start=538
+  _globals['_MAKECORRECTIONREQUEST']._serialized_end=838
+  _globals['_MAKECORRECTIONRESPONSE']._serialized_start=840
+  _globals['_MAKECORRECTIONRESPONSE']._serialized_end=921
+  _globals['_CHECKCORRECTIONREQUEST']._serialized_start=923
+  _globals['_CHECKCORRECTIONREQUEST']._serialized_end=1015
+  _globals['_CHECKCORRECTIONRESPONSE']._serialized_start=1018
+  _globals['_CHECKCORRECTIONRESPONSE']._serialized_end=1214
+  _globals['_LISTCORRECTIONSREQUEST']._serialized_start=1217
+  _globals['_LISTCORRECTIONSREQUEST']._serialized_end=1529
+  _globals['_LISTCORRECTIONSRESPONSE']._serialized_start=1531
+  _globals['_LISTCORRECTIONSRESPONSE']._serialized_end=1652
+  _globals['_LISTDEBTSREQUEST']._serialized_start=1654
+  _globals['_LISTDEBTSREQUEST']._serialized_end=1687
+  _globals['_LISTDEBTSRESPONSE']._serialized_start=1689
+  _globals['_LISTDEBTSRESPONSE']._serialized_end=1754
+  _globals['_DEBT']._serialized_start=1756
+  _globals['_DEBT']._serialized_end=1840
+  _globals['_CORRECTIONSSERVICE']._serialized_start=2056
+  _globals['_CORRECTIONSSERVICE']._serialized_end=2724
 # @@protoc_insertion_point(module_scope)

@@ -4,6 +4,7 @@ isort:skip_file
 """
 
 from collections import abc as _abc
+from fiatgate.audit.v1 import audit_pb2 as _audit_pb2
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
@@ -333,16 +334,24 @@ class ListCorrectionsResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     CORRECTIONS_FIELD_NUMBER: _builtins.int
+    ACTS_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def corrections(self) -> _containers.RepeatedCompositeFieldContainer[Global___Correction]: ...
+    @_builtins.property
+    def acts(self) -> _containers.RepeatedCompositeFieldContainer[_audit_pb2.Act]:
+        """With invoice_id, for operators: the acts on them, and on requests for a second person about the invoice. Oldest
+        first; at most the 200 newest.
+        """
+
     def __init__(
         self,
         *,
         corrections: _abc.Iterable[Global___Correction] | None = ...,
+        acts: _abc.Iterable[_audit_pb2.Act] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["corrections", b"corrections"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["acts", b"acts", "corrections", b"corrections"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

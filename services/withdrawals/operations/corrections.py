@@ -13,6 +13,7 @@ from sqlalchemy.orm import Session
 from fiatgate.withdrawals.v1 import corrections_pb2 as pb
 from kit.audit import acts
 from kit.audit.approvals import Approval
+from kit.audit.listing import Act, newest_acts_on
 from kit.base.ids import new_id, parse_id
 from kit.base.money import usdt_text
 from kit.base.proto import most_of
@@ -32,6 +33,7 @@ from services.withdrawals.domain import (
 )
 from services.withdrawals.operations import fields
 from services.withdrawals.operations.correction_terms import MAKE, Wanted, make_terms, request_of, wanted_of
+from services.withdrawals.operations.reading import ACTS_MOST
 from services.withdrawals.store import corrections, ledger
 from services.withdrawals.store.decisions import CORRECTION
 from services.withdrawals.store.views import CorrectionView, Debt
@@ -170,8 +172,11 @@ def list_corrections(
     after_correction_id: str,
     created_from: datetime | None,
     created_before: datetime | None,
-) -> Sequence[CorrectionView]:
-    """Returns corrections, newest first. Raises CORRECTION_NOT_FOUND for an unknown `after_correction_id`."""
+    with_acts: bool,
+) -> tuple[Sequence[CorrectionView], Sequence[Act]]:
+    """Returns corrections, newest first, and the acts on those of one invoice and its requests, oldest first. Raises
+    CORRECTION_NOT_FOUND for an unknown `after_correction_id`.
+    """
     merchant = values.uuid("merchant_id", merchant_id) if merchant_id else None
     invoice = values.uuid("invoice_id", invoice_id) if invoice_id else None
     with deps.db.transaction() as tx:
@@ -180,7 +185,7 @@ def list_corrections(
             after = corrections.correction(tx, values.uuid("after_correction_id", after_correction_id))
             if after is None or merchant not in (None, after.merchant_id):
                 raise errors.correction_not_found()
-        return corrections.listed(
+        found = corrections.listed(
             tx,
             merchant_id=merchant,
             invoice_id=invoice,
@@ -190,6 +195,10 @@ def list_corrections(
             after=after,
             limit=values.rows(limit),
         )
+        if invoice is None or not with_acts:
+            return found, ()
+        objects = [f"invoice:{invoice}", *(f"correction:{each.id}" for each in found)]
+        return found, newest_acts_on(tx.connection(), objects, limit=ACTS_MOST)[::-1]
 
 
 def list_debts(deps: Deps, *, limit: int) -> Sequence[Debt]:

@@ -35,6 +35,7 @@ from services.withdrawals.domain import (
 from services.withdrawals.operations import fields
 from services.withdrawals.operations.bans import refusal_of_member
 from services.withdrawals.operations.fields import Account
+from services.withdrawals.operations.reading import ACTS_MOST
 from services.withdrawals.store import corrections, ledger, refunds
 from services.withdrawals.store.corrections import InvoiceMoney
 from services.withdrawals.store.decisions import REFUND
@@ -43,7 +44,6 @@ from services.withdrawals.store.views import RefundView
 from services.withdrawals.wiring import Deps
 
 REQUEST: Final = "refund.request"
-ACTS_MOST: Final = 200
 OF_PAGE_MOST: Final = 20
 """Refunds on the page of one invoice."""
 EXTERNAL_ID_MAX_CHARACTERS: Final = most_of(pb.RequestRefundRequest, "external_id")

@@ -7,6 +7,7 @@ from kit.base import actors
 from kit.base.money import usdt_text
 from kit.base.proto import optional_datetime, timestamp_from
 from kit.rpc import values
+from kit.rpc.audit import act_to_message
 from kit.rpc.methods import Methods
 from services.withdrawals.domain import CorrectionKind
 from services.withdrawals.operations import corrections
@@ -20,8 +21,6 @@ _NUMBERS: Final = {kind: number for number, kind in _KINDS.items()}
 
 def correction_to_message(correction: CorrectionView) -> pb.Correction:
     """Returns the message; only operators get the evidence."""
-    author = actors.current()
-    by_operator = author.surface != "dashboard" and author.kind in {"person", "cli"}
     return pb.Correction(
         correction_id=str(correction.id),
         kind=_NUMBERS[CorrectionKind(correction.kind)],
@@ -34,9 +33,14 @@ def correction_to_message(correction: CorrectionView) -> pb.Correction:
         currency_code=correction.currency_code or "",
         conversion_rate="" if correction.conversion_rate is None else f"{correction.conversion_rate:.2f}",
         reason=correction.reason,
-        evidence=correction.evidence if by_operator else "",
+        evidence=correction.evidence if _by_operator() else "",
         created_at=timestamp_from(correction.created_at),
     )
+
+
+def _by_operator() -> bool:
+    author = actors.current()
+    return author.surface != "dashboard" and author.kind in {"person", "cli"}
 
 
 def asked_from_message(request: pb.MakeCorrectionRequest) -> Asked:
@@ -90,7 +94,7 @@ def check_correction(deps: Deps, request: pb.CheckCorrectionRequest) -> pb.Check
 
 
 def list_corrections(deps: Deps, request: pb.ListCorrectionsRequest) -> pb.ListCorrectionsResponse:
-    found = corrections.list_corrections(
+    found, acts = corrections.list_corrections(
         deps,
         merchant_id=request.merchant_id,
         invoice_id=request.invoice_id,
@@ -99,8 +103,12 @@ def list_corrections(deps: Deps, request: pb.ListCorrectionsRequest) -> pb.ListC
         after_correction_id=request.after_correction_id,
         created_from=optional_datetime(request, "created_from"),
         created_before=optional_datetime(request, "created_before"),
+        with_acts=_by_operator(),
     )
-    return pb.ListCorrectionsResponse(corrections=map(correction_to_message, found))
+    return pb.ListCorrectionsResponse(
+        corrections=map(correction_to_message, found),
+        acts=[act_to_message(each, deps.settings.service) for each in acts],
+    )
 
 
 def list_debts(deps: Deps, request: pb.ListDebtsRequest) -> pb.ListDebtsResponse:
