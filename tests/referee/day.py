@@ -78,7 +78,7 @@ class Day:
         fixed |= {url: name for name, url in self.stack.home.running_stack()["consoles"].items()}
         for number, language in product(range(2), LANGUAGES):
             day = SystemClock().now() + timedelta(days=number)
-            fixed[format_date(day, locale=language)] = "day"
+            fixed[" ".join(format_date(day, locale=language).split())] = "day"  # as the pages are recorded
         for value, name in fixed.items():
             self.placeholders.fix(value, name)
 
