@@ -108,19 +108,21 @@ def test_a_line_has_one_amount(world: World) -> None:
     )
 
 
-def test_a_payment_that_sql_wrote_is_named(world: World) -> None:
-    deal = world.with_deal()
+def test_a_payment_that_sql_wrote_is_named_and_no_other(world: World) -> None:
+    deal, right = world.with_deal(), world.with_deal()
+    desk.confirm_deal(world.deps, deal_id=str(right.id), lines=[part(right.amount_fiat, "7000.10")])
     with world.deps.db.transaction() as tx:
-        tx.execute(
+        forged = tx.execute(
             text(
                 "INSERT INTO line_payments (line_id, deal_id, amount, line_amount, paid_at)"
-                " VALUES (:line, :deal, 5, 5, now())"
+                " VALUES (:line, :deal, 5, 5, now()) RETURNING number"
             ),
             {"line": uuid.uuid4(), "deal": deal.id},
-        )
+        ).scalar_one()
         (follows,) = next(each for each in PARTS if each.table == "line_payments").follows
         assert callable(follows)
-        assert "act" in {field for _, field, _, _ in follows(tx, "0", str(2**62))}
+        found = {(str(number), field) for number, field, _, _ in follows(tx, "0", str(2**62))}
+    assert found == {(str(forged), "act")}
 
 
 def test_deals_are_found_by_reference_and_open_ones_by_amount(world: World) -> None:

@@ -7,7 +7,7 @@ from sqlalchemy.orm import Session
 
 from kit.audit import acts
 from kit.base.codes import parse_code
-from kit.base.money import FIAT_PLACES, fiat_text, has_decimals
+from kit.base.money import FIAT_PLACES, has_decimals
 from kit.db.database import refusing, retry_conflicts
 from kit.rpc import values
 from services.invoices import errors
@@ -74,8 +74,8 @@ def pay(tx: Session, deps: Deps, deal: Deal, parts: Sequence[Part]) -> None:
         after = {
             "line_id": part.line_id,
             "deal_id": deal.id,
-            "amount": fiat_text(part.amount),
-            "line_amount": fiat_text(part.line_amount),
+            "amount": part.amount,
+            "line_amount": part.line_amount,
         }
         acts.record(
             tx, "line-payment.record", f"line-payment:{number}", merchant_id=deal.merchant_id, after=after
