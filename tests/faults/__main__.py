@@ -24,6 +24,7 @@ COLUMNS: Final[Columns[Figures]] = {
     "201s": attrgetter("created"),
     "no answer": attrgetter("unanswered"),
     "5xx": attrgetter("refused_5xx"),
+    "paid by line": attrgetter("by_line"),
     "webhooks": attrgetter("delivered"),
     "twice": attrgetter("duplicates"),
     "pages of people": attrgetter("pages"),

@@ -31,6 +31,7 @@ LATER_CODES: Final = {
 }
 TERMINAL_DEALS: Final = {"completed", "canceled", "failed", "expired"}
 LISTED: Final = 10
+_PAYMENTS: Final = "SELECT number, line_id, deal_id, amount FROM {} ORDER BY number"
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,10 @@ class Evidence:
     accounts: Sequence[Row]
     corrections: Sequence[Row]
     refunds: Sequence[Row]
+    bank_files: Sequence[Row]
+    bank_lines: Sequence[Row]
+    line_payments: Sequence[Row]
+    line_matches: Sequence[Row]
     events: Sequence[Row]
     parked: Sequence[Row]
     answers: Journal
@@ -72,6 +77,10 @@ def evidence(
         accounts=_rows(admin_url("withdrawals"), "SELECT * FROM accounts"),
         corrections=_rows(admin_url("withdrawals"), "SELECT * FROM corrections"),
         refunds=_rows(admin_url("withdrawals"), "SELECT * FROM refunds"),
+        bank_files=_rows(admin_url("bank"), "SELECT id, state, lines, new_lines FROM imports"),
+        bank_lines=_rows(admin_url("bank"), "SELECT id, import_id, amount FROM lines"),
+        line_payments=_rows(admin_url("invoices"), _PAYMENTS.format("line_payments")),
+        line_matches=_rows(admin_url("bank"), _PAYMENTS.format("line_matches")),
         events=_rows(admin_url("webhooks"), ours.format("events"), merchants),
         parked=[
             row
@@ -258,6 +267,31 @@ def each_refund_moved_its_money_as_its_status_says(seen: Evidence) -> Iterator[s
     yield from (f"invoice {id} was refunded {count} times" for id, count in per_invoice.items() if count > 1)
 
 
+def each_bank_line_pays_at_most_its_amount_and_each_deal_once(seen: Evidence) -> Iterator[str]:
+    amounts = {row["id"]: row["amount"] for row in seen.bank_lines}
+    of_line: dict[str, Decimal] = defaultdict(Decimal)
+    of_deal: dict[str, Decimal] = defaultdict(Decimal)
+    for row in seen.line_payments:
+        of_line[row["line_id"]] += row["amount"]
+        of_deal[row["deal_id"]] += row["amount"]
+    for id, paid in of_line.items():
+        if paid > amounts.get(id, 0):
+            yield f"bank line {id} of {amounts.get(id)} paid {paid}"
+    for deal in seen.deals:
+        due = deal["amount_fiat"] if deal["status"] == "completed" else 0
+        if of_deal[deal["id"]] not in (0, due):
+            yield f"deal {deal['id']} ({deal['status']}) was paid {of_deal[deal['id']]} by lines, due {due}"
+    if [dict(row) for row in seen.line_payments] != [dict(row) for row in seen.line_matches]:
+        yield "bank knows other payments by lines than invoices"
+
+
+def each_file_of_a_bank_is_taken_whole(seen: Evidence) -> Iterator[str]:
+    stored = Counter(row["import_id"] for row in seen.bank_lines)
+    for row in seen.bank_files:
+        if row["state"] != "taken" or {row["lines"], row["new_lines"]} != {stored[row["id"]]}:
+            yield f"file {dict(row)} has {stored[row['id']]} lines"
+
+
 def no_terminal_state_changed(seen: Evidence) -> Iterator[str]:
     ended: dict[str, str] = {}
     newest: dict[str, Row] = {}
@@ -325,6 +359,8 @@ CHECKS: Final[Sequence[Callable[[Evidence], Iterator[str]]]] = (
     each_correction_moved_its_money_once,
     each_refund_moved_its_money_as_its_status_says,
     the_ledger_sums_to_zero,
+    each_bank_line_pays_at_most_its_amount_and_each_deal_once,
+    each_file_of_a_bank_is_taken_whole,
     no_terminal_state_changed,
     failures_have_the_documented_shape_and_end_with_the_faults,
     nothing_is_left_behind,
@@ -333,11 +369,14 @@ CHECKS: Final[Sequence[Callable[[Evidence], Iterator[str]]]] = (
 
 def unsettled(admin_url: Callable[[str], str], merchants: Sequence[str]) -> str:
     """What of these merchants is still on its way, for a person to read; empty when nothing is."""
-    invoices, webhooks, withdrawals = (admin_url(name) for name in ("invoices", "webhooks", "withdrawals"))
+    names = ("invoices", "webhooks", "withdrawals", "bank")
+    invoices, webhooks, withdrawals, bank = (admin_url(name) for name in names)
     ours = "merchant_id::text = ANY(%s)"
     of_ours = f"JOIN accounts a ON a.id = credit_account WHERE reference LIKE 'invoice:%%' AND a.{ours}"
     waiting = {
         "facts unpublished": _count(invoices, "outbox WHERE published_at IS NULL"),
+        "files of banks unread": _count(bank, "imports WHERE state = 'waiting'"),
+        "payments by lines unknown to bank": _count(invoices, "line_payments") - _count(bank, "line_matches"),
         "invoices overdue": _count(invoices, f"invoices WHERE status = 'pending' AND {ours}", merchants),
         "webhooks undelivered": _count(webhooks, f"events WHERE status = 'pending' AND {ours}", merchants),
         "events missing": _count(invoices, f"invoices WHERE status <> 'pending' AND {ours}", merchants)

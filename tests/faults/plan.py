@@ -18,6 +18,9 @@ ROWS: Final = (
     ("invoices", "outbox", "UPDATE"),  # published, and not known to be: the relay's lost acknowledgement
     ("invoices", "deal_transitions", "INSERT"),
     ("invoices", "invoices", "UPDATE"),
+    ("invoices", "line_payments", "INSERT"),
+    ("bank", "lines", "INSERT"),
+    ("bank", "line_matches", "INSERT"),
     ("withdrawals", "transfers", "INSERT"),
     ("withdrawals", "inbox", "INSERT"),
     ("webhooks", "events", "INSERT"),

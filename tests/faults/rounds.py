@@ -41,6 +41,7 @@ class Figures:
     created: int
     unanswered: int
     refused_5xx: int
+    by_line: int
     delivered: int
     duplicates: int
     pages: int
@@ -185,6 +186,7 @@ def _figures(
         created=len(created),
         unanswered=sum(answer["http"] is None for answer in answers),
         refused_5xx=sum((answer["http"] or 0) >= 500 for answer in answers),
+        by_line=len(seen.line_payments),
         delivered=len(seen.received),
         duplicates=duplicates(seen.received),
         pages=pages,

@@ -10,11 +10,15 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from functools import partial
 from typing import Any, Final, Self, TypeVar
 
 import requests
 
+from fiatgate.bank.v1 import bank_pb2
+from fiatgate.bank.v1.bank_pb2_grpc import BankServiceStub
 from fiatgate.invoices.v1 import invoices_pb2 as pb
+from fiatgate.invoices.v1 import lines_pb2
 from fiatgate.invoices.v1.invoices_pb2_grpc import CheckoutServiceStub, DealDeskServiceStub
 from fiatgate.withdrawals.v1 import corrections_pb2, refunds_pb2
 from fiatgate.withdrawals.v1.corrections_pb2_grpc import CorrectionsServiceStub
@@ -23,7 +27,8 @@ from kit.base.clock import monotonic_seconds
 from kit.base.ids import new_id
 from kit.base.tls import Identity
 from kit.rpc.client import channel
-from kit.rpc.errors import Refused
+from kit.rpc.errors import Refused, not_found
+from tests.bank.shapes import camt, entry, ustrd
 from tests.e2e.market import Shop
 from tests.faults.journal import Journal
 from tests.support.acting import second_person
@@ -40,12 +45,14 @@ LATER: Final = ("DB_UNAVAILABLE", "INTERNAL_ERROR", "RATES_UNAVAILABLE")
 # A step that was done though nobody said so, or that time was quicker than.
 OVERTAKEN: Final = (
     "DEAL_STATE_CONFLICT",
+    "BANK_LINE_CONFLICT",
     "REFUND_STATE_CONFLICT",
     "INVOICE_FINISHED",
     "NO_AVAILABLE_REQUISITES",
 )
 STORIES: Final = {
     "confirm": 6,
+    "confirm by line": 3,
     "confirm, take back": 2,
     "confirm, refund": 2,
     "confirm and reject at once": 2,
@@ -107,6 +114,9 @@ class Shoppers:
         self._money_by_two = self._opened.enter_context(
             second_person(services["withdrawals"], service="withdrawals", identity=identity)
         )
+        bank = self._opened.enter_context(channel(services["bank"], name="bank", identity=identity))
+        self._bank = BankServiceStub(bank)
+        self._used: list[lines_pb2.LinePart] = []
         self._closing = threading.Event()
         self._seen_terminal: list[tuple[Shop, str]] = []
         self.phase = "faults"
@@ -234,6 +244,8 @@ class Shoppers:
         confirm, reject = pb.ConfirmDealRequest(deal_id=deal_id), pb.RejectDealRequest(deal_id=deal_id)
         if story == "reject":
             self._step("reject", deal_id, lambda: desk.RejectDeal(reject))
+        elif story == "confirm by line":
+            self._confirm_by_line(deal_id)
         elif story == "confirm and reject at once":
             _at_once(
                 lambda: self._step("confirm", deal_id, lambda: desk.ConfirmDeal(confirm)),
@@ -255,6 +267,40 @@ class Shoppers:
                 self._take_back(invoice_id)
             if confirmed is not None and story == "confirm, refund":
                 self._refund(invoice_id, chance)
+
+    def _confirm_by_line(self, deal_id: str) -> None:
+        """The customer has paid twice: three operators confirm at once, by each of these lines and by one that has paid
+        another deal.
+        """
+        asking = pb.GetDealRequest(deal_id=deal_id)
+        found = self._step("look", deal_id, lambda: self._desk.GetDeal(asking))
+        assert found is not None
+        account = "".join(filter(str.isalnum, found.requisite.account))
+        came = entry(found.deal.amount_fiat, ustrd(found.deal.reference))
+        content = camt(came, came, account=f"<Othr><Id>{account}</Id></Othr>").encode()
+        importing = bank_pb2.ImportFileRequest(content=content, file_name=deal_id)
+        self._step("import", deal_id, lambda: self._bank.ImportFile(importing))
+        parts = (
+            self._step("find lines", deal_id, lambda: self._lines_of(deal_id), "BANK_LINE_NOT_FOUND") or []
+        )
+        requests = [
+            pb.ConfirmDealRequest(deal_id=deal_id, lines=[each]) for each in (*parts, *self._used[-1:])
+        ]
+        self._used += parts[:1]
+        confirm = self._desk.ConfirmDeal
+        _at_once(
+            *(partial(self._step, "confirm", deal_id, partial(confirm, request)) for request in requests)
+        )
+
+    def _lines_of(self, deal_id: str) -> list[lines_pb2.LinePart]:
+        """Both lines with the reference of the deal, once they are proposed for it."""
+        found = self._bank.ListLines(bank_pb2.ListLinesRequest(deal_id=deal_id)).lines
+        if len(found) < 2:
+            raise not_found("BANK_LINE_NOT_FOUND", "not read or not proposed yet")
+        return [
+            lines_pb2.LinePart(line_id=each.line_id, amount=each.amount, line_amount=each.amount)
+            for each in found
+        ]
 
     def _refund(self, invoice_id: str, chance: random.Random) -> None:
         """Refunds a part, once its credit is there: sent and completed, failed, or canceled."""

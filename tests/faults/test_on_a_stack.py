@@ -256,6 +256,20 @@ def _with_a_fact_unpublished(seen: Evidence) -> Evidence:
     return replace(seen, outbox=[dict(seen.outbox[0]) | {"published_at": None}])
 
 
+def _with_a_line_that_pays_twice(seen: Evidence) -> Evidence:
+    other = dict(seen.line_payments[0]) | {"deal_id": seen.deals[0]["id"]}
+    both = [*seen.line_payments, other]
+    return replace(seen, line_payments=both, line_matches=both)
+
+
+def _with_a_payment_unknown_to_bank(seen: Evidence) -> Evidence:
+    return replace(seen, line_matches=seen.line_matches[1:])
+
+
+def _with_half_a_file(seen: Evidence) -> Evidence:
+    return replace(seen, bank_lines=seen.bank_lines[1:])
+
+
 def test_the_end_of_a_session_that_should_live_is_noticed(arena: Arena) -> None:
     people = signed_in(arena.stack)
     assert people.violations() == []
@@ -279,6 +293,9 @@ def test_the_end_of_a_session_that_should_live_is_noticed(arena: Arena) -> None:
         _with_an_undocumented_failure,
         _with_a_late_failure,
         _with_a_fact_unpublished,
+        _with_a_line_that_pays_twice,
+        _with_a_payment_unknown_to_bank,
+        _with_half_a_file,
     ],
 )
 def test_the_checker_notices(figures: Figures, harm: Harm) -> None:
