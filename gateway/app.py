@@ -15,6 +15,7 @@ from gateway.api.webhooks import WebhookResource
 from gateway.api.withdrawals import WithdrawalResource
 from gateway.config import GatewaySettings
 from gateway.exchange import Exchange, Request
+from gateway.feed.lines import LinesResource
 from gateway.openapi.guide import GuideResource
 from gateway.openapi.page import DocsResource, DocumentResource
 from gateway.openapi.page import static_files as docs_files
@@ -65,7 +66,7 @@ def gateway(settings: GatewaySettings) -> Edge:
 def routes(deps: Deps) -> falcon.asgi.App[Any, Any]:
     """Returns every address of the gateway. A trailing slash makes no difference (`kit.web.edge` removes it)."""
     app = falcon.asgi.App(middleware=[Middleware()], request_type=Request)
-    app.add_middleware(Authentication(deps.merchants, deps.rate_limit, deps.strangers))
+    app.add_middleware(Authentication(deps.merchants, deps.feed, deps.rate_limit, deps.strangers))
     Refusals(deps.links).add_to(app)
 
     app.add_route("/", IndexResource(INDEX))
@@ -91,6 +92,8 @@ def routes(deps: Deps) -> falcon.asgi.App[Any, Any]:
     app.add_route("/api/v1/payment-methods", PaymentMethodResource(deps))
     app.add_route("/api/v1/withdrawals", withdrawals, suffix="list")
     app.add_route("/api/v1/withdrawals/{withdraw_uuid}", withdrawals)
+
+    app.add_route("/feed/v1/lines", LinesResource(deps))
 
     pace = Pace(deps.settings.network_page_requests_per_minute)
     page = PageResource(deps, pace)

@@ -61,3 +61,4 @@ class GatewaySettings(WebSettings):
     invoices_address: Address = Field(description="host:port of the invoices service")
     withdrawals_address: Address = Field(description="host:port of the withdrawals service")
     webhooks_address: Address = Field(description="host:port of the webhooks service")
+    bank_address: Address = Field(description="host:port of the bank service, for the feed")

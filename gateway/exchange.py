@@ -11,9 +11,12 @@ from kit.web.exchange import SCOPE_KEY
 
 @dataclass(slots=True)
 class Exchange(exchange.Exchange):
-    """merchant    the authenticated merchant, with `key_id`; set by `access.auth`"""
+    """merchant      the authenticated merchant, with `key_id`; set by `access.auth`
+    connector_id  the authenticated connector, which is its own `key_id`
+    """
 
     merchant: Merchant | None = None
+    connector_id: str = ""
     key_id: str = ""
 
     @property

@@ -71,7 +71,7 @@ class Refusals(refusals.Refusals[Request]):
         elif refused.metadata.get("shape") == "query" or (field and req.method == "GET"):
             await self.on_invalid_fields(req, resp, InvalidFields(FieldFault(field, refused.message)), {})
         else:
-            loc = ("body", field) if field else ("body",)
+            loc = ("body", *field.split(".")) if field else ("body",)
             await self.on_invalid_body(
                 req, resp, InvalidBody(BodyFault(loc, "value_error", refused.message)), {}
             )

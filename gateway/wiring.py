@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from grpc_health.v1 import health_pb2_grpc
 
+from fiatgate.bank.v1.feed_pb2_grpc import FeedServiceStub
 from fiatgate.catalog.v1.catalog_pb2_grpc import CatalogServiceStub
 from fiatgate.invoices.v1.invoices_pb2_grpc import CheckoutServiceStub, InvoicesServiceStub
 from fiatgate.merchants.v1.merchants_pb2_grpc import MerchantsServiceStub
@@ -27,6 +28,7 @@ from kit.rpc.client import aio_channel
 from kit.web.walls.strangers import Strangers
 
 if TYPE_CHECKING:
+    from fiatgate.bank.v1.feed_pb2_grpc import FeedServiceAsyncStub
     from fiatgate.catalog.v1.catalog_pb2_grpc import CatalogServiceAsyncStub
     from fiatgate.invoices.v1.invoices_pb2_grpc import CheckoutServiceAsyncStub, InvoicesServiceAsyncStub
     from fiatgate.merchants.v1.merchants_pb2_grpc import MerchantsServiceAsyncStub
@@ -40,7 +42,7 @@ if TYPE_CHECKING:
 class Deps:
     """The collaborators of the resources.
 
-    health      one stub of the standard health service per service
+    health      one stub of the standard health service per service that payments need
     hints       messages of other processes, which may be lost
     rate_limit  of requests per key; None when there is no limit
     strangers   bounds questions about keys and payments that do not exist, and new colours
@@ -56,6 +58,7 @@ class Deps:
     corrections: CorrectionsServiceAsyncStub
     refunds: RefundsServiceAsyncStub
     webhooks: WebhooksServiceAsyncStub
+    feed: FeedServiceAsyncStub
     health: Mapping[str, Any]
     hints: Hints
     rate_limit: RateLimit | None
@@ -63,7 +66,7 @@ class Deps:
 
 
 def addresses(settings: GatewaySettings) -> Mapping[str, str]:
-    """Returns the address of each service, by name."""
+    """Returns the address of each service that payments need, by name. Without bank the feed alone is away."""
     return {
         "identity": settings.identity_address,
         "catalog": settings.catalog_address,
@@ -81,7 +84,7 @@ async def wired(settings: GatewaySettings) -> AsyncIterator[Deps]:
             name: await opened.enter_async_context(
                 aio_channel(address, name=name, identity=settings.identity)
             )
-            for name, address in addresses(settings).items()
+            for name, address in {**addresses(settings), "bank": settings.bank_address}.items()
         }
         calls = calls_by_method()
         called = {name: bounded(channel, calls) for name, channel in channels.items()}
@@ -102,7 +105,8 @@ async def wired(settings: GatewaySettings) -> AsyncIterator[Deps]:
             corrections=CorrectionsServiceStub(called["withdrawals"]),
             refunds=RefundsServiceStub(called["withdrawals"]),
             webhooks=WebhooksServiceStub(called["webhooks"]),
-            health={name: health_pb2_grpc.HealthStub(channel) for name, channel in channels.items()},
+            feed=FeedServiceStub(called["bank"]),
+            health={name: health_pb2_grpc.HealthStub(channels[name]) for name in addresses(settings)},
             hints=hints,
             rate_limit=rate_limit,
             strangers=strangers_of(settings.strangers_per_minute),

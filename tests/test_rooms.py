@@ -41,6 +41,7 @@ GATEWAY_ROOMS: Final = (
     "json",
     "wiring",
     "api",
+    "feed",
     "openapi",
     "pay",
     "refusals",

@@ -1,37 +1,45 @@
-"""Falcon's middleware that finds the merchant of the key (docs/api.md#authentication)."""
+"""Falcon's middleware: finds the merchant or connector of a key (docs/api.md#authentication, docs/feed.md)."""
 
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import falcon.asgi
 
+from fiatgate.bank.v1.feed_pb2 import FindConnectorRequest, FindConnectorResponse
 from fiatgate.merchants.v1.merchants_pb2 import AuthenticateRequest, AuthenticateResponse
 from gateway.access.leases import KeyLeases
 from gateway.access.limits import RateLimit
 from gateway.exchange import Request
 from gateway.walls.shared_calls import SharedCalls
-from gateway.walls.strangers import KEYS
+from gateway.walls.strangers import CONNECTORS, KEYS
 from kit.rpc.errors import unauthenticated
 from kit.web.walls.strangers import Strangers
 
 if TYPE_CHECKING:  # exists for type checkers only
+    from fiatgate.bank.v1.feed_pb2_grpc import FeedServiceAsyncStub
     from fiatgate.merchants.v1.merchants_pb2_grpc import MerchantsServiceAsyncStub
 
 MERCHANTS_PATHS: Final = "/api/"
+CONNECTORS_PATHS: Final = "/feed/"
 OPEN_PATHS: Final = frozenset({"/api/v1/openapi.json"})  # the API's description, the same for all
 
 
 class Authentication:
-    """Every route under /api needs a key, by its template: no route can forget the check.
+    """Every route under /api and /feed needs a key, by its template: no route can forget the check.
 
-    A key is checked with identity unless its lease lasts (`leases`). An unknown route answers NOT_FOUND without
-    checking the key: it has nothing to protect.
+    A merchant's key is checked with identity unless its lease lasts (`leases`), a connector's with bank each time. An
+    unknown route answers NOT_FOUND without checking the key: it has nothing to protect.
     """
 
     def __init__(
-        self, merchants: "MerchantsServiceAsyncStub", rate_limit: RateLimit | None, strangers: Strangers
+        self,
+        merchants: "MerchantsServiceAsyncStub",
+        feed: "FeedServiceAsyncStub",
+        rate_limit: RateLimit | None,
+        strangers: Strangers,
     ) -> None:
         self._merchants = merchants
+        self._feed = feed
         self._leases = KeyLeases()
         self._shared = SharedCalls[str, AuthenticateResponse]()
         self._rate_limit = rate_limit
@@ -41,22 +49,35 @@ class Authentication:
         self, req: Request, resp: falcon.asgi.Response, resource: object, params: object
     ) -> None:
         route = req.uri_template or ""
-        if not route.startswith(MERCHANTS_PATHS) or route in OPEN_PATHS:
+        if not route.startswith((MERCHANTS_PATHS, CONNECTORS_PATHS)) or route in OPEN_PATHS:
             return
         key = (req.get_header("X-Api-Key") or "").strip(" \t")  # RFC 9110, 5.5: no part of the value
         if not key:
             raise unauthenticated("API_KEY_MISSING", "The X-Api-Key header is missing or empty")
+        if route.startswith(CONNECTORS_PATHS):
+            await self._find_connector(req, key)
+        else:
+            await self._find_merchant(req, key)
+        if self._rate_limit is not None:
+            allowance = self._rate_limit.take(req.exchange.key_id)
+            resp.set_headers(allowance.headers())
+            if not allowance.granted:
+                raise allowance.refusal()
+
+    async def _find_merchant(self, req: Request, key: str) -> None:
         answer = self._leases.find(key)
         if answer is None:
             question = partial(self._shared.answer, key, partial(self._authenticated, key))
             answer = await self._strangers.ask(KEYS, req.exchange.network, key, question)
         req.exchange.merchant = answer.merchant
         req.exchange.key_id = answer.key_id
-        if self._rate_limit is not None:
-            allowance = self._rate_limit.take(answer.key_id)
-            resp.set_headers(allowance.headers())
-            if not allowance.granted:
-                raise allowance.refusal()
+
+    async def _find_connector(self, req: Request, key: str) -> None:
+        async def question() -> FindConnectorResponse:
+            return await self._feed.FindConnector(FindConnectorRequest(key=key))
+
+        answer = await self._strangers.ask(CONNECTORS, req.exchange.network, key, question)
+        req.exchange.connector_id = req.exchange.key_id = answer.connector_id
 
     async def process_response(
         self, req: Request, resp: falcon.asgi.Response, resource: object, req_succeeded: bool

@@ -28,6 +28,7 @@ AMOUNT_MAX_DECIMALS: Final = money.FIAT_PLACES
 WHOLE_DIGITS_MAX: Final = 30
 AMOUNT_MAX: Final = 24
 """Characters of the amount of a refund, which is at most that of an invoice."""
+FAULTS_MOST: Final = 100
 DECIMALS_KEPT: Final = AMOUNT_MAX_DECIMALS + 1  # enough to detect too many
 
 _UTF_8_NAMES: Final = ("", "utf-8", "utf8")
@@ -36,16 +37,17 @@ _never_in_a_url: Final = re.compile(f"[{NEVER_IN_A_URL}]").search
 _NO_TEXT: Final = object()  # in place of an object within a body
 
 
-def json_object(req: Request) -> dict[str, Any]:
+def json_object(req: Request, *, has_lists: bool = False) -> dict[str, Any]:
     """Returns the body as a JSON object. Raises InvalidBody.
 
     It is stricter than `json.loads` where two programs could read one body differently: duplicate keys, NaN, other
-    encodings. The API has no fields that are objects or numbers, so objects in members are not made, and numbers of any
-    size are read but never computed.
+    encodings. No field of the API is a number, so numbers of any size are read but never computed.
+
+    has_lists  whether a field is a list of objects; else objects in members are not made
     """
     _require_json_type(req)
     try:
-        members = _members(req.exchange.body.decode())
+        members = (_all_members if has_lists else _members)(req.exchange.body.decode())
     except UnicodeDecodeError:
         raise _not_json("json_invalid", "the body must be UTF-8") from None
     except RecursionError:
@@ -108,6 +110,21 @@ def _members(text: str) -> dict[str, Any] | None:
         parse_constant=_refuse_constant,
     )
     return dict(outermost) if decoder.decode(text) is _NO_TEXT else None
+
+
+def _all_members(text: str) -> dict[str, Any] | None:
+    """Returns the same with the objects within."""
+    made = json.loads(
+        text, object_pairs_hook=_once, parse_int=bool, parse_float=bool, parse_constant=_refuse_constant
+    )
+    return made if isinstance(made, dict) else None
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members = dict(pairs)
+    if len(members) != len(pairs):
+        raise ValueError("an object has the same key twice")
+    return members
 
 
 def _refuse_constant(name: str) -> NoReturn:
@@ -177,11 +194,11 @@ def _addressable(text: str) -> str:
     return text
 
 
-def _length(field: str, of: type[Message] = pb.CreateInvoiceRequest) -> StringConstraints:
+def length(field: str, of: type[Message] = pb.CreateInvoiceRequest) -> StringConstraints:
     return StringConstraints(min_length=1, max_length=most_of(of, field))
 
 
-_NoNul = AfterValidator(_no_nul)
+NoNul = AfterValidator(_no_nul)
 _Url = Annotated[
     str, StringConstraints(min_length=1, max_length=URL_MAX_CHARACTERS), AfterValidator(_web_url)
 ]
@@ -195,9 +212,9 @@ class CreateInvoice(BaseModel):
     # An amount with more decimals than documented gets a 422 of its own (`create_invoice_from`).
     amount: Annotated[str, StringConstraints(pattern=r"^[0-9]+(\.[0-9]+)?$"), AfterValidator(_bounded)]
     currency_code: Annotated[str, StringConstraints(pattern=r"^[A-Z]{3}$")]
-    customer_id: Annotated[str, _length("customer_id"), _NoNul]
-    external_id: Annotated[str, _length("external_id"), _NoNul, AfterValidator(_addressable)]
-    purpose: Annotated[str, _length("purpose"), _NoNul] | None = None
+    customer_id: Annotated[str, length("customer_id"), NoNul]
+    external_id: Annotated[str, length("external_id"), NoNul, AfterValidator(_addressable)]
+    purpose: Annotated[str, length("purpose"), NoNul] | None = None
     callback_url: _Url | None = None
     success_url: _Url | None = None
     fail_url: _Url | None = None
@@ -208,7 +225,7 @@ def create_invoice_from(req: Request, *, http_callbacks: bool) -> CreateInvoice:
 
     http_callbacks  allow http callback URLs; a development setting (WEBHOOK_ALLOW_PRIVATE)
     """
-    wanted = _validated(CreateInvoice, req)
+    wanted = validated(CreateInvoice, req)
     if wanted.callback_url and not http_callbacks and not wanted.callback_url.lower().startswith("https:"):
         raise InvalidBody(BodyFault(("body", "callback_url"), "url_scheme", "URL scheme should be 'https'"))
     if len(wanted.amount.partition(".")[2]) > AMOUNT_MAX_DECIMALS:
@@ -219,14 +236,16 @@ def create_invoice_from(req: Request, *, http_callbacks: bool) -> CreateInvoice:
 _Body = TypeVar("_Body", bound=BaseModel)
 
 
-def _validated(body: type[_Body], req: Request) -> _Body:
+def validated(body: type[_Body], req: Request, *, has_lists: bool = False) -> _Body:
+    """Returns the body, checked. Raises InvalidBody, which names the first FAULTS_MOST faults."""
     try:
-        return body.model_validate(json_object(req))
+        return body.model_validate(json_object(req, has_lists=has_lists))
     except ValidationError as error:
+        faults = error.errors(include_url=False, include_context=False, include_input=False)
         raise InvalidBody(
             *(
                 BodyFault(("body", *map(str, fault["loc"])), fault["type"], fault["msg"])
-                for fault in error.errors(include_url=False, include_context=False, include_input=False)
+                for fault in faults[:FAULTS_MOST]
             )
         ) from None
 
@@ -239,20 +258,20 @@ class CreateRefund(BaseModel):
 
     model_config = ConfigDict(strict=True, extra="ignore", frozen=True)
 
-    external_id: Annotated[str, _length("external_id", refunds_pb2.RequestRefundRequest), _NoNul]
+    external_id: Annotated[str, length("external_id", refunds_pb2.RequestRefundRequest), NoNul]
     amount: (
         Annotated[str, StringConstraints(pattern=r"^[0-9]+(\.[0-9]{1,2})?$", max_length=AMOUNT_MAX)] | None
     ) = None
-    reason: Annotated[str, _length("reason", refunds_pb2.RequestRefundRequest), _NoNul] | None = None
+    reason: Annotated[str, length("reason", refunds_pb2.RequestRefundRequest), NoNul] | None = None
     account_kind: str | None = None
-    account: Annotated[str, _length("account", refunds_pb2.RefundAccount), _NoNul] | None = None
-    account_holder: Annotated[str, _length("holder", refunds_pb2.RefundAccount), _NoNul] | None = None
-    account_bank: Annotated[str, _length("bank", refunds_pb2.RefundAccount), _NoNul] | None = None
+    account: Annotated[str, length("account", refunds_pb2.RefundAccount), NoNul] | None = None
+    account_holder: Annotated[str, length("holder", refunds_pb2.RefundAccount), NoNul] | None = None
+    account_bank: Annotated[str, length("bank", refunds_pb2.RefundAccount), NoNul] | None = None
 
 
 def create_refund_from(req: Request) -> CreateRefund:
     """Returns the body of a refund. Raises InvalidBody, also for a part of an account."""
-    wanted = _validated(CreateRefund, req)
+    wanted = validated(CreateRefund, req)
     given = {
         "account_kind": wanted.account_kind,
         "account": wanted.account,

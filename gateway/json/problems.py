@@ -117,6 +117,10 @@ PROBLEMS: Final[Mapping[str, Problem]] = {
         "The balance is too low",
         {"available": str, "requested": str, "refundable": str, "currency": str},
     ),
+    # -- the feed of bank lines
+    "FEED_ACCOUNT_NOT_ALLOWED": Problem(
+        403, "The connector's key is not for this account", {"account": str, "currency": str}
+    ),
     # -- any call
     "VALIDATION_ERROR": Problem(400, "Invalid payload"),
     "INTERNAL_ERROR": _INTERNAL,

@@ -104,6 +104,9 @@ class Code:
 def codes_of(described: Json) -> list[Code]:
     """Returns all codes of the document, by name."""
     refused = {each["operationId"]: refusals(described, each) for _, _, each in operations(described)}
+    of_merchants = {
+        each["operationId"] for path, _, each in operations(described) if path.startswith("/api/")
+    }
     examples = defaultdict(list)
     for each in described["components"]["examples"].values():
         examples[code_of(each["value"])].append(each)
@@ -120,7 +123,7 @@ def codes_of(described: Json) -> list[Code]:
                     name: one for each in examples[code] for name, one in _members(each["value"]).items()
                 },
                 endpoints=endpoints,
-                of_any_request=len(endpoints) == len(refused),
+                of_any_request=of_merchants <= set(endpoints),
             )
         )
     return found

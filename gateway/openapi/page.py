@@ -45,7 +45,7 @@ _PAGE_HEADERS: Final = (
 
 # Objects that stand where they are sent or received.
 _SHOWN_ELSEWHERE: Final = (
-    *("CreateInvoice", "CreatedInvoice", "WebhookPayload"),
+    *("CreateInvoice", "CreatedInvoice", "PostLines", "WebhookPayload"),
     *("ErrorAnswer", "ErrorBody", "InvalidFields", "FieldFault", "Refusal"),
 )
 RECIPES: Final[Mapping[str, str]] = {

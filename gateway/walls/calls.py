@@ -143,6 +143,13 @@ KINDS: Final = (
         running=4,
         waiting=16,
     ),
+    # Four workers send no more at a time than bank takes (`SLOTS` of bank).
+    Kind(
+        "feed",
+        frozenset({"FeedService/FindConnector", "FeedService/PostLines", "FeedService/ListPostedLines"}),
+        running=4,
+        waiting=64,
+    ),
     Kind("logos", frozenset({"MerchantsService/GetLogo", "CatalogService/GetLogo"}), running=4, waiting=64),
 )
 

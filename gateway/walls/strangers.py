@@ -11,10 +11,12 @@ from kit.base.clock import monotonic_seconds
 from kit.web.walls.strangers import Kind, Strangers
 
 KEYS: Final = "keys"
+CONNECTORS: Final = "connectors"
 PAYMENTS: Final = "payments"
 LINKS: Final = "links"
 KINDS: Final = {
     KEYS: Kind(at_a_time=2, missing="API_KEY_INVALID"),
+    CONNECTORS: Kind(at_a_time=2, missing="API_KEY_INVALID"),
     # They share two calls at a time (gateway/pay/existing.py).
     PAYMENTS: Kind(at_a_time=64, missing="INVOICE_NOT_FOUND"),
     LINKS: Kind(at_a_time=2, missing="LINK_NOT_FOUND"),

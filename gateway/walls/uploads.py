@@ -25,6 +25,9 @@ FORMS_MOST: Final = 8 * 2**20
 FORMS_MOST_PER_CLIENT: Final = 2**20
 FORMS_MOST_PER_PAYMENT: Final = 4
 PICTURES_MOST_PER_PAYMENT: Final = 1
+FEED_PATHS: Final = "/feed/"
+FEED_BODY_MAX_BYTES: Final = 2**20
+FEED_MOST: Final = 8 * 2**20
 ORDERS_MOST: Final = 16 * 2**20
 ORDERS_MOST_PER_CLIENT: Final = 2 * 2**20
 
@@ -50,10 +53,14 @@ class Uploads:
         orders = Pool("orders", most=ORDERS_MOST, most_per_client=ORDERS_MOST_PER_CLIENT)
         self._pictures = Bounds(pictures, PICTURE_BODY_MAX_BYTES, PICTURE_BODY_SECONDS)
         self._forms = Bounds(forms, FORM_MAX_BYTES, BODY_SECONDS)
+        feed = Pool("feed", most=FEED_MOST, most_per_client=2 * FEED_BODY_MAX_BYTES)
+        self._feed = Bounds(feed, FEED_BODY_MAX_BYTES, BODY_SECONDS)
         self._orders = Bounds(orders, BODY_MAX_BYTES, BODY_SECONDS)
 
     def bounds(self, path: str) -> Bounds:
         """Returns the bounds of a body that is sent to this path."""
         if PICTURE_PATH(path):
             return self._pictures
+        if path.startswith(FEED_PATHS):
+            return self._feed
         return self._forms if path.startswith("/pay") else self._orders

@@ -10,7 +10,7 @@ from kit.base.config.values import AddressOrNone
 
 class BankSettings(ServiceSettings):
     service: ClassVar[str] = "bank"
-    slot_connections: ClassVar[int] = 5
+    slot_connections: ClassVar[int] = 7
 
     invoices_address: AddressOrNone = Field(
         default="",

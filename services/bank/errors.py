@@ -1,6 +1,6 @@
 """Every reason that this service can raise, one constructor each; error_reason.proto has their meanings."""
 
-from kit.rpc.errors import Refused, invalid, not_found, precondition
+from kit.rpc.errors import Refused, denied, invalid, not_found, precondition
 
 
 def file_refused(problem: str) -> Refused:
@@ -13,6 +13,15 @@ def import_not_found() -> Refused:
 
 def line_not_found() -> Refused:
     return not_found("BANK_LINE_NOT_FOUND", "No such bank line")
+
+
+def key_invalid() -> Refused:
+    return denied("API_KEY_INVALID", "The connector's key is invalid or revoked")
+
+
+def account_not_allowed(account: str, currency: str) -> Refused:
+    message = "The connector's key is not for this account; none of the lines was taken"
+    return denied("FEED_ACCOUNT_NOT_ALLOWED", message, account=account, currency=currency)
 
 
 def connector_not_found() -> Refused:

@@ -87,16 +87,24 @@ class Line(Base):
             name="proposal",
         ),
         CheckConstraint("(state = 'ignored') = (reason IS NOT NULL)", name="reason"),
+        CheckConstraint(
+            "(import_id IS NULL) = (statement_id IS NULL) AND (import_id IS NULL) = (connector_id IS NOT NULL)",
+            name="source",
+        ),
         CheckConstraint("octet_length(seal) = 32", name="seal"),
         Index("ix_lines_state", "state", "id"),
         Index("ix_lines_deal", "deal_id", postgresql_where=text("deal_id IS NOT NULL")),
         Index("ix_lines_account", "account", "id"),
+        Index("uq_lines_posted", "identity", unique=True, postgresql_where=text("connector_id IS NOT NULL")),
+        Index("ix_lines_connector", "connector_id", "id", postgresql_where=text("connector_id IS NOT NULL")),
         Index("ix_lines_waiting", "id", postgresql_where=text("state = 'waiting' AND status = 'booked'")),
     )
 
     id: Mapped[UUID] = mapped_column(primary_key=True)
-    import_id: Mapped[UUID] = mapped_column(ForeignKey("imports.id"))
-    statement_id: Mapped[UUID] = mapped_column(ForeignKey("statements.id"))
+    # A line came by a file or by a connector.
+    import_id: Mapped[UUID | None] = mapped_column(ForeignKey("imports.id"))
+    statement_id: Mapped[UUID | None] = mapped_column(ForeignKey("statements.id"))
+    connector_id: Mapped[UUID | None] = mapped_column(ForeignKey("connectors.id"))
     account: Mapped[str]
     # Unique within the account (domain.lines.identities).
     identity: Mapped[str]

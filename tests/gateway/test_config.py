@@ -13,7 +13,7 @@ from kit.base.config.variables import load
 def _required(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in [each for each in os.environ if each.startswith("FIATGATE_")]:
         monkeypatch.delenv(name)
-    for service in ("IDENTITY", "CATALOG", "INVOICES", "WITHDRAWALS", "WEBHOOKS"):
+    for service in ("IDENTITY", "CATALOG", "INVOICES", "WITHDRAWALS", "WEBHOOKS", "BANK"):
         monkeypatch.setenv(f"FIATGATE_{service}_ADDRESS", "127.0.0.1:1")
 
 

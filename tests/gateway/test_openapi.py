@@ -18,6 +18,7 @@ from falcon.inspect import inspect_routes
 from jsonschema_rs import Draft202012Validator
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
+from fiatgate.bank.v1 import feed_pb2
 from fiatgate.catalog.v1 import catalog_pb2
 from fiatgate.invoices.v1 import invoices_pb2
 from fiatgate.webhooks.v1 import webhooks_pb2
@@ -26,6 +27,7 @@ from gateway.access.auth import OPEN_PATHS
 from gateway.api import catalog, invoices, money, refunds, webhooks, withdrawals
 from gateway.app import routes
 from gateway.config import GatewaySettings
+from gateway.feed import lines
 from gateway.json.body import CreateInvoice
 from gateway.json.problems import PROBLEMS
 from gateway.links import Links
@@ -41,6 +43,8 @@ from tests.support.stack import Stack
 INVOICE_ID: Final = "0192f0c1-2345-7abc-8def-0123456789ab"
 CODES: Final = {each.code: each for each in codes_of(documented())}
 OPERATIONS: Final = list(operations(documented()))
+OF_MERCHANTS: Final = [each for each in OPERATIONS if each[0].startswith("/api/")]
+"""tests/gateway/test_feed.py has the others."""
 
 # Reasons for operators and for the customer's page: no call of /api/v1 is refused with one of them.
 NOT_OF_THE_API: Final = {
@@ -62,7 +66,7 @@ def test_the_document_is_valid_openapi() -> None:
 def test_the_document_has_every_route_and_no_other() -> None:
     settings = GatewaySettings(**{f"{name}_address": NOWHERE for name in SERVICES})  # type: ignore[arg-type]  # checked by pydantic
     app = routes(MagicMock(links=Links(settings.public_url), settings=settings))
-    there = {each.path for each in inspect_routes(app) if each.path.startswith("/api/")}
+    there = {each.path for each in inspect_routes(app) if each.path.startswith(("/api/", "/feed/"))}
     assert there - OPEN_PATHS == set(documented()["paths"])
 
 
@@ -142,7 +146,8 @@ def test_an_error_has_one_schema() -> None:
 def test_clients_bear_new_members_and_values() -> None:
     """Generated clients refuse others than these, unless the schema says that there may be more."""
     schemas = {**documented()["components"]["schemas"], **dict(ANSWERS)}
-    del schemas["CreateInvoice"], schemas["CreateRefund"]  # requests
+    for request in ("CreateInvoice", "CreateRefund", "PostLines", "NewBankLine"):
+        del schemas[request]
     for name, schema in schemas.items():
         for each in inner(schema):
             assert "enum" not in each, f"{name}: x-extensible-enum"
@@ -175,6 +180,9 @@ ATTEMPT = webhooks_pb2.Attempt(
 )
 WITHDRAWAL = withdrawals_pb2.Withdrawal(status=withdrawals_pb2.WITHDRAWAL_STATUS_PENDING)
 REFUND = refunds_pb2.Refund(status=refunds_pb2.REFUND_STATUS_READY, origin=refunds_pb2.REFUND_ORIGIN_CREDITED)
+POSTED_LINE = feed_pb2.PostedLine(
+    direction=feed_pb2.LINE_DIRECTION_CREDIT, status=feed_pb2.LINE_STATUS_BOOKED
+)
 CORRECTION = corrections_pb2.Correction(kind=corrections_pb2.CORRECTION_KIND_REVERSAL)
 FINISHED = FinishedInvoice(
     event_id=UUID(int=1),
@@ -214,6 +222,8 @@ FINISHED = FinishedInvoice(
         ("Withdrawal", withdrawals.withdrawal_to_json(WITHDRAWAL)),
         ("Refund", refunds.refund_to_json(REFUND)),
         ("Correction", money.correction_to_json(CORRECTION)),
+        ("PostedOutcome", lines.outcome_to_json(feed_pb2.PostedOutcome(outcome=feed_pb2.OUTCOME_CREATED))),
+        ("BankLine", lines.line_to_json(POSTED_LINE)),
         ("Balance", money.balance_to_json(withdrawals_pb2.GetBalanceResponse())),
         ("WebhookEvent", webhooks.event_to_json(EVENT)),
         ("WebhookAttempt", webhooks.attempt_to_json(ATTEMPT)),
@@ -254,7 +264,7 @@ def test_a_purchase_and_its_webhook_are_as_documented(
 
 BOUNDED = [
     (path, parameter["name"], parameter["schema"])
-    for path, _, operation in OPERATIONS
+    for path, _, operation in OF_MERCHANTS
     for parameter in (resolved(documented(), each) for each in operation.get("parameters", ()))
     if parameter["in"] == "query"
 ]
@@ -286,7 +296,7 @@ def test_a_query_parameter_has_its_documented_bounds(
             assert refused.status_code == 422
 
 
-@pytest.mark.parametrize(("path", "verb"), [(path, verb) for path, verb, _ in OPERATIONS])
+@pytest.mark.parametrize(("path", "verb"), [(path, verb) for path, verb, _ in OF_MERCHANTS])
 def test_an_unknown_query_parameter_is_refused(shop: Shop, path: str, verb: str) -> None:
     refused = shop.request(verb, re.sub(r"\{.*?\}", INVOICE_ID, path) + "?curency=EUR")
     (fault,) = refused.json()["details"]
@@ -295,7 +305,7 @@ def test_an_unknown_query_parameter_is_refused(shop: Shop, path: str, verb: str)
     assert ("did you mean currency?" in fault["message"]) is takes_it
 
 
-@pytest.mark.parametrize("path", documented()["paths"])
+@pytest.mark.parametrize("path", dict.fromkeys(path for path, _, _ in OF_MERCHANTS))
 def test_only_the_documented_methods_are_taken(shop: Shop, path: str) -> None:
     documented_methods = {method.upper() for method in documented()["paths"][path]}
     for method in {"GET", "POST", "PUT", "PATCH", "DELETE"} - documented_methods:

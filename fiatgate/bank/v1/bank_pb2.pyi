@@ -228,9 +228,11 @@ class Line(_message.Message):
     REASON_FIELD_NUMBER: _builtins.int
     MATCHES_FIELD_NUMBER: _builtins.int
     CREATED_AT_FIELD_NUMBER: _builtins.int
+    CONNECTOR_ID_FIELD_NUMBER: _builtins.int
     line_id: _builtins.str
     """UUIDv7."""
     import_id: _builtins.str
+    """Its file; empty: a connector posted it."""
     account: _builtins.str
     amount: _builtins.str
     """Fiat, above zero."""
@@ -252,6 +254,8 @@ class Line(_message.Message):
     """What it was asked for or was paid with; empty without a deal."""
     reason: _builtins.str
     """Why it is ignored."""
+    connector_id: _builtins.str
+    """The connector that posted it first."""
     @_builtins.property
     def references(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
     @_builtins.property
@@ -283,10 +287,11 @@ class Line(_message.Message):
         reason: _builtins.str = ...,
         matches: _abc.Iterable[Global___LineMatch] | None = ...,
         created_at: _timestamp_pb2.Timestamp | None = ...,
+        connector_id: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["account", b"account", "amount", b"amount", "booked_on", b"booked_on", "counterparty_account", b"counterparty_account", "counterparty_name", b"counterparty_name", "created_at", b"created_at", "currency_code", b"currency_code", "deal_amount", b"deal_amount", "deal_id", b"deal_id", "import_id", b"import_id", "invoice_id", b"invoice_id", "left", b"left", "line_id", b"line_id", "matches", b"matches", "reason", b"reason", "references", b"references", "state", b"state", "text", b"text", "tier", b"tier", "valued_on", b"valued_on"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["account", b"account", "amount", b"amount", "booked_on", b"booked_on", "connector_id", b"connector_id", "counterparty_account", b"counterparty_account", "counterparty_name", b"counterparty_name", "created_at", b"created_at", "currency_code", b"currency_code", "deal_amount", b"deal_amount", "deal_id", b"deal_id", "import_id", b"import_id", "invoice_id", b"invoice_id", "left", b"left", "line_id", b"line_id", "matches", b"matches", "reason", b"reason", "references", b"references", "state", b"state", "text", b"text", "tier", b"tier", "valued_on", b"valued_on"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -27,7 +27,7 @@ from fiatgate.rpc.v1 import access_pb2 as fiatgate_dot_rpc_dot_v1_dot_access__pb
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1b\x66iatgate/bank/v1/feed.proto\x12\x10\x66iatgate.bank.v1\x1a\x1f\x66iatgate/bounds/v1/bounds.proto\x1a\x1c\x66iatgate/rpc/v1/access.proto\x1a\x1fgoogle/protobuf/timestamp.proto\";\n\x0b\x46\x65\x65\x64\x41\x63\x63ount\x12\x15\n\x07\x61\x63\x63ount\x18\x01 \x01(\tB\x04\x88\xb5\x18@\x12\x15\n\rcurrency_code\x18\x02 \x01(\t\"\xb5\x02\n\tConnector\x12\x14\n\x0c\x63onnector_id\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x0c\n\x04hint\x18\x03 \x01(\t\x12/\n\x08\x61\x63\x63ounts\x18\x04 \x03(\x0b\x32\x1d.fiatgate.bank.v1.FeedAccount\x12\x17\n\x0fsilence_seconds\x18\x05 \x01(\x05\x12\x0e\n\x06\x61\x63tive\x18\x06 \x01(\x08\x12\x0e\n\x06silent\x18\x07 \x01(\x08\x12,\n\x08heard_at\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\ncreated_at\x18\t \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nrevoked_at\x18\n \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"p\n\x16\x43reateConnectorRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12/\n\x08\x61\x63\x63ounts\x18\x02 \x03(\x0b\x32\x1d.fiatgate.bank.v1.FeedAccount\x12\x17\n\x0fsilence_seconds\x18\x03 \x01(\x05\"<\n\x17\x43reateConnectorResponse\x12\x14\n\x0c\x63onnector_id\x18\x01 \x01(\t\x12\x0b\n\x03key\x18\x02 \x01(\t\"\x17\n\x15ListConnectorsRequest\"I\n\x16ListConnectorsResponse\x12/\n\nconnectors\x18\x01 \x03(\x0b\x32\x1b.fiatgate.bank.v1.Connector\".\n\x16RevokeConnectorRequest\x12\x14\n\x0c\x63onnector_id\x18\x01 \x01(\t\"I\n\x17RevokeConnectorResponse\x12.\n\tconnector\x18\x01 \x01(\x0b\x32\x1b.fiatgate.bank.v1.Connector2\x85\x03\n\x0b\x46\x65\x65\x64Service\x12}\n\x0f\x43reateConnector\x12(.fiatgate.bank.v1.CreateConnectorRequest\x1a).fiatgate.bank.v1.CreateConnectorResponse\"\x15\x8a\xb5\x18\x11:\x05\x61\x64minP\x01X\x01\x62\x04\x64\x65sk\x12x\n\x0eListConnectors\x12\'.fiatgate.bank.v1.ListConnectorsRequest\x1a(.fiatgate.bank.v1.ListConnectorsResponse\"\x13\x8a\xb5\x18\x0f:\x07readersb\x04\x64\x65sk\x12}\n\x0fRevokeConnector\x12(.fiatgate.bank.v1.RevokeConnectorRequest\x1a).fiatgate.bank.v1.RevokeConnectorResponse\"\x15\x8a\xb5\x18\x11:\x05\x61\x64minP\x01X\x01\x62\x04\x64\x65skb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1b\x66iatgate/bank/v1/feed.proto\x12\x10\x66iatgate.bank.v1\x1a\x1f\x66iatgate/bounds/v1/bounds.proto\x1a\x1c\x66iatgate/rpc/v1/access.proto\x1a\x1fgoogle/protobuf/timestamp.proto\";\n\x0b\x46\x65\x65\x64\x41\x63\x63ount\x12\x15\n\x07\x61\x63\x63ount\x18\x01 \x01(\tB\x04\x88\xb5\x18@\x12\x15\n\rcurrency_code\x18\x02 \x01(\t\"\xb5\x02\n\tConnector\x12\x14\n\x0c\x63onnector_id\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x0c\n\x04hint\x18\x03 \x01(\t\x12/\n\x08\x61\x63\x63ounts\x18\x04 \x03(\x0b\x32\x1d.fiatgate.bank.v1.FeedAccount\x12\x17\n\x0fsilence_seconds\x18\x05 \x01(\x05\x12\x0e\n\x06\x61\x63tive\x18\x06 \x01(\x08\x12\x0e\n\x06silent\x18\x07 \x01(\x08\x12,\n\x08heard_at\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\ncreated_at\x18\t \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nrevoked_at\x18\n \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"p\n\x16\x43reateConnectorRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12/\n\x08\x61\x63\x63ounts\x18\x02 \x03(\x0b\x32\x1d.fiatgate.bank.v1.FeedAccount\x12\x17\n\x0fsilence_seconds\x18\x03 \x01(\x05\"<\n\x17\x43reateConnectorResponse\x12\x14\n\x0c\x63onnector_id\x18\x01 \x01(\t\x12\x0b\n\x03key\x18\x02 \x01(\t\"\x17\n\x15ListConnectorsRequest\"I\n\x16ListConnectorsResponse\x12/\n\nconnectors\x18\x01 \x03(\x0b\x32\x1b.fiatgate.bank.v1.Connector\".\n\x16RevokeConnectorRequest\x12\x14\n\x0c\x63onnector_id\x18\x01 \x01(\t\"I\n\x17RevokeConnectorResponse\x12.\n\tconnector\x18\x01 \x01(\x0b\x32\x1b.fiatgate.bank.v1.Connector\"#\n\x14\x46indConnectorRequest\x12\x0b\n\x03key\x18\x01 \x01(\t\"-\n\x15\x46indConnectorResponse\x12\x14\n\x0c\x63onnector_id\x18\x01 \x01(\t\"\xa6\x03\n\nPostedLine\x12\x18\n\tsource_id\x18\x01 \x01(\tB\x05\x88\xb5\x18\xc8\x01\x12\x15\n\x07\x61\x63\x63ount\x18\x02 \x01(\tB\x04\x88\xb5\x18@\x12\x32\n\tdirection\x18\x03 \x01(\x0e\x32\x1f.fiatgate.bank.v1.LineDirection\x12\x0e\n\x06\x61mount\x18\x04 \x01(\t\x12\x15\n\rcurrency_code\x18\x05 \x01(\t\x12,\n\x06status\x18\x06 \x01(\x0e\x32\x1c.fiatgate.bank.v1.LineStatus\x12\x11\n\tbooked_on\x18\x07 \x01(\t\x12\x11\n\tvalued_on\x18\x08 \x01(\t\x12 \n\x11\x63ounterparty_name\x18\t \x01(\tB\x05\x88\xb5\x18\xc8\x01\x12\"\n\x14\x63ounterparty_account\x18\n \x01(\tB\x04\x88\xb5\x18@\x12\x13\n\x04text\x18\x0b \x01(\tB\x05\x88\xb5\x18\xd0\x0f\x12\x1c\n\rend_to_end_id\x18\x0c \x01(\tB\x05\x88\xb5\x18\xc8\x01\x12\x0f\n\x07line_id\x18\r \x01(\t\x12.\n\ncreated_at\x18\x0e \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"U\n\x10PostLinesRequest\x12\x14\n\x0c\x63onnector_id\x18\x01 \x01(\t\x12+\n\x05lines\x18\x02 \x03(\x0b\x32\x1c.fiatgate.bank.v1.PostedLine\"l\n\rPostedOutcome\x12\x11\n\tsource_id\x18\x01 \x01(\t\x12*\n\x07outcome\x18\x02 \x01(\x0e\x32\x19.fiatgate.bank.v1.Outcome\x12\x0b\n\x03why\x18\x03 \x01(\t\x12\x0f\n\x07line_id\x18\x04 \x01(\t\"F\n\x11PostLinesResponse\x12\x31\n\x08outcomes\x18\x01 \x03(\x0b\x32\x1f.fiatgate.bank.v1.PostedOutcome\"x\n\x16ListPostedLinesRequest\x12\x14\n\x0c\x63onnector_id\x18\x01 \x01(\t\x12\x11\n\tsource_id\x18\x02 \x01(\t\x12\x0f\n\x07\x61\x63\x63ount\x18\x03 \x01(\t\x12\r\n\x05limit\x18\x04 \x01(\x05\x12\x15\n\rafter_line_id\x18\x05 \x01(\t\"F\n\x17ListPostedLinesResponse\x12+\n\x05lines\x18\x01 \x03(\x0b\x32\x1c.fiatgate.bank.v1.PostedLine*d\n\rLineDirection\x12\x1e\n\x1aLINE_DIRECTION_UNSPECIFIED\x10\x00\x12\x19\n\x15LINE_DIRECTION_CREDIT\x10\x01\x12\x18\n\x14LINE_DIRECTION_DEBIT\x10\x02*t\n\nLineStatus\x12\x1b\n\x17LINE_STATUS_UNSPECIFIED\x10\x00\x12\x17\n\x13LINE_STATUS_PENDING\x10\x01\x12\x16\n\x12LINE_STATUS_BOOKED\x10\x02\x12\x18\n\x14LINE_STATUS_REVERSED\x10\x03*y\n\x07Outcome\x12\x17\n\x13OUTCOME_UNSPECIFIED\x10\x00\x12\x13\n\x0fOUTCOME_CREATED\x10\x01\x12\x13\n\x0fOUTCOME_UPDATED\x10\x02\x12\x15\n\x11OUTCOME_DUPLICATE\x10\x03\x12\x14\n\x10OUTCOME_CONFLICT\x10\x04\x32\xec\x05\n\x0b\x46\x65\x65\x64Service\x12}\n\x0f\x43reateConnector\x12(.fiatgate.bank.v1.CreateConnectorRequest\x1a).fiatgate.bank.v1.CreateConnectorResponse\"\x15\x8a\xb5\x18\x11:\x05\x61\x64minP\x01X\x01\x62\x04\x64\x65sk\x12x\n\x0eListConnectors\x12\'.fiatgate.bank.v1.ListConnectorsRequest\x1a(.fiatgate.bank.v1.ListConnectorsResponse\"\x13\x8a\xb5\x18\x0f:\x07readersb\x04\x64\x65sk\x12}\n\x0fRevokeConnector\x12(.fiatgate.bank.v1.RevokeConnectorRequest\x1a).fiatgate.bank.v1.RevokeConnectorResponse\"\x15\x8a\xb5\x18\x11:\x05\x61\x64minP\x01X\x01\x62\x04\x64\x65sk\x12w\n\rFindConnector\x12&.fiatgate.bank.v1.FindConnectorRequest\x1a\'.fiatgate.bank.v1.FindConnectorResponse\"\x15\x8a\xb5\x18\x11\x12\x07gateway\x18\x01\x62\x04\x66\x65\x65\x64\x12m\n\tPostLines\x12\".fiatgate.bank.v1.PostLinesRequest\x1a#.fiatgate.bank.v1.PostLinesResponse\"\x17\x8a\xb5\x18\x13\x12\x07gateway\x18\x01P\x01\x62\x04\x66\x65\x65\x64\x12}\n\x0fListPostedLines\x12(.fiatgate.bank.v1.ListPostedLinesRequest\x1a).fiatgate.bank.v1.ListPostedLinesResponse\"\x15\x8a\xb5\x18\x11\x12\x07gateway\x18\x01\x62\x04\x66\x65\x65\x64\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -36,12 +36,36 @@ if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_FEEDACCOUNT'].fields_by_name['account']._loaded_options = None
   _globals['_FEEDACCOUNT'].fields_by_name['account']._serialized_options = b'\210\265\030@'
+  _globals['_POSTEDLINE'].fields_by_name['source_id']._loaded_options = None
+  _globals['_POSTEDLINE'].fields_by_name['source_id']._serialized_options = b'\210\265\030\310\001'
+  _globals['_POSTEDLINE'].fields_by_name['account']._loaded_options = None
+  _globals['_POSTEDLINE'].fields_by_name['account']._serialized_options = b'\210\265\030@'
+  _globals['_POSTEDLINE'].fields_by_name['counterparty_name']._loaded_options = None
+  _globals['_POSTEDLINE'].fields_by_name['counterparty_name']._serialized_options = b'\210\265\030\310\001'
+  _globals['_POSTEDLINE'].fields_by_name['counterparty_account']._loaded_options = None
+  _globals['_POSTEDLINE'].fields_by_name['counterparty_account']._serialized_options = b'\210\265\030@'
+  _globals['_POSTEDLINE'].fields_by_name['text']._loaded_options = None
+  _globals['_POSTEDLINE'].fields_by_name['text']._serialized_options = b'\210\265\030\320\017'
+  _globals['_POSTEDLINE'].fields_by_name['end_to_end_id']._loaded_options = None
+  _globals['_POSTEDLINE'].fields_by_name['end_to_end_id']._serialized_options = b'\210\265\030\310\001'
   _globals['_FEEDSERVICE'].methods_by_name['CreateConnector']._loaded_options = None
   _globals['_FEEDSERVICE'].methods_by_name['CreateConnector']._serialized_options = b'\212\265\030\021:\005adminP\001X\001b\004desk'
   _globals['_FEEDSERVICE'].methods_by_name['ListConnectors']._loaded_options = None
   _globals['_FEEDSERVICE'].methods_by_name['ListConnectors']._serialized_options = b'\212\265\030\017:\007readersb\004desk'
   _globals['_FEEDSERVICE'].methods_by_name['RevokeConnector']._loaded_options = None
   _globals['_FEEDSERVICE'].methods_by_name['RevokeConnector']._serialized_options = b'\212\265\030\021:\005adminP\001X\001b\004desk'
+  _globals['_FEEDSERVICE'].methods_by_name['FindConnector']._loaded_options = None
+  _globals['_FEEDSERVICE'].methods_by_name['FindConnector']._serialized_options = b'\212\265\030\021\022\007gateway\030\001b\004feed'
+  _globals['_FEEDSERVICE'].methods_by_name['PostLines']._loaded_options = None
+  _globals['_FEEDSERVICE'].methods_by_name['PostLines']._serialized_options = b'\212\265\030\023\022\007gateway\030\001P\001b\004feed'
+  _globals['_FEEDSERVICE'].methods_by_name['ListPostedLines']._loaded_options = None
+  _globals['_FEEDSERVICE'].methods_by_name['ListPostedLines']._serialized_options = b'\212\265\030\021\022\007gateway\030\001b\004feed'
+  _globals['_LINEDIRECTION']._serialized_start=1889
+  _globals['_LINEDIRECTION']._serialized_end=1989
+  _globals['_LINESTATUS']._serialized_start=1991
+  _globals['_LINESTATUS']._serialized_end=2107
+  _globals['_OUTCOME']._serialized_start=2109
+  _globals['_OUTCOME']._serialized_end=2230
   _globals['_FEEDACCOUNT']._serialized_start=145
   _globals['_FEEDACCOUNT']._serialized_end=204
   _globals['_CONNECTOR']._serialized_start=207
@@ -58,6 +82,22 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_REVOKECONNECTORREQUEST']._serialized_end=840
   _globals['_REVOKECONNECTORRESPONSE']._serialized_start=842
   _globals['_REVOKECONNECTORRESPONSE']._serialized_end=915
-  _globals['_FEEDSERVICE']._serialized_start=918
-  _globals['_FEEDSERVICE']._serialized_end=1307
+  _globals['_FINDCONNECTORREQUEST']._serialized_start=917
+  _globals['_FINDCONNECTORREQUEST']._serialized_end=952
+  _globals['_FINDCONNECTORRESPONSE']._serialized_start=954
+  _globals['_FINDCONNECTORRESPONSE']._serialized_end=999
+  _globals['_POSTEDLINE']._serialized_start=1002
+  _globals['_POSTEDLINE']._serialized_end=1424
+  _globals['_POSTLINESREQUEST']._serialized_start=1426
+  _globals['_POSTLINESREQUEST']._serialized_end=1511
+  _globals['_POSTEDOUTCOME']._serialized_start=1513
+  _globals['_POSTEDOUTCOME']._serialized_end=1621
+  _globals['_POSTLINESRESPONSE']._serialized_start=1623
+  _globals['_POSTLINESRESPONSE']._serialized_end=1693
+  _globals['_LISTPOSTEDLINESREQUEST']._serialized_start=1695
+  _globals['_LISTPOSTEDLINESREQUEST']._serialized_end=1815
+  _globals['_LISTPOSTEDLINESRESPONSE']._serialized_start=1817
+  _globals['_LISTPOSTEDLINESRESPONSE']._serialized_end=1887
+  _globals['_FEEDSERVICE']._serialized_start=2233
+  _globals['_FEEDSERVICE']._serialized_end=2981
 # @@protoc_insertion_point(module_scope)

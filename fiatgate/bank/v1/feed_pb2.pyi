@@ -8,6 +8,7 @@ from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
+from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 import builtins as _builtins
 import sys
 import typing as _typing
@@ -18,6 +19,71 @@ else:
     from typing_extensions import TypeAlias as _TypeAlias, Never as _Never
 
 DESCRIPTOR: _descriptor.FileDescriptor
+
+class _LineDirection:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _LineDirectionEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_LineDirection.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    LINE_DIRECTION_UNSPECIFIED: _LineDirection.ValueType  # 0
+    LINE_DIRECTION_CREDIT: _LineDirection.ValueType  # 1
+    LINE_DIRECTION_DEBIT: _LineDirection.ValueType  # 2
+
+class LineDirection(_LineDirection, metaclass=_LineDirectionEnumTypeWrapper): ...
+
+LINE_DIRECTION_UNSPECIFIED: LineDirection.ValueType  # 0
+LINE_DIRECTION_CREDIT: LineDirection.ValueType  # 1
+LINE_DIRECTION_DEBIT: LineDirection.ValueType  # 2
+Global___LineDirection: _TypeAlias = LineDirection  # noqa: Y015
+
+class _LineStatus:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _LineStatusEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_LineStatus.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    LINE_STATUS_UNSPECIFIED: _LineStatus.ValueType  # 0
+    LINE_STATUS_PENDING: _LineStatus.ValueType  # 1
+    LINE_STATUS_BOOKED: _LineStatus.ValueType  # 2
+    LINE_STATUS_REVERSED: _LineStatus.ValueType  # 3
+    """The bank took it back."""
+
+class LineStatus(_LineStatus, metaclass=_LineStatusEnumTypeWrapper): ...
+
+LINE_STATUS_UNSPECIFIED: LineStatus.ValueType  # 0
+LINE_STATUS_PENDING: LineStatus.ValueType  # 1
+LINE_STATUS_BOOKED: LineStatus.ValueType  # 2
+LINE_STATUS_REVERSED: LineStatus.ValueType  # 3
+"""The bank took it back."""
+Global___LineStatus: _TypeAlias = LineStatus  # noqa: Y015
+
+class _Outcome:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _OutcomeEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Outcome.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    OUTCOME_UNSPECIFIED: _Outcome.ValueType  # 0
+    OUTCOME_CREATED: _Outcome.ValueType  # 1
+    OUTCOME_UPDATED: _Outcome.ValueType  # 2
+    """pending -> booked -> reversed."""
+    OUTCOME_DUPLICATE: _Outcome.ValueType  # 3
+    """Nothing changed."""
+    OUTCOME_CONFLICT: _Outcome.ValueType  # 4
+    """Nothing changed: the line is known with other values."""
+
+class Outcome(_Outcome, metaclass=_OutcomeEnumTypeWrapper): ...
+
+OUTCOME_UNSPECIFIED: Outcome.ValueType  # 0
+OUTCOME_CREATED: Outcome.ValueType  # 1
+OUTCOME_UPDATED: Outcome.ValueType  # 2
+"""pending -> booked -> reversed."""
+OUTCOME_DUPLICATE: Outcome.ValueType  # 3
+"""Nothing changed."""
+OUTCOME_CONFLICT: Outcome.ValueType  # 4
+"""Nothing changed: the line is known with other values."""
+Global___Outcome: _TypeAlias = Outcome  # noqa: Y015
 
 @_typing.final
 class FeedAccount(_message.Message):
@@ -224,3 +290,237 @@ class RevokeConnectorResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___RevokeConnectorResponse: _TypeAlias = RevokeConnectorResponse  # noqa: Y015
+
+@_typing.final
+class FindConnectorRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    KEY_FIELD_NUMBER: _builtins.int
+    key: _builtins.str
+    def __init__(
+        self,
+        *,
+        key: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___FindConnectorRequest: _TypeAlias = FindConnectorRequest  # noqa: Y015
+
+@_typing.final
+class FindConnectorResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CONNECTOR_ID_FIELD_NUMBER: _builtins.int
+    connector_id: _builtins.str
+    def __init__(
+        self,
+        *,
+        connector_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["connector_id", b"connector_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___FindConnectorResponse: _TypeAlias = FindConnectorResponse  # noqa: Y015
+
+@_typing.final
+class PostedLine(_message.Message):
+    """A line as a connector posts it."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SOURCE_ID_FIELD_NUMBER: _builtins.int
+    ACCOUNT_FIELD_NUMBER: _builtins.int
+    DIRECTION_FIELD_NUMBER: _builtins.int
+    AMOUNT_FIELD_NUMBER: _builtins.int
+    CURRENCY_CODE_FIELD_NUMBER: _builtins.int
+    STATUS_FIELD_NUMBER: _builtins.int
+    BOOKED_ON_FIELD_NUMBER: _builtins.int
+    VALUED_ON_FIELD_NUMBER: _builtins.int
+    COUNTERPARTY_NAME_FIELD_NUMBER: _builtins.int
+    COUNTERPARTY_ACCOUNT_FIELD_NUMBER: _builtins.int
+    TEXT_FIELD_NUMBER: _builtins.int
+    END_TO_END_ID_FIELD_NUMBER: _builtins.int
+    LINE_ID_FIELD_NUMBER: _builtins.int
+    CREATED_AT_FIELD_NUMBER: _builtins.int
+    source_id: _builtins.str
+    """Unique for the connector's name, over all its accounts."""
+    account: _builtins.str
+    direction: Global___LineDirection.ValueType
+    amount: _builtins.str
+    """Fiat, above zero, with at most the currency's decimals."""
+    currency_code: _builtins.str
+    status: Global___LineStatus.ValueType
+    booked_on: _builtins.str
+    """Days as 2026-11-28; may be empty, the first one of a pending line only."""
+    valued_on: _builtins.str
+    counterparty_name: _builtins.str
+    counterparty_account: _builtins.str
+    text: _builtins.str
+    end_to_end_id: _builtins.str
+    line_id: _builtins.str
+    """Not in a request."""
+    @_builtins.property
+    def created_at(self) -> _timestamp_pb2.Timestamp: ...
+    def __init__(
+        self,
+        *,
+        source_id: _builtins.str = ...,
+        account: _builtins.str = ...,
+        direction: Global___LineDirection.ValueType = ...,
+        amount: _builtins.str = ...,
+        currency_code: _builtins.str = ...,
+        status: Global___LineStatus.ValueType = ...,
+        booked_on: _builtins.str = ...,
+        valued_on: _builtins.str = ...,
+        counterparty_name: _builtins.str = ...,
+        counterparty_account: _builtins.str = ...,
+        text: _builtins.str = ...,
+        end_to_end_id: _builtins.str = ...,
+        line_id: _builtins.str = ...,
+        created_at: _timestamp_pb2.Timestamp | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["account", b"account", "amount", b"amount", "booked_on", b"booked_on", "counterparty_account", b"counterparty_account", "counterparty_name", b"counterparty_name", "created_at", b"created_at", "currency_code", b"currency_code", "direction", b"direction", "end_to_end_id", b"end_to_end_id", "line_id", b"line_id", "source_id", b"source_id", "status", b"status", "text", b"text", "valued_on", b"valued_on"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___PostedLine: _TypeAlias = PostedLine  # noqa: Y015
+
+@_typing.final
+class PostLinesRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CONNECTOR_ID_FIELD_NUMBER: _builtins.int
+    LINES_FIELD_NUMBER: _builtins.int
+    connector_id: _builtins.str
+    @_builtins.property
+    def lines(self) -> _containers.RepeatedCompositeFieldContainer[Global___PostedLine]:
+        """At most 500."""
+
+    def __init__(
+        self,
+        *,
+        connector_id: _builtins.str = ...,
+        lines: _abc.Iterable[Global___PostedLine] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["connector_id", b"connector_id", "lines", b"lines"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___PostLinesRequest: _TypeAlias = PostLinesRequest  # noqa: Y015
+
+@_typing.final
+class PostedOutcome(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SOURCE_ID_FIELD_NUMBER: _builtins.int
+    OUTCOME_FIELD_NUMBER: _builtins.int
+    WHY_FIELD_NUMBER: _builtins.int
+    LINE_ID_FIELD_NUMBER: _builtins.int
+    source_id: _builtins.str
+    outcome: Global___Outcome.ValueType
+    why: _builtins.str
+    """Why it is a conflict."""
+    line_id: _builtins.str
+    def __init__(
+        self,
+        *,
+        source_id: _builtins.str = ...,
+        outcome: Global___Outcome.ValueType = ...,
+        why: _builtins.str = ...,
+        line_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["line_id", b"line_id", "outcome", b"outcome", "source_id", b"source_id", "why", b"why"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___PostedOutcome: _TypeAlias = PostedOutcome  # noqa: Y015
+
+@_typing.final
+class PostLinesResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    OUTCOMES_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def outcomes(self) -> _containers.RepeatedCompositeFieldContainer[Global___PostedOutcome]:
+        """In the order of the request."""
+
+    def __init__(
+        self,
+        *,
+        outcomes: _abc.Iterable[Global___PostedOutcome] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["outcomes", b"outcomes"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___PostLinesResponse: _TypeAlias = PostLinesResponse  # noqa: Y015
+
+@_typing.final
+class ListPostedLinesRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CONNECTOR_ID_FIELD_NUMBER: _builtins.int
+    SOURCE_ID_FIELD_NUMBER: _builtins.int
+    ACCOUNT_FIELD_NUMBER: _builtins.int
+    LIMIT_FIELD_NUMBER: _builtins.int
+    AFTER_LINE_ID_FIELD_NUMBER: _builtins.int
+    connector_id: _builtins.str
+    source_id: _builtins.str
+    """Empty: all."""
+    account: _builtins.str
+    """Empty: all."""
+    limit: _builtins.int
+    """1 to 1000; 0 means 100."""
+    after_line_id: _builtins.str
+    """Only earlier ones."""
+    def __init__(
+        self,
+        *,
+        connector_id: _builtins.str = ...,
+        source_id: _builtins.str = ...,
+        account: _builtins.str = ...,
+        limit: _builtins.int = ...,
+        after_line_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["account", b"account", "after_line_id", b"after_line_id", "connector_id", b"connector_id", "limit", b"limit", "source_id", b"source_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListPostedLinesRequest: _TypeAlias = ListPostedLinesRequest  # noqa: Y015
+
+@_typing.final
+class ListPostedLinesResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    LINES_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def lines(self) -> _containers.RepeatedCompositeFieldContainer[Global___PostedLine]: ...
+    def __init__(
+        self,
+        *,
+        lines: _abc.Iterable[Global___PostedLine] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["lines", b"lines"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListPostedLinesResponse: _TypeAlias = ListPostedLinesResponse  # noqa: Y015

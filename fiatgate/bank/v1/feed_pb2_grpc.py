@@ -50,6 +50,21 @@ class FeedServiceStub:
                 request_serializer=fiatgate_dot_bank_dot_v1_dot_feed__pb2.RevokeConnectorRequest.SerializeToString,
                 response_deserializer=fiatgate_dot_bank_dot_v1_dot_feed__pb2.RevokeConnectorResponse.FromString,
                 _registered_method=True)
+        self.FindConnector = channel.unary_unary(
+                '/fiatgate.bank.v1.FeedService/FindConnector',
+                request_serializer=fiatgate_dot_bank_dot_v1_dot_feed__pb2.FindConnectorRequest.SerializeToString,
+                response_deserializer=fiatgate_dot_bank_dot_v1_dot_feed__pb2.FindConnectorResponse.FromString,
+                _registered_method=True)
+        self.PostLines = channel.unary_unary(
+                '/fiatgate.bank.v1.FeedService/PostLines',
+                request_serializer=fiatgate_dot_bank_dot_v1_dot_feed__pb2.PostLinesRequest.SerializeToString,
+                response_deserializer=fiatgate_dot_bank_dot_v1_dot_feed__pb2.PostLinesResponse.FromString,
+                _registered_method=True)
+        self.ListPostedLines = channel.unary_unary(
+                '/fiatgate.bank.v1.FeedService/ListPostedLines',
+                request_serializer=fiatgate_dot_bank_dot_v1_dot_feed__pb2.ListPostedLinesRequest.SerializeToString,
+                response_deserializer=fiatgate_dot_bank_dot_v1_dot_feed__pb2.ListPostedLinesResponse.FromString,
+                _registered_method=True)
 
 
 class FeedServiceServicer:
@@ -77,6 +92,28 @@ class FeedServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def FindConnector(self, request, context):
+        """Reason: API_KEY_INVALID.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def PostLines(self, request, context):
+        """Takes all lines or none; each gets an outcome of its own. No lines: the connector is heard.
+        Reasons: API_KEY_INVALID, FEED_ACCOUNT_NOT_ALLOWED.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListPostedLines(self, request, context):
+        """Lines of the connector's name, newest first.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_FeedServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -94,6 +131,21 @@ def add_FeedServiceServicer_to_server(servicer, server):
                     servicer.RevokeConnector,
                     request_deserializer=fiatgate_dot_bank_dot_v1_dot_feed__pb2.RevokeConnectorRequest.FromString,
                     response_serializer=fiatgate_dot_bank_dot_v1_dot_feed__pb2.RevokeConnectorResponse.SerializeToString,
+            ),
+            'FindConnector': grpc.unary_unary_rpc_method_handler(
+                    servicer.FindConnector,
+                    request_deserializer=fiatgate_dot_bank_dot_v1_dot_feed__pb2.FindConnectorRequest.FromString,
+                    response_serializer=fiatgate_dot_bank_dot_v1_dot_feed__pb2.FindConnectorResponse.SerializeToString,
+            ),
+            'PostLines': grpc.unary_unary_rpc_method_handler(
+                    servicer.PostLines,
+                    request_deserializer=fiatgate_dot_bank_dot_v1_dot_feed__pb2.PostLinesRequest.FromString,
+                    response_serializer=fiatgate_dot_bank_dot_v1_dot_feed__pb2.PostLinesResponse.SerializeToString,
+            ),
+            'ListPostedLines': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListPostedLines,
+                    request_deserializer=fiatgate_dot_bank_dot_v1_dot_feed__pb2.ListPostedLinesRequest.FromString,
+                    response_serializer=fiatgate_dot_bank_dot_v1_dot_feed__pb2.ListPostedLinesResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -178,6 +230,87 @@ class FeedService:
             '/fiatgate.bank.v1.FeedService/RevokeConnector',
             fiatgate_dot_bank_dot_v1_dot_feed__pb2.RevokeConnectorRequest.SerializeToString,
             fiatgate_dot_bank_dot_v1_dot_feed__pb2.RevokeConnectorResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def FindConnector(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/fiatgate.bank.v1.FeedService/FindConnector',
+            fiatgate_dot_bank_dot_v1_dot_feed__pb2.FindConnectorRequest.SerializeToString,
+            fiatgate_dot_bank_dot_v1_dot_feed__pb2.FindConnectorResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def PostLines(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/fiatgate.bank.v1.FeedService/PostLines',
+            fiatgate_dot_bank_dot_v1_dot_feed__pb2.PostLinesRequest.SerializeToString,
+            fiatgate_dot_bank_dot_v1_dot_feed__pb2.PostLinesResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListPostedLines(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/fiatgate.bank.v1.FeedService/ListPostedLines',
+            fiatgate_dot_bank_dot_v1_dot_feed__pb2.ListPostedLinesRequest.SerializeToString,
+            fiatgate_dot_bank_dot_v1_dot_feed__pb2.ListPostedLinesResponse.FromString,
             options,
             channel_credentials,
             insecure,

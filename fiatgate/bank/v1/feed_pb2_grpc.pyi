@@ -39,6 +39,14 @@ class FeedServiceStub:
     """Active ones first, each newest first, 1000 at most."""
     RevokeConnector: _grpc.UnaryUnaryMultiCallable[_feed_pb2.RevokeConnectorRequest, _feed_pb2.RevokeConnectorResponse]
     """For good; revoking again changes nothing. Reason: CONNECTOR_NOT_FOUND."""
+    FindConnector: _grpc.UnaryUnaryMultiCallable[_feed_pb2.FindConnectorRequest, _feed_pb2.FindConnectorResponse]
+    """Reason: API_KEY_INVALID."""
+    PostLines: _grpc.UnaryUnaryMultiCallable[_feed_pb2.PostLinesRequest, _feed_pb2.PostLinesResponse]
+    """Takes all lines or none; each gets an outcome of its own. No lines: the connector is heard.
+    Reasons: API_KEY_INVALID, FEED_ACCOUNT_NOT_ALLOWED.
+    """
+    ListPostedLines: _grpc.UnaryUnaryMultiCallable[_feed_pb2.ListPostedLinesRequest, _feed_pb2.ListPostedLinesResponse]
+    """Lines of the connector's name, newest first."""
 
 @_typing.type_check_only
 class FeedServiceAsyncStub(FeedServiceStub):
@@ -51,6 +59,14 @@ class FeedServiceAsyncStub(FeedServiceStub):
     """Active ones first, each newest first, 1000 at most."""
     RevokeConnector: _aio.UnaryUnaryMultiCallable[_feed_pb2.RevokeConnectorRequest, _feed_pb2.RevokeConnectorResponse]  # type: ignore[assignment]
     """For good; revoking again changes nothing. Reason: CONNECTOR_NOT_FOUND."""
+    FindConnector: _aio.UnaryUnaryMultiCallable[_feed_pb2.FindConnectorRequest, _feed_pb2.FindConnectorResponse]  # type: ignore[assignment]
+    """Reason: API_KEY_INVALID."""
+    PostLines: _aio.UnaryUnaryMultiCallable[_feed_pb2.PostLinesRequest, _feed_pb2.PostLinesResponse]  # type: ignore[assignment]
+    """Takes all lines or none; each gets an outcome of its own. No lines: the connector is heard.
+    Reasons: API_KEY_INVALID, FEED_ACCOUNT_NOT_ALLOWED.
+    """
+    ListPostedLines: _aio.UnaryUnaryMultiCallable[_feed_pb2.ListPostedLinesRequest, _feed_pb2.ListPostedLinesResponse]  # type: ignore[assignment]
+    """Lines of the connector's name, newest first."""
 
 class FeedServiceServicer(metaclass=_abc_1.ABCMeta):
     """Connectors: programs that post the lines of accounts, each with a key for the accounts that it may post for."""
@@ -78,5 +94,31 @@ class FeedServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_feed_pb2.RevokeConnectorResponse, _abc.Awaitable[_feed_pb2.RevokeConnectorResponse]]:
         """For good; revoking again changes nothing. Reason: CONNECTOR_NOT_FOUND."""
+
+    @_abc_1.abstractmethod
+    def FindConnector(
+        self,
+        request: _feed_pb2.FindConnectorRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_feed_pb2.FindConnectorResponse, _abc.Awaitable[_feed_pb2.FindConnectorResponse]]:
+        """Reason: API_KEY_INVALID."""
+
+    @_abc_1.abstractmethod
+    def PostLines(
+        self,
+        request: _feed_pb2.PostLinesRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_feed_pb2.PostLinesResponse, _abc.Awaitable[_feed_pb2.PostLinesResponse]]:
+        """Takes all lines or none; each gets an outcome of its own. No lines: the connector is heard.
+        Reasons: API_KEY_INVALID, FEED_ACCOUNT_NOT_ALLOWED.
+        """
+
+    @_abc_1.abstractmethod
+    def ListPostedLines(
+        self,
+        request: _feed_pb2.ListPostedLinesRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_feed_pb2.ListPostedLinesResponse, _abc.Awaitable[_feed_pb2.ListPostedLinesResponse]]:
+        """Lines of the connector's name, newest first."""
 
 def add_FeedServiceServicer_to_server(servicer: FeedServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

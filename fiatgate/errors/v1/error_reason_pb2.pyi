@@ -84,6 +84,10 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     """
     REFUND_EXISTS: _ErrorReason.ValueType  # 56
     """Another refund of the merchant has the external_id, with other values. Metadata: refund_id."""
+    FEED_ACCOUNT_NOT_ALLOWED: _ErrorReason.ValueType  # 57
+    """-- the feed of bank lines (docs/feed.md): never seen on /api/v1
+    A line of an account that the connector's key is not for; none of the lines was taken. Metadata: account, currency.
+    """
     VALIDATION_ERROR: _ErrorReason.ValueType  # 60
     """-- any call
     A value is not of the documented form. Metadata: field, and shape ("query" if merchants get the 422 shape).
@@ -292,6 +296,10 @@ The money can't be refunded, or not so much of it. Metadata: refundable, currenc
 """
 REFUND_EXISTS: ErrorReason.ValueType  # 56
 """Another refund of the merchant has the external_id, with other values. Metadata: refund_id."""
+FEED_ACCOUNT_NOT_ALLOWED: ErrorReason.ValueType  # 57
+"""-- the feed of bank lines (docs/feed.md): never seen on /api/v1
+A line of an account that the connector's key is not for; none of the lines was taken. Metadata: account, currency.
+"""
 VALIDATION_ERROR: ErrorReason.ValueType  # 60
 """-- any call
 A value is not of the documented form. Metadata: field, and shape ("query" if merchants get the 422 shape).

@@ -7,6 +7,8 @@ from decimal import Decimal
 from enum import StrEnum
 from uuid import UUID
 
+from services.bank.domain.lines import Direction, Status
+
 
 class ImportState(StrEnum):
     WAITING = "waiting"
@@ -28,6 +30,12 @@ class LineState(StrEnum):
 
 OPEN_STATES = (LineState.PROPOSED, LineState.UNMATCHED)
 """The states of lines that wait for an operator."""
+
+
+def first_state(direction: Direction, status: Status) -> LineState:
+    if status is Status.REVERSED:
+        return LineState.REVERSED
+    return LineState.WAITING if direction is Direction.CREDIT else LineState.OUTGOING
 
 
 class Tier(StrEnum):

@@ -19,8 +19,8 @@ from kit.observe.log import get_logger
 from kit.rpc import values
 from services.bank import errors
 from services.bank.domain import lines as of_files
-from services.bank.domain.lines import Direction, Statement, Status
-from services.bank.domain.proposals import ImportState, LineState
+from services.bank.domain.lines import Statement
+from services.bank.domain.proposals import ImportState, first_state
 from services.bank.files.csv_files import profile_from_json
 from services.bank.files.reading import Format, detect, read
 from services.bank.files.values import FILE_MOST_BYTES, FileRefused
@@ -183,6 +183,7 @@ def _line(deps: Deps, of: StatementView, line: of_files.Line, *, identity: str, 
         id=new_id(),
         import_id=of.import_id,
         statement_id=of.id,
+        connector_id=None,
         account=of.account,
         identity=identity,
         direction=line.direction,
@@ -196,7 +197,7 @@ def _line(deps: Deps, of: StatementView, line: of_files.Line, *, identity: str, 
         text=line.text,
         reference_texts="\n".join(line.references)[:REFERENCES_MAX_CHARACTERS],
         created_at=now,
-        state=_first_state(line),
+        state=first_state(line.direction, line.status),
         tier=None,
         deal_id=None,
         invoice_id=None,
@@ -205,9 +206,3 @@ def _line(deps: Deps, of: StatementView, line: of_files.Line, *, identity: str, 
         seal=b"",
     )
     return replace(view, seal=seal_of_line(deps.settings.seals, view))
-
-
-def _first_state(line: of_files.Line) -> LineState:
-    if line.status is Status.REVERSED:
-        return LineState.REVERSED
-    return LineState.WAITING if line.direction is Direction.CREDIT else LineState.OUTGOING

@@ -11,7 +11,7 @@ from kit.db.database import retry_conflicts
 from kit.rpc import values
 from kit.rpc.errors import not_decided
 from services.bank import errors
-from services.bank.domain.proposals import OPEN_STATES, LineState, Tier
+from services.bank.domain.proposals import OPEN_STATES, LineState, Tier, first_state
 from services.bank.operations import proposing
 from services.bank.store import lines
 from services.bank.store.decisions import is_as_read
@@ -85,7 +85,7 @@ def restore_line(deps: Deps, *, line_id: str) -> None:
             raise errors.line_not_found()
         if line.state is not LineState.IGNORED:
             raise errors.line_not_ignored()
-        lines.set_state(tx, id, LineState.WAITING, reason=None)
+        lines.set_state(tx, id, first_state(line.direction, line.status), reason=None)
         acts.record(tx, "bank-line.restore", f"bank-line:{id}", before={"reason": line.reason}, after={})
 
 

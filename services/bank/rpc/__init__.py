@@ -22,6 +22,8 @@ from services.bank.wiring import Deps
 SLOTS: Final = (
     # Files of up to 8 MiB, which are written to the database.
     Slots(name="files", threads=1, waiting=4),
+    # Posts of connectors, of up to 500 lines.
+    Slots(name="feed", threads=2, waiting=16),
     Slots(name="lists", threads=1, waiting=16),
     Slots(name="desk", threads=2, waiting=20),
     proofs(),

@@ -49,7 +49,7 @@ def _statement_to_message(statement: StatementView) -> pb.Statement:
 def line_to_message(line: LineView) -> pb.Line:
     return pb.Line(
         line_id=str(line.id),
-        import_id=str(line.import_id),
+        import_id=str(line.import_id or ""),
         account=line.account,
         amount=fiat_text(line.amount),
         currency_code=line.currency_code,
@@ -68,6 +68,7 @@ def line_to_message(line: LineView) -> pb.Line:
         reason=line.reason or "",
         matches=map(_match_to_message, line.matches),
         created_at=timestamp_from(line.created_at),
+        connector_id=str(line.connector_id or ""),
     )
 
 

@@ -19,7 +19,8 @@ FROM lines CROSS JOIN LATERAL (
   SELECT coalesce(sum(amount), 0) AS amount FROM line_matches WHERE line_id = lines.id
 ) AS paid
 WHERE lines.id > CAST(:first AS uuid) AND lines.id <= CAST(:last AS uuid)
-  AND (paid.amount > lines.amount OR (lines.state = 'matched') <> (paid.amount = lines.amount))
+  AND (paid.amount > lines.amount
+    OR lines.status <> 'reversed' AND (lines.state = 'matched') <> (paid.amount = lines.amount))
 """
 
 

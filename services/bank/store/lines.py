@@ -5,7 +5,7 @@ from dataclasses import asdict, fields, replace
 from typing import Any, Final
 from uuid import UUID
 
-from sqlalchemy import Connection, func, select, text, update
+from sqlalchemy import Connection, case, func, select, text, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
@@ -23,7 +23,7 @@ _MATCH_ROWS: Final = Rows(MatchView, _MATCHES)
 _OF: Final = _LINES.c
 _ALL: Final = select(*_ROWS.columns)
 _PAID: Final = text("""
-UPDATE lines SET state = 'matched' WHERE id = ANY(:ids) AND state <> 'matched'
+UPDATE lines SET state = 'matched' WHERE id = ANY(:ids) AND state NOT IN ('matched', 'ignored', 'reversed')
   AND amount <= (SELECT sum(amount) FROM line_matches WHERE line_id = lines.id)
 """)
 _STORED: Final = tuple(each.name for each in fields(LineView) if each.name != "matches")
@@ -34,7 +34,8 @@ def add_new(tx: Session, lines: Sequence[LineView]) -> int:
     if not lines:
         return 0
     new = insert(_LINES)
-    changes = {name: new.excluded[name] for name in ("status", "booked_on", "state", "seal")}
+    changes: dict[str, Any] = {name: new.excluded[name] for name in ("status", "booked_on", "seal")}
+    changes["state"] = case((_OF.state == LineState.IGNORED, _OF.state), else_=new.excluded.state)
     stored = new.on_conflict_do_update(
         constraint="uq_lines_account_identity",
         set_=changes,
@@ -42,6 +43,37 @@ def add_new(tx: Session, lines: Sequence[LineView]) -> int:
     ).returning(_OF.id)
     rows = [{name: getattr(line, name) for name in _STORED} for line in lines]
     return len(tx.execute(stored, rows).all())
+
+
+def posted_and_locked(tx: Session, identities: Sequence[str]) -> dict[str, LineView]:
+    """Returns the lines of connectors with these identities."""
+    wanted = _ALL.where(_OF.identity.in_(identities), _OF.connector_id.is_not(None))
+    return {line.identity: line for line in _lines(tx, wanted.order_by(_OF.id).with_for_update())}
+
+
+def take_step(tx: Session, line: LineView) -> None:
+    """Writes what the bank says anew of a line."""
+    names = ("status", "booked_on", "valued_on", "counterparty_name", "counterparty_account", "text")
+    values = {name: getattr(line, name) for name in (*names, "reference_texts", "state", "seal")}
+    tx.execute(update(_LINES).where(_OF.id == line.id).values(values))
+
+
+def posted(
+    tx: Session | Connection,
+    connectors: Sequence[UUID],
+    most: int,
+    *,
+    identity: str,
+    account: str,
+    after: UUID | None,
+) -> list[LineView]:
+    """Returns lines of these connectors, newest first."""
+    wanted = _ALL.where(_OF.connector_id.in_(connectors)).order_by(_OF.id.desc()).limit(most)
+    if identity:
+        wanted = wanted.where(_OF.identity == identity)
+    if account:
+        wanted = wanted.where(_OF.account == account)
+    return _lines(tx, wanted if after is None else wanted.where(_OF.id < after))
 
 
 def to_look_at(tx: Session | Connection, states: Sequence[LineState], most: int) -> list[LineView]:

@@ -80,8 +80,9 @@ class LineView:
     """`matches` are filled in by lists; the deal of the proposal may be missing."""
 
     id: UUID
-    import_id: UUID
-    statement_id: UUID
+    import_id: UUID | None
+    statement_id: UUID | None
+    connector_id: UUID | None
     account: str
     identity: str
     direction: Direction

@@ -56,8 +56,9 @@ CREATE INDEX ix_statements_account ON statements (account, currency_code, closed
 _LINES = """
 CREATE TABLE lines (
   id uuid NOT NULL,
-  import_id uuid NOT NULL,
-  statement_id uuid NOT NULL,
+  import_id uuid,
+  statement_id uuid,
+  connector_id uuid,
   account text NOT NULL,
   identity text NOT NULL,
   direction text NOT NULL,
@@ -82,6 +83,10 @@ CREATE TABLE lines (
   CONSTRAINT uq_lines_account_identity UNIQUE (account, identity),
   CONSTRAINT fk_lines_import_id FOREIGN KEY (import_id) REFERENCES imports (id),
   CONSTRAINT fk_lines_statement_id FOREIGN KEY (statement_id) REFERENCES statements (id),
+  CONSTRAINT fk_lines_connector_id FOREIGN KEY (connector_id) REFERENCES connectors (id),
+  CONSTRAINT ck_lines_source CHECK (
+    (import_id IS NULL) = (statement_id IS NULL) AND (import_id IS NULL) = (connector_id IS NOT NULL)
+  ),
   CONSTRAINT ck_lines_direction CHECK (direction IN ('credit', 'debit')),
   CONSTRAINT ck_lines_amount CHECK (amount > 0),
   CONSTRAINT ck_lines_status CHECK (status IN ('pending', 'booked', 'reversed')),
@@ -99,6 +104,8 @@ CREATE TABLE lines (
 CREATE INDEX ix_lines_state ON lines (state, id);
 CREATE INDEX ix_lines_deal ON lines (deal_id) WHERE deal_id IS NOT NULL;
 CREATE INDEX ix_lines_account ON lines (account, id);
+CREATE UNIQUE INDEX uq_lines_posted ON lines (identity) WHERE connector_id IS NOT NULL;
+CREATE INDEX ix_lines_connector ON lines (connector_id, id) WHERE connector_id IS NOT NULL;
 CREATE INDEX ix_lines_waiting ON lines (id) WHERE state = 'waiting' AND status = 'booked';
 """
 _LINE_MATCHES = """
@@ -139,9 +146,11 @@ CREATE INDEX ix_connectors_heard ON connectors (coalesce(heard_at, created_at))
 CONNECTOR_TERMS = ("id", "name", "hint", "key_hash", "accounts", "silence_seconds", "created_at")
 IMPORT_TERMS = ("id", "digest", "file_name", "profile", "content", "imported_at", "seal")
 LINE_TERMS = (
-    *("id", "import_id", "statement_id", "account", "identity", "direction", "amount", "currency_code"),
-    *("valued_on", "counterparty_name", "counterparty_account", "text", "reference_texts", "created_at"),
+    *("id", "import_id", "statement_id", "connector_id", "account", "identity", "direction", "amount"),
+    *("currency_code", "created_at"),
 )
+LINE_TEXTS = ("valued_on", "counterparty_name", "counterparty_account", "text", "reference_texts")
+"""The bank may change them when it books a pending line."""
 
 
 def upgrade() -> None:
@@ -153,7 +162,9 @@ def upgrade() -> None:
     guards.append_only("statements")
     guards.keep("connectors", CONNECTOR_TERMS, ended="revoked_at")
     guards.stay("connectors")
-    guards.keep("lines", LINE_TERMS)
+    old, new = (", ".join(f"{row}.{each}" for each in LINE_TERMS) for row in ("OLD", "NEW"))
+    pending = f"OLD.status = 'pending' AND ({old}) IS NOT DISTINCT FROM ({new})"
+    guards.keep("lines", (*LINE_TERMS, *LINE_TEXTS), unless=pending)
     guards.stay("lines")
     guards.append_only("line_matches")
     acts.make_acts()

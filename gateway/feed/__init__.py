@@ -1,0 +1,1 @@
+"""The feed of bank lines: what connectors post (docs/feed.md)."""
