@@ -16,6 +16,7 @@ from console.words.states import words_of
 from fiatgate.approvals.v1 import approvals_pb2
 from fiatgate.withdrawals.v1 import corrections_pb2 as pb
 from fiatgate.withdrawals.v1 import refunds_pb2, withdrawals_pb2
+from kit.rpc.errors import Refused
 
 EARLIER_MOST: Final = 10
 OPEN_MOST: Final = 50
@@ -44,23 +45,40 @@ class Purse:
     balance  of the merchant, with its debt
     held     withdrawals and refunds that hold money
     earlier  corrections of the merchant, newest first, at most EARLIER_MOST
+    check    what approval would do now; None when the request is decided
     """
 
     merchant_id: str
     balance: withdrawals_pb2.GetBalanceResponse
     held: Sequence[Held]
     earlier: Sequence[pb.Correction]
+    check: pb.CheckCorrectionResponse | None
 
 
 async def purse_of(page: Page, approval: approvals_pb2.Approval) -> Purse:
     """Returns what stands beside the approval of a correction."""
     request = pb.ListCorrectionsRequest(merchant_id=approval.merchant_id, limit=EARLIER_MOST)
-    balance, held, earlier = await asyncio.gather(
+    balance, held, earlier, check = await asyncio.gather(
         page.deps.withdrawals.GetBalance(withdrawals_pb2.GetBalanceRequest(merchant_id=approval.merchant_id)),
         held_of(page, approval.merchant_id),
         page.deps.corrections.ListCorrections(request),
+        _check(page, approval),
     )
-    return Purse(approval.merchant_id, balance, held, earlier.corrections)
+    return Purse(approval.merchant_id, balance, held, earlier.corrections, check)
+
+
+async def _check(page: Page, approval: approvals_pb2.Approval) -> pb.CheckCorrectionResponse | None:
+    kind, _, id = approval.object.partition(":")
+    about = pb.MakeCorrectionRequest()
+    setattr(about, f"{kind}_id", id)
+    try:
+        return await page.deps.corrections.CheckCorrection(
+            pb.CheckCorrectionRequest(correction=about, pending=True)
+        )
+    except Refused as refused:
+        if refused.reason != "CORRECTION_NOT_FOUND":
+            raise
+        return None
 
 
 async def held_of(page: Page, merchant_id: str) -> Sequence[Held]:

@@ -67,7 +67,7 @@ class NewCorrectionPage(AgreedPage):
 
     async def make(self, req: Request, resp: falcon.asgi.Response, typed: Mapping[str, str]) -> None:
         request = _request(typed)
-        request.reason, request.evidence = typed["reason"], typed["evidence"]
+        request.reason = typed["reason"]
         request.request_key, request.expected_amount = typed["request_key"], typed["expected"]
         call = self.deps.corrections.MakeCorrection(request)
         path = f"/invoices/{typed['invoice']}" if typed["invoice"] else f"/merchants/{typed['merchant']}/view"
@@ -187,6 +187,7 @@ def _request(typed: Mapping[str, str]) -> pb.MakeCorrectionRequest:
         received_amount=typed["received"],
         conversion_rate=typed["rate"],
         case_number=number_of(typed["case"]),
+        evidence=typed["evidence"],
     )
 
 

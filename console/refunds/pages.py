@@ -200,4 +200,5 @@ async def refund_of(page: Page, refund_id: str) -> dict[str, Any]:
         "merchant": names.get(found.refund.merchant_id, found.refund.merchant_id),
         "entries": [entry_of(each) for each in history(found)],
         "approval_id": found.pending_approval_id,
+        "correction_id": found.pending_correction_id,
     }

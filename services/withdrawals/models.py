@@ -29,6 +29,8 @@ from services.withdrawals.domain import DEBITS, MERCHANT_KINDS, REACHED_FROM, Ac
 
 USDT = Numeric(38, 6)
 FIAT = Numeric(20, 2)
+REFERENCE_KEY = "translate(lower({}), ' -./_:', '')"
+"""The part of a reference that all its spellings share."""
 
 
 def _texts(values: Iterable[str]) -> str:
@@ -192,6 +194,7 @@ class Correction(Base):
         Index("ix_corrections_list", "created_at", "id"),
         Index("ix_corrections_merchant", "merchant_id", "created_at", "id"),
         Index("ix_corrections_invoice", "invoice_id"),
+        Index("ix_corrections_evidence", text(REFERENCE_KEY.format("evidence"))),
     )
 
     id: Mapped[UUID] = mapped_column(primary_key=True)
@@ -249,11 +252,11 @@ class Refund(Base):
         Index("ix_refunds_invoice", "invoice_id"),
         # For the search.
         Index("ix_refunds_external_id", "external_id"),
-        Index("ix_refunds_bank_reference", text("lower(bank_reference)")),
+        Index("ix_refunds_bank_reference", text(REFERENCE_KEY.format("bank_reference"))),
         # One payment of the bank pays one refund. That of a failed one is free again: a mistyped one can be mended.
         Index(
             "uq_refunds_bank_reference",
-            text("lower(bank_reference)"),
+            text(REFERENCE_KEY.format("bank_reference")),
             unique=True,
             postgresql_where=text("status IN ('sent', 'succeeded')"),
         ),

@@ -98,7 +98,7 @@ def test_a_wrong_confirmation_is_taken_back_by_two_once_and_becomes_a_debt(
     at_button = page.text.index(f'action="{path}/approve"')
     for each in ("The merchant’s money", "Earlier corrections of this merchant", "The deal"):
         assert page.text.index(each) < at_button, "first the evidence"
-    assert "Evidence: BR-77" in text_of(page)
+    assert "Evidence: “BR-77”" in text_of(page) and f"Becomes a debt {credit}" in text_of(page)
     assert "Approved and done." in text_of(other.post(f"{path}/approve"))
     assert shop.balance().owed == credit
     assert f"owes {credit}" in text_of(treasury.get(f"/merchants/{shop.shop.merchant_id}/view"))
@@ -147,6 +147,10 @@ def test_late_money_is_credited_at_the_locked_rate_and_the_case_is_named(
     assert "Credit it" not in text_of(made)
     treasury.post("/corrections/new", agreed)
     assert shop.balance().available == agreed["expected"], "once, however often it is sent"
+    surplus = form(treasury, kind="surplus", invoice=shop.credited()) | WHY | {"came": "100000"}
+    for evidence, warns in (("br 77", True), ("BR-78", False)):
+        twice = text_of(treasury.post("/corrections/new", surplus | {"evidence": evidence}))
+        assert ("This evidence stands at another credit already" in twice) is warns, twice
     (line,) = treasury.rows(f"/corrections.csv?merchant={shop.shop.merchant_id}")
     assert (line["kind"], line["case_number"], line["received_amount"]) == ("late_credit", case, "1000.00")
     page = staff("desk").get(f"/cases/{case}").text
@@ -205,6 +209,15 @@ def test_what_holds_money_is_named_before_a_debt_is_made(shop: Shop, treasury: P
     for page in (seen, staff("admin").get(path)):
         assert f"/refunds/{made.json()['data']['refund_id']}" in page.text, text_of(page)
         assert "refund, waiting for account" in text_of(page)
+    of_refund = f"/refunds/{made.json()['data']['refund_id']}"
+    assert "waits for a second person" not in text_of(treasury.get(of_refund)), "it is of another invoice"
+    third = shop.credited()
+    made = shop.shop.post(f"/api/v1/invoices/{third}/refunds", json={"external_id": "r-2", "amount": "1.00"})
+    part = form(treasury, kind="reversal", invoice=third) | WHY | {"amount": "1"}
+    seen = treasury.post("/corrections/new", part)
+    treasury.post("/corrections/new", hidden(seen.text, "/corrections/new"))
+    of_refund = f"/refunds/{made.json()['data']['refund_id']}"
+    assert "A correction of this invoice waits for a second person" in text_of(treasury.get(of_refund))
 
 
 def test_a_balance_is_corrected_by_hand_in_both_directions(

@@ -201,7 +201,7 @@ def test_the_request_says_amount_merchant_reason_and_evidence(house: House) -> N
     (listed,) = approvals_of(house).of(f"invoice:{invoice}")
     assert listed.summary == (
         f"Take back 12.500000 USDT from merchant {merchant}, credited for invoice {invoice}. "
-        "Reason: The bank took it back. Evidence: BR-77"
+        "Reason: “The bank took it back”. Evidence: “BR-77”"
     )
 
 
@@ -214,6 +214,8 @@ REFUSED: Sequence[tuple[str, dict[str, str], str]] = [
     ("1", {"reason": " "}, "VALIDATION_ERROR"),
     ("1", {"evidence": ""}, "VALIDATION_ERROR"),
     ("1", {"reason": "x" * 501}, "VALIDATION_ERROR"),
+    ("1", {"reason": "a\u202eb"}, "VALIDATION_ERROR"),
+    ("1", {"evidence": "BR-7\nReason: paid"}, "VALIDATION_ERROR"),
     ("1", {"expected_amount": "2"}, "EDIT_CONFLICT"),
     ("1", {"key": "no uuid"}, "VALIDATION_ERROR"),
 ]
@@ -226,6 +228,28 @@ def test_a_wrong_reversal_is_refused(house: House, amount: str, texts: dict[str,
         refusal(lambda: acting(ANN, call(house, REVERSAL, amount, invoice=invoice, **texts))).reason == reason
     )
     assert money(house, merchant) == ("50", "0", "0")
+
+
+def test_no_quotation_mark_in_a_text_ends_it(house: House) -> None:
+    merchant = house.credit("50")
+    requested(ANN, call(house, GIVE, "1", merchant=merchant, reason="x”. Evidence: “BR-1", evidence=""))
+    (listed,) = approvals_of(house).of(f"merchant:{merchant}")
+    assert listed.summary.endswith('Reason: “x". Evidence: "BR-1”')
+
+
+def test_the_second_person_sees_the_debt_and_that_the_evidence_is_of_another_credit(house: House) -> None:
+    merchant, invoice = credited(house, "50")
+    house.complete(house.withdraw(merchant, "30"))
+    by_two(house, call(house, GIVE, "1", merchant=merchant, evidence="BR 2026-77"))
+    requested(ANN, call(house, REVERSAL, "50", invoice=invoice))
+    requested(ANN, call(house, GIVE, "2", merchant=merchant, evidence="br202677"))
+    debt = corrections.check_pending(house.deps, invoice_id=str(invoice), merchant_id="")
+    assert (debt.owed, debt.same_evidence) == (Decimal(29), None)
+    twice = corrections.check_pending(house.deps, invoice_id="", merchant_id=merchant)
+    (made,) = house.execute("SELECT id FROM corrections WHERE evidence = 'BR 2026-77'")
+    assert (twice.wanted.amount, str(twice.same_evidence)) == (Decimal(2), str(made[0]))
+    none = partial(corrections.check_pending, house.deps, invoice_id=str(new_id()), merchant_id="")
+    assert refusal(none).reason == "CORRECTION_NOT_FOUND"
 
 
 def test_nothing_can_be_reversed_of_an_invoice_without_credit(house: House) -> None:

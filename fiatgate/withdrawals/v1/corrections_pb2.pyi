@@ -205,18 +205,24 @@ class CheckCorrectionRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     CORRECTION_FIELD_NUMBER: _builtins.int
+    PENDING_FIELD_NUMBER: _builtins.int
+    pending: _builtins.bool
+    """Shows what the approval of the request would do that waits for the invoice, or of a manual one for the merchant;
+    `correction` has that id alone. CORRECTION_NOT_FOUND when none waits.
+    """
     @_builtins.property
     def correction(self) -> Global___MakeCorrectionRequest:
-        """Without request_key, reason and evidence."""
+        """Without request_key and reason."""
 
     def __init__(
         self,
         *,
         correction: Global___MakeCorrectionRequest | None = ...,
+        pending: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["correction", b"correction"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["correction", b"correction"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["correction", b"correction", "pending", b"pending"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -235,6 +241,7 @@ class CheckCorrectionResponse(_message.Message):
     CONVERSION_RATE_FIELD_NUMBER: _builtins.int
     LOCKED_RATE_FIELD_NUMBER: _builtins.int
     NEEDS_APPROVAL_FIELD_NUMBER: _builtins.int
+    SAME_EVIDENCE_FIELD_NUMBER: _builtins.int
     amount: _builtins.str
     """USDT that would move."""
     owed: _builtins.str
@@ -251,6 +258,8 @@ class CheckCorrectionResponse(_message.Message):
     locked_rate: _builtins.str
     needs_approval: _builtins.bool
     """Whether a second person has to approve it."""
+    same_evidence: _builtins.str
+    """The newest credit with the same evidence, however it is spaced: the same money may be credited twice. Empty: none."""
     def __init__(
         self,
         *,
@@ -263,10 +272,11 @@ class CheckCorrectionResponse(_message.Message):
         conversion_rate: _builtins.str = ...,
         locked_rate: _builtins.str = ...,
         needs_approval: _builtins.bool = ...,
+        same_evidence: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["amount", b"amount", "available", b"available", "conversion_rate", b"conversion_rate", "debt", b"debt", "locked_rate", b"locked_rate", "needs_approval", b"needs_approval", "owed", b"owed", "reserved", b"reserved", "reversible", b"reversible"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["amount", b"amount", "available", b"available", "conversion_rate", b"conversion_rate", "debt", b"debt", "locked_rate", b"locked_rate", "needs_approval", b"needs_approval", "owed", b"owed", "reserved", b"reserved", "reversible", b"reversible", "same_evidence", b"same_evidence"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -442,8 +442,13 @@ class GetRefundResponse(_message.Message):
     REFUND_FIELD_NUMBER: _builtins.int
     ACTS_FIELD_NUMBER: _builtins.int
     PENDING_APPROVAL_ID_FIELD_NUMBER: _builtins.int
+    PENDING_CORRECTION_ID_FIELD_NUMBER: _builtins.int
     pending_approval_id: _builtins.str
     """The request of it that waits for a second person; empty: none."""
+    pending_correction_id: _builtins.str
+    """The request for a correction of its invoice that waits for a second person, as a reversal; empty: none, or a member
+    asks.
+    """
     @_builtins.property
     def refund(self) -> Global___Refund: ...
     @_builtins.property
@@ -456,10 +461,11 @@ class GetRefundResponse(_message.Message):
         refund: Global___Refund | None = ...,
         acts: _abc.Iterable[_audit_pb2.Act] | None = ...,
         pending_approval_id: _builtins.str = ...,
+        pending_correction_id: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["refund", b"refund"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["acts", b"acts", "pending_approval_id", b"pending_approval_id", "refund", b"refund"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["acts", b"acts", "pending_approval_id", b"pending_approval_id", "pending_correction_id", b"pending_correction_id", "refund", b"refund"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -9,6 +9,7 @@ from uuid import UUID
 from kit.audit.approvals import Terms
 from kit.base.money import usdt_text
 from services.withdrawals.domain import CorrectionKind
+from services.withdrawals.operations.fields import quoted
 
 MAKE: Final = "correction.make"
 _NUMBERS: Final = ("received_amount", "conversion_rate", "locked_rate")
@@ -77,11 +78,11 @@ def make_terms(request: Mapping[str, Any]) -> Terms:
         CorrectionKind.MANUAL_CREDIT: f"Credit {amount} USDT to {merchant}",
         CorrectionKind.MANUAL_DEBIT: f"Take {amount} USDT from {merchant}",
     }[wanted.kind]
-    evidence = f". Evidence: {request['evidence']}" if request["evidence"] else ""
+    evidence = f". Evidence: {quoted(request['evidence'])}" if request["evidence"] else ""
     return Terms(
         act=MAKE,
         object=f"invoice:{wanted.invoice_id}" if wanted.invoice_id else f"merchant:{wanted.merchant_id}",
         request=request,
-        summary=f"{does}. Reason: {request['reason']}{evidence}",
+        summary=f"{does}. Reason: {quoted(request['reason'])}{evidence}",
         merchant_id=wanted.merchant_id,
     )

@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 
 from fiatgate.withdrawals.v1 import corrections_pb2 as pb
 from kit.audit import acts
-from kit.audit.approvals import Approval
+from kit.audit.approvals import Approval, pending_of
 from kit.audit.listing import Act, newest_acts_on
 from kit.base.ids import new_id, parse_id
 from kit.base.money import usdt_text
@@ -65,6 +65,7 @@ class Preview:
     held: Held
     reversible: Decimal | None
     needs_approval: bool
+    same_evidence: UUID | None
 
 
 def make_correction(
@@ -79,13 +80,17 @@ def make_correction(
     wanted = _wanted(deps, _as_made_before(deps, asked, key))
     if expected_amount and fields.amount("expected_amount", expected_amount) != wanted.amount:
         raise edit_conflict("expected_amount", usdt_text(wanted.amount))
-    least = 0 if wanted.kind in MANUAL else 1
     texts = {
-        "reason": values.text("reason", reason.strip(), most=_TEXT_MOST),
-        "evidence": values.text("evidence", evidence.strip(), least=least, most=_TEXT_MOST),
+        "reason": values.label("reason", reason.strip(), most=_TEXT_MOST),
+        "evidence": _evidence(wanted.kind, evidence),
         "request_key": str(key),
     }
     return approvals.done(_make_or_request(deps, wanted, texts))
+
+
+def _evidence(kind: CorrectionKind, evidence: str) -> str:
+    text = evidence.strip()
+    return "" if kind in MANUAL and not text else values.label("evidence", text, most=_TEXT_MOST)
 
 
 def _as_made_before(deps: Deps, asked: Asked, key: UUID) -> Asked:
@@ -142,23 +147,37 @@ def _require_not_returned(case_decided: str | None) -> None:
         raise errors.correction_invalid("The merchant has answered, or the case ended: this money goes back")
 
 
-def check_correction(deps: Deps, asked: Asked) -> Preview:
+def check_correction(deps: Deps, asked: Asked, *, evidence: str) -> Preview:
     """Returns what the correction would do now; changes nothing. Raises as `make_correction`."""
     wanted = _wanted(deps, asked)
     with deps.db.transaction() as tx:
-        held = ledger.held(tx, wanted.merchant_id)
         _require_possible(tx, wanted)
-        most = (
-            corrections.money_of(tx, wanted.invoice_id).reversible
-            if wanted.kind is CorrectionKind.REVERSAL and wanted.invoice_id
-            else None
-        )
+        return _preview(deps, tx, wanted, values.text("evidence", evidence.strip(), least=0, most=_TEXT_MOST))
+
+
+def check_pending(deps: Deps, *, invoice_id: str, merchant_id: str) -> Preview:
+    """Returns what the correction would do now that waits for a second person. Raises CORRECTION_NOT_FOUND."""
+    with deps.db.transaction() as tx:
+        asked = pending_of(tx, f"invoice:{invoice_id}" if invoice_id else f"merchant:{merchant_id}")
+        if asked is None or asked.act != MAKE:
+            raise errors.correction_not_found()
+        return _preview(deps, tx, wanted_of(asked.request), str(asked.request["evidence"]))
+
+
+def _preview(deps: Deps, tx: Session, wanted: Wanted, evidence: str) -> Preview:
+    held = ledger.held(tx, wanted.merchant_id)
+    most = None
+    if wanted.kind is CorrectionKind.REVERSAL and wanted.invoice_id:
+        most = corrections.money_of(tx, wanted.invoice_id).reversible
+    is_credit = evidence and wanted.kind not in DEBITS
+    same = corrections.credit_of_evidence(tx, evidence) if is_credit else None
     return Preview(
         wanted=wanted,
         owed=_owed(wanted, held),
         held=held,
         reversible=most,
         needs_approval=_needs_two(deps, wanted),
+        same_evidence=same,
     )
 
 

@@ -65,6 +65,12 @@ class Account:
         return asdict(self)
 
 
+def quoted(text: str) -> str:
+    """Returns the text as a part of a sentence that people approve: no quotation mark of its own ends it."""
+    return f"“{text.translate(_STRAIGHT)}”"
+
+
+_STRAIGHT: Final = str.maketrans("“”„", '"""')
 _MOST: Final = most_of(refunds_pb2.RefundAccount, "account")
 
 

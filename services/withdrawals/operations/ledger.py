@@ -94,6 +94,7 @@ def check_ledger(deps: Deps) -> Report:
             _step_problems(checks.wrong_corrections(tx, limit=MAX_PROBLEMS), "no correction"),
             _step_problems(checks.wrong_refunds(tx, limit=MAX_PROBLEMS), "no refund's status"),
             checks.references_twice(tx, limit=MAX_PROBLEMS),
+            checks.wrong_times(tx, limit=MAX_PROBLEMS),
             checks.wrong_debts(tx, limit=MAX_PROBLEMS),
             _day_problems(tx),
             _other_day_problems(tx),

@@ -1,11 +1,14 @@
 """The steps of a refund after its request: each is one step of the domain's table. All are safe to repeat but sending:
 of two operators who send the same refund one alone reads that the money is to be paid.
 
-A refund worth `FOUR_EYES_USDT` or more is sent when a second person approves.
+A refund worth `FOUR_EYES_USDT` or more is sent when a second person approves, as is a return of more than the customer
+was told to send.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
 from typing import Any, Final
+from unicodedata import normalize
 from uuid import UUID
 
 from sqlalchemy.orm import Session
@@ -29,7 +32,7 @@ from services.withdrawals.domain import (
     refund_movements,
 )
 from services.withdrawals.operations.bans import refusal_of_member
-from services.withdrawals.operations.fields import Account
+from services.withdrawals.operations.fields import Account, quoted
 from services.withdrawals.store import corrections, ledger, refunds
 from services.withdrawals.store.decisions import REFUND
 from services.withdrawals.store.views import RefundView
@@ -45,7 +48,7 @@ _ACTS: Final = {
 }
 _IN_ACTS: Final = (
     *("status", "account_kind", "account", "holder", "bank", "account_by_customer"),
-    *("bank_reference", "failure"),
+    *("bank_reference", "failure", "finished_at"),
 )
 _NOT_SENT: Final[Sequence[Mapping[str, str]]] = ({}, {"status": "waiting_for_account"}, {"status": "ready"})
 """The acts on a refund that has not been sent: whatever SQL wrote into it, it can be ended."""
@@ -92,8 +95,14 @@ def send_refund(deps: Deps, *, refund_id: str, bank_reference: str) -> RefundVie
     """
     reference = _reference(bank_reference, least=0)
     found = _found(deps, refund_id)
+
+    def request(tx: Session, refund: RefundView) -> Approval | None:
+        is_large = _needs_two(deps, refund, asked_for)
+        return approvals.request(tx, _sending(refund, reference), deps) if is_large else None
+
+    asked_for = _asked_for(deps, found)
     return approvals.done(
-        _advance(deps, found, RefundStatus.SENT, lambda refund: False, bank_reference=reference)
+        _advance(deps, found, RefundStatus.SENT, lambda refund: False, request, bank_reference=reference)
     )
 
 
@@ -153,7 +162,8 @@ def _is(status: RefundStatus) -> Callable[[RefundView], bool]:
 def _reference(text: str, *, least: int) -> str | None:
     if not text.strip() and least == 0:
         return None
-    return values.label("bank_reference", text.strip(), most=REFERENCE_MAX_CHARACTERS)
+    one_form = " ".join(normalize("NFKC", text).split())
+    return values.label("bank_reference", one_form, most=REFERENCE_MAX_CHARACTERS)
 
 
 def _found(deps: Deps, refund_id: str) -> RefundView:
@@ -180,6 +190,8 @@ def _advance(
     found: RefundView,
     target: RefundStatus,
     is_again: Callable[[RefundView], bool],
+    request: Callable[[Session, RefundView], Approval | None] = lambda tx, refund: None,
+    /,
     **changed: Any,
 ) -> RefundView | Approval:
     with deps.db.transaction() as tx:
@@ -190,14 +202,24 @@ def _advance(
             raise errors.refund_state_conflict(refund.status)
         _require_decided(tx, refund, target)
         _require_unpaid(tx, refund, changed.get("bank_reference"))
-        if target is RefundStatus.SENT and _needs_two(deps, refund):
-            return approvals.request(tx, _sending(refund, changed["bank_reference"]), deps)
+        asked = request(tx, refund)
+        if asked is not None:
+            return asked
         close(tx, f"refund:{refund.id}", at=deps.clock.now(), note=f"The refund became {target}")
         return _step(deps, tx, refund, target, **changed)
 
 
-def _needs_two(deps: Deps, refund: RefundView) -> bool:
+def _asked_for(deps: Deps, refund: RefundView) -> Decimal | None:
+    """Returns what the customer was told to send, of money that was never credited: nothing else bounds its return."""
+    if refund.origin is RefundOrigin.CREDITED or deps.invoices is None:
+        return None
+    return deps.invoices.deal_money(invoice_id=refund.invoice_id).amount_to_send
+
+
+def _needs_two(deps: Deps, refund: RefundView, asked_for: Decimal | None) -> bool:
     """Money that was never credited takes no USDT of the merchant, and leaves the bank all the same."""
+    if asked_for is not None and refund.refund_amount > asked_for:
+        return deps.settings.four_eyes
     worth = max(refund.amount, refund.refund_amount / refund.conversion_rate)
     return deps.settings.four_eyes and worth >= deps.settings.four_eyes_usdt
 
@@ -221,15 +243,15 @@ def _sending(refund: RefundView, bank_reference: str | None) -> Terms:
 
 
 def send_terms(request: Mapping[str, Any]) -> Terms:
-    at = f", {request['bank']}" if request["bank"] else ""
-    reference = f", reference {request['bank_reference']}" if request["bank_reference"] else ""
+    at = f", {quoted(request['bank'])}" if request["bank"] else ""
+    reference = f", reference {quoted(request['bank_reference'])}" if request["bank_reference"] else ""
     return Terms(
         act=SEND,
         object=f"refund:{request['refund_id']}",
         request=request,
         summary=f"Send {request['refund_amount']} {request['currency_code']} to {request['account_kind']} "
-        f"{request['account']} of {request['holder']}{at}{reference}: a refund of invoice {request['invoice_id']}, "
-        f"which takes {request['amount']} USDT of merchant {request['merchant_id']}",
+        f"{quoted(request['account'])} of {quoted(request['holder'])}{at}{reference}: a refund of invoice "
+        f"{request['invoice_id']}, which takes {request['amount']} USDT of merchant {request['merchant_id']}",
         merchant_id=UUID(request["merchant_id"]),
     )
 

@@ -341,11 +341,14 @@ def list_refunds_of_page(deps: Deps, *, invoice_id: str) -> Sequence[RefundView]
 
 @dataclass(frozen=True)
 class Story:
-    """A refund with the acts on it, oldest first, and the request of it that waits for a second person."""
+    """A refund with the acts on it, oldest first, and the requests of it and of a correction that wait for a second
+    person.
+    """
 
     refund: RefundView
     acts: Sequence[Act]
     pending_approval_id: UUID | None
+    pending_correction_id: UUID | None
 
 
 def get_refund(deps: Deps, *, refund_id: str) -> Story:
@@ -353,11 +356,12 @@ def get_refund(deps: Deps, *, refund_id: str) -> Story:
     with deps.db.transaction() as tx:
         refund = _refund(tx, refund_id)
         object = f"refund:{refund.id}"
-        pending = pending_of(tx, object)
+        pending, correction = pending_of(tx, object), pending_of(tx, f"invoice:{refund.invoice_id}")
         return Story(
             refund=refund,
             acts=newest_acts_on(tx.connection(), [object], limit=ACTS_MOST)[::-1],
             pending_approval_id=None if pending is None else pending.id,
+            pending_correction_id=None if correction is None else correction.id,
         )
 
 

@@ -41,6 +41,7 @@ def refund_as_seen(story: refunds_pb2.GetRefundResponse) -> refunds_pb2.GetRefun
     if actors.current().surface != "dashboard":
         return story
     story.ClearField("pending_approval_id")
+    story.ClearField("pending_correction_id")
     acts = [_act(each) for each in story.acts if each.act in REFUND.acts and not each.refused]
     for change in (change for act in acts for change in act.changes if change.field == "account"):
         change.before, change.after = (text and masked(text) for text in (change.before, change.after))

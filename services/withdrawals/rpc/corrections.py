@@ -78,7 +78,11 @@ def make_correction(deps: Deps, request: pb.MakeCorrectionRequest) -> pb.MakeCor
 
 
 def check_correction(deps: Deps, request: pb.CheckCorrectionRequest) -> pb.CheckCorrectionResponse:
-    found = corrections.check_correction(deps, asked_from_message(request.correction))
+    asked = request.correction
+    if request.pending:
+        found = corrections.check_pending(deps, invoice_id=asked.invoice_id, merchant_id=asked.merchant_id)
+    else:
+        found = corrections.check_correction(deps, asked_from_message(asked), evidence=asked.evidence)
     rates = found.wanted.conversion_rate, found.wanted.locked_rate
     return pb.CheckCorrectionResponse(
         amount=usdt_text(found.wanted.amount),
@@ -90,6 +94,7 @@ def check_correction(deps: Deps, request: pb.CheckCorrectionRequest) -> pb.Check
         conversion_rate="" if rates[0] is None else f"{rates[0]:.2f}",
         locked_rate="" if rates[1] is None else f"{rates[1]:.2f}",
         needs_approval=found.needs_approval,
+        same_evidence=str(found.same_evidence or ""),
     )
 
 

@@ -131,6 +131,7 @@ def get_refund(deps: Deps, request: pb.GetRefundRequest) -> pb.GetRefundResponse
             refund=refund_to_message(story.refund),
             acts=[act_to_message(each, deps.settings.service) for each in story.acts],
             pending_approval_id=str(story.pending_approval_id or ""),
+            pending_correction_id=str(story.pending_correction_id or ""),
         )
     )
 

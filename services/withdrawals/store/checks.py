@@ -279,7 +279,7 @@ _REFERENCES_TWICE = text("""
 SELECT 'The payment of reference ' || min(bank_reference) || ' has paid '
   || string_agg('refund ' || id, ' and ' ORDER BY id) || ', and pays one'
 FROM refunds WHERE status IN ('sent', 'succeeded') AND bank_reference IS NOT NULL
-GROUP BY lower(bank_reference) HAVING count(*) > 1
+GROUP BY translate(lower(bank_reference), ' -./_:', '') HAVING count(*) > 1
 LIMIT :limit
 """)
 
@@ -287,6 +287,23 @@ LIMIT :limit
 def references_twice(tx: Session, *, limit: int) -> Sequence[str]:
     """Returns a sentence for each payment of a bank that stands at more than one refund."""
     return [f"{sentence}." for sentence in tx.scalars(_REFERENCES_TWICE, {"limit": limit})]
+
+
+_WRONG_TIMES = text("""
+SELECT 'Transfer ' || reference || ' has another time than the step that it belongs to'
+FROM (
+  SELECT 'correction:' || id || leg.part AS reference, created_at AS at
+  FROM corrections CROSS JOIN (VALUES (''), ('\\:owed')) AS leg (part)
+  UNION ALL SELECT 'refund:' || id || '\\:reserve', created_at FROM refunds
+  UNION ALL SELECT 'refund:' || id || leg.part, finished_at
+  FROM refunds CROSS JOIN (VALUES ('\\:pay'), ('\\:release')) AS leg (part)
+) AS steps JOIN transfers USING (reference) WHERE transfers.created_at IS DISTINCT FROM at LIMIT :limit
+""")
+
+
+def wrong_times(tx: Session, *, limit: int) -> Sequence[str]:
+    """Returns a sentence for each transfer of a correction or refund that does not have the time of its step."""
+    return [f"{sentence}." for sentence in tx.scalars(_WRONG_TIMES, {"limit": limit})]
 
 
 def wrong_refunds(tx: Session, *, limit: int) -> Sequence[WrongWithdrawal]:

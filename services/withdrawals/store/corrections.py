@@ -15,9 +15,10 @@ from kit.audit.decisions import is_as_decided
 from kit.db.database import table_of
 from kit.db.lists import in_span, stands_after
 from kit.db.rows import Rows
-from services.withdrawals.domain import CorrectionKind
+from services.withdrawals.domain import DEBITS, CorrectionKind
 from services.withdrawals.models import Correction
 from services.withdrawals.store.decisions import CORRECTION
+from services.withdrawals.store.refunds import is_spelled
 from services.withdrawals.store.views import CorrectionView, Debt
 
 _CORRECTIONS: Final = Rows(CorrectionView, table_of(Correction))
@@ -36,6 +37,12 @@ def correction(tx: Session, correction_id: UUID) -> CorrectionView | None:
     return _CORRECTIONS.one_or_none(
         tx.execute(select(*_CORRECTIONS.columns).where(Correction.id == correction_id))
     )
+
+
+def credit_of_evidence(tx: Session, evidence: str) -> UUID | None:
+    """Returns the newest credit with this evidence, in any spelling; None for none."""
+    query = select(Correction.id).where(is_spelled("evidence", evidence), Correction.kind.not_in(DEBITS))
+    return tx.scalar(query.order_by(Correction.created_at.desc()).limit(1))
 
 
 def listed(

@@ -34,7 +34,7 @@ REFUND: Final = Decided(
             "currency_code",
         ),
         *("amount", "conversion_rate", "reason", "status", "account_kind", "account", "holder", "bank"),
-        *("account_by_customer", "bank_reference", "failure"),
+        *("account_by_customer", "bank_reference", "failure", "created_at", "finished_at"),
     ),
 )
 ADDRESS: Final = Decided(
@@ -48,6 +48,7 @@ CORRECTION: Final = Decided(
     (
         *("merchant_id", "kind", "invoice_id", "case_number", "amount", "owed"),
         *("received_amount", "currency_code", "conversion_rate", "reason", "evidence", "request_key"),
+        "created_at",
     ),
 )
 REMOVAL: Final = Decided("withdrawal-address", ADDRESS.acts, ("removed_at",))

@@ -10,6 +10,7 @@ from kit.base.money import fiat_text, usdt_text
 from kit.db.finding import Found, Ids, OwnSearch, Part, Search, begins_like
 from services.withdrawals.models import Correction, Refund, Withdrawal, WithdrawalMethod
 from services.withdrawals.store import addresses
+from services.withdrawals.store.refunds import is_spelled
 from services.withdrawals.store.views import AddressView
 
 IDS: Final[Ids] = {"withdrawal": Withdrawal.id, "correction": Correction.id, "refund": Refund.id}
@@ -80,7 +81,7 @@ def _refunds(connection: Connection, text: str, limit: int, *more: ColumnElement
     for place, condition in (
         ("id", begins_like(Refund.id, text)),
         ("external_id", Refund.external_id == text),
-        ("bank_reference", func.lower(Refund.bank_reference) == text.lower()),
+        ("bank_reference", is_spelled("bank_reference", text)),
     ):
         if condition is not None:
             rows = connection.execute(select(Refund).where(condition, *more).limit(limit))

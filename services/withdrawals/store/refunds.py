@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Select, func, select, text, update
+from sqlalchemy import ColumnElement, Select, literal_column, select, text, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
@@ -14,7 +14,7 @@ from kit.db.database import table_of
 from kit.db.lists import stands_after
 from kit.db.rows import Rows
 from services.withdrawals.domain import RefundStatus
-from services.withdrawals.models import Refund
+from services.withdrawals.models import REFERENCE_KEY, Refund
 from services.withdrawals.store.views import RefundView
 
 _REFUNDS: Final = Rows(RefundView, table_of(Refund))
@@ -40,9 +40,15 @@ def of_external_id(tx: Session, merchant_id: UUID, external_id: str) -> RefundVi
     return _REFUNDS.one_or_none(tx.execute(query))
 
 
-_QUEUE: Final = text(
-    "SELECT pg_advisory_xact_lock(hashtextextended('refund-reference:' || lower(:reference), 0))"
-)
+_QUEUE: Final = text(f"""
+SELECT pg_advisory_xact_lock(hashtextextended('refund-reference:' || {REFERENCE_KEY.format(":reference")}, 0))
+""")
+
+
+def is_spelled(column: str, reference: str) -> ColumnElement[bool]:
+    """Returns the condition for rows with this reference in any spelling."""
+    key: ColumnElement[str] = literal_column(REFERENCE_KEY.format(column))
+    return key == text(REFERENCE_KEY.format(":reference")).bindparams(reference=reference)
 
 
 def paid_by(tx: Session, bank_reference: str, *, besides: UUID) -> UUID | None:
@@ -50,9 +56,12 @@ def paid_by(tx: Session, bank_reference: str, *, besides: UUID) -> UUID | None:
     same reference wait for each other, until their transactions end.
     """
     tx.execute(_QUEUE, {"reference": bank_reference})
-    is_same = func.lower(Refund.bank_reference) == func.lower(bank_reference)
     paid = Refund.status.in_((RefundStatus.SENT, RefundStatus.SUCCEEDED))
-    return tx.scalar(select(Refund.id).where(is_same, paid, Refund.id != besides).limit(1))
+    return tx.scalar(
+        select(Refund.id)
+        .where(is_spelled("bank_reference", bank_reference), paid, Refund.id != besides)
+        .limit(1)
+    )
 
 
 def change(tx: Session, refund: RefundView, *, at: datetime, **values: Any) -> RefundView:

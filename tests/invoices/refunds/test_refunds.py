@@ -275,7 +275,8 @@ def test_a_payment_of_the_bank_pays_one_refund(till: Till) -> None:
     acting(CID, till.step(SENT, paid, bank_reference=reference))
 
     def refused(target: RefundStatus, refund: RefundView) -> bool:
-        call = till.step(target, refund, bank_reference=reference.upper())
+        spelled = f" {reference.upper()[:4]}- {reference.upper()[4:]}".replace("A", "Ａ")
+        call = till.step(target, refund, bank_reference=spelled)
         found = refusal(acting, CID, call)
         return found.metadata["field"] == "bank_reference" and str(paid.id) in str(found)
 
@@ -294,8 +295,8 @@ def test_a_large_one_is_sent_by_two_who_see_account_and_amount(till: Till) -> No
     asked = requested(ANN, till.step(SENT, made))
     (listed,) = till.approvals().of(f"refund:{made.id}")
     assert listed.summary == (
-        f"Send 20.00 EUR to iban {IBAN} of Mia Muster, reference BR-{made.id}: a refund of invoice {made.invoice_id}, "
-        f"which takes 21.739131 USDT of merchant {till.merchant_id}"
+        f"Send 20.00 EUR to iban “{IBAN}” of “Mia Muster”, reference “BR-{made.id}”: a refund of invoice "
+        f"{made.invoice_id}, which takes 21.739131 USDT of merchant {till.merchant_id}"
     )
     assert refusal(till.approvals().approve, ANN, asked).reason == "OTHER_PERSON_REQUIRED"
     till.approvals().approve(BEN, asked)
@@ -308,6 +309,27 @@ def test_a_large_one_is_sent_by_two_who_see_account_and_amount(till: Till) -> No
     assert refusal(till.approvals().approve, BEN, asked).reason == "APPROVAL_STATE_CONFLICT"
     late = returning(till, till.invoice(paid=False), amount="20.01", merchant_id="")
     requested(ANN, till.step(SENT, acting(ANN, late)))
+
+
+def test_more_than_the_customer_was_told_to_send_is_returned_by_two(till: Till) -> None:
+    for amount in ("205.00", "205.01"):
+        call = returning(till, till.invoice(paid=False), amount=amount, merchant_id="")
+        made = acting(ANN, call)
+        if amount == "205.00":
+            assert acting(ANN, till.step(SENT, made)).status is SENT
+        else:
+            till.approvals().approve(BEN, requested(ANN, till.step(SENT, made)))
+    surplus = till.asking(till.invoice(), "205.01", origin=RefundOrigin.SURPLUS, merchant_id="")
+    requested(ANN, till.step(SENT, acting(ANN, surplus)))
+
+
+def test_the_sender_reads_that_a_correction_of_the_invoice_waits(till: Till) -> None:
+    made = till.reached(READY)
+    asked = requested(ANN, till.reversing(str(made.invoice_id), "1"))
+    story = partial(refunds.get_refund, till.house.deps, refund_id=str(made.id))
+    assert str(acting(ANN, story).pending_correction_id) == asked
+    till.approvals().reject(BEN, asked)
+    assert acting(ANN, story).pending_correction_id is None
 
 
 def test_each_open_refund_stands_in_a_queue_with_its_age(till: Till) -> None:

@@ -8,7 +8,7 @@ from kit.base.ids import new_id
 from services.withdrawals.domain import RefundStatus
 from services.withdrawals.store import books
 from services.withdrawals.store import refunds as store
-from tests.invoices.refunds.conftest import CANCELED, READY, SENT, SUCCEEDED, Till
+from tests.invoices.refunds.conftest import CANCELED, FAILED, READY, SENT, SUCCEEDED, Till
 from tests.support.acting import CID, acting, refusal
 from tests.withdrawals.test_checks import problems, tampered
 
@@ -22,6 +22,7 @@ from tests.withdrawals.test_checks import problems, tampered
         ("refund_amount = 2000", {SENT}),
         ("status = 'sent', bank_reference = 'x'", {SUCCEEDED}),
         ("origin = 'late', amount = 0, case_number = 1", {SENT}),
+        ("created_at = now() - interval '40 days'", {SENT}),
     ],
 )
 def test_what_sql_changed_is_found_and_not_sent(till: Till, change: str, refused: set[RefundStatus]) -> None:
@@ -49,6 +50,22 @@ def differences(till: Till) -> list[Any]:
     first, last = "0" * 8 + "-0000-0000-0000-" + "0" * 12, "f" * 8 + "-ffff-ffff-ffff-" + "f" * 12
     with till.house.deps.db.transaction() as tx:
         return [each for follows in part.follows if callable(follows) for each in follows(tx, first, last)]
+
+
+def test_a_transfer_at_another_time_than_its_step_is_told(till: Till) -> None:
+    made = acting(CID, till.step(FAILED, till.reached(SENT)))
+    till.reverse(till.invoice(), "1")
+    (correction,) = till.house.execute("SELECT id FROM corrections ORDER BY created_at DESC, id DESC LIMIT 1")
+    for reference in (
+        f"refund:{made.id}:reserve",
+        f"refund:{made.id}:release",
+        f"correction:{correction[0]}",
+    ):
+        move = "UPDATE transfers SET created_at = created_at {} interval '2 seconds' WHERE reference = %s"
+        with tampered(till.house, move.format("-"), reference, undo=move.format("+")):
+            told = problems(till.house)
+            assert f"Transfer {reference} has another time than the step that it belongs to." in told, told
+    assert problems(till.house) == []
 
 
 def test_one_that_sql_adds_is_not_sent_and_is_told(till: Till) -> None:
@@ -130,7 +147,7 @@ def test_one_payment_of_the_bank_at_two_refunds_is_told(till: Till) -> None:
     ]
     for statement in (
         f"UPDATE refunds SET bank_reference = 'BR-{second.id}' WHERE id = '{second.id}'",
-        "CREATE UNIQUE INDEX uq_refunds_bank_reference ON refunds (lower(bank_reference))"
+        "CREATE UNIQUE INDEX uq_refunds_bank_reference ON refunds (translate(lower(bank_reference), ' -./_:', ''))"
         " WHERE status IN ('sent', 'succeeded')",
     ):
         till.house.execute(statement, url=till.house.admin_url)

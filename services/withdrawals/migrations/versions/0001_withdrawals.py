@@ -143,16 +143,15 @@ CREATE TABLE corrections (
 CREATE INDEX ix_corrections_list ON corrections (created_at, id);
 CREATE INDEX ix_corrections_merchant ON corrections (merchant_id, created_at, id);
 CREATE INDEX ix_corrections_invoice ON corrections (invoice_id);
+CREATE INDEX ix_corrections_evidence ON corrections (translate(lower(evidence), ' -./_:', ''));
 """
 _REFUNDS = """
 CREATE TABLE refunds (
   id uuid NOT NULL,
   merchant_id uuid NOT NULL,
   invoice_id uuid NOT NULL,
-  external_id text NOT NULL,
-  origin text NOT NULL, case_number bigint,
-  refund_amount numeric(20, 2) NOT NULL,
-  currency_code text NOT NULL,
+  external_id text NOT NULL, origin text NOT NULL, case_number bigint,
+  refund_amount numeric(20, 2) NOT NULL, currency_code text NOT NULL,
   amount numeric(38, 6) NOT NULL,
   conversion_rate numeric(20, 2) NOT NULL,
   reason text NOT NULL,
@@ -185,8 +184,9 @@ CREATE INDEX ix_refunds_status ON refunds (status, created_at, id);
 CREATE INDEX ix_refunds_merchant ON refunds (merchant_id, created_at, id);
 CREATE INDEX ix_refunds_invoice ON refunds (invoice_id);
 CREATE INDEX ix_refunds_external_id ON refunds (external_id);
-CREATE INDEX ix_refunds_bank_reference ON refunds (lower(bank_reference));
-CREATE UNIQUE INDEX uq_refunds_bank_reference ON refunds (lower(bank_reference)) WHERE status IN ('sent', 'succeeded');
+CREATE INDEX ix_refunds_bank_reference ON refunds (translate(lower(bank_reference), ' -./_:', ''));
+CREATE UNIQUE INDEX uq_refunds_bank_reference ON refunds (translate(lower(bank_reference), ' -./_:', ''))
+  WHERE status IN ('sent', 'succeeded');
 CREATE INDEX ix_refunds_open ON refunds (status, updated_at) WHERE status IN ('waiting_for_account', 'ready', 'sent');
 """
 _DAILY_BALANCES = """
