@@ -43,6 +43,17 @@ class Things:
         """Returns the reason of the correction or refund that moved the money; may be empty."""
         return self._cause_of(row).reason
 
+    def paid_of(self, row: pb.Transfer) -> tuple[str, str, str]:
+        """Returns fiat: what of the order was paid, what was asked for, what came. A correction has what came for it
+        only.
+        """
+        if correction := self.corrections.get(row.correction_id):
+            return "", "", correction.received_amount
+        if row.correction_id or row.refund_id:
+            return "", "", ""
+        order = self.orders.get(row.invoice_id, invoices_pb2.Invoice())
+        return order.final_amount, order.deal.amount_to_send, order.deal.amount_fiat
+
 
 async def things_of(page: Page, merchant_id: str, transfers: Sequence[pb.Transfer]) -> Things:
     """Returns the orders, corrections and refunds of these transfers, which come oldest first."""

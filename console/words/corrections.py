@@ -33,14 +33,14 @@ CHANGED: Final = "It would move {} USDT by now, so nothing was done. Look at it 
 
 
 def beyond(came: str, deal: invoices_pb2.Deal) -> str:
-    """Returns what came beyond the amount that was asked. Raises VALIDATION_ERROR unless it is more."""
+    """Returns what of all that came was not paid for the order. Raises VALIDATION_ERROR unless it is more."""
     try:
-        amount = typed_decimal(came) - Decimal(deal.amount_to_send)
+        amount = typed_decimal(came) - Decimal(deal.amount_fiat)
     except ValueError:
         raise invalid("received_amount", "an amount is a number, as 49.90") from None
     if amount <= 0:
-        asked = money_text(deal.amount_to_send, deal.currency_code)
-        raise invalid("received_amount", f"{asked} were asked for: more came")
+        paid = money_text(deal.amount_fiat, deal.currency_code)
+        raise invalid("received_amount", f"{paid} are paid already: more came in all")
     return f"{amount:f}"
 
 

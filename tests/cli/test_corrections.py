@@ -205,6 +205,6 @@ def test_a_second_reversal_that_sql_wrote_is_found(books: Books) -> None:
 def test_a_surplus_is_named_by_all_that_came(books: Books) -> None:
     surplus = ("corrections", "make", "--kind", "surplus", "--invoice", books.ids["paid"], *SAYS)
     refused = run(*surplus, "--received", "922.50")
-    assert "were asked for: more came" in refused.err
+    assert "are paid already: more came in all" in refused.err
     made = run(*surplus, "--received", "932.50")
     assert made.out.endswith(f" USDT for 10.00 {books.shop.currency} that came beyond what was asked.\n")

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import expect
 from requests import Response
 
-from fiatgate.invoices.v1.invoices_pb2 import GetCaseRequest
+from fiatgate.invoices.v1.invoices_pb2 import GetCaseRequest, GetDealRequest
 from fiatgate.withdrawals.v1 import withdrawals_pb2
 from tests.console.conftest import Open, Staff
 from tests.console.house import Person, hidden, text_of
@@ -190,12 +190,32 @@ def test_of_what_came_beyond_the_amount_the_rest_is_credited(shop: Shop, treasur
     before = shop.balance().available
     fields = form(treasury, kind="surplus", invoice=invoice) | WHY
     less = treasury.post("/corrections/new", fields | {"came": "1"})
-    assert (less.status_code, "were asked for: more came" in text_of(less)) == (422, True)
+    assert (less.status_code, "are paid already: more came in all" in text_of(less)) == (422, True)
     seen = treasury.post("/corrections/new", fields | {"came": "100000"})
     assert "Counts for the order" in text_of(seen) and "of 100,000.00 that came" in text_of(seen), text_of(
         seen
     )
     assert shop.balance().available == before
+
+
+def test_what_comes_after_a_part_payment_is_over_the_part_and_each_list_says_what_came(
+    shop: Shop, treasury: Person, staff: Staff
+) -> None:
+    deal = shop.marked(callback_url="https://shop.example/hook")
+    shop.desk.accept_part(deal.deal_id, "500.00")
+    settled(lambda: shop.balance().credited != "0.000000", "the credit")
+    fields = form(treasury, kind="surplus", invoice=deal.invoice_id) | WHY
+    seen = treasury.post("/corrections/new", fields | {"came": "550"})
+    assert f"Counts for the order 500.00 {deal.currency_code} as before" in text_of(seen), text_of(seen)
+    assert f"Over 50.00 {deal.currency_code} of 550.00 that came" in text_of(seen)
+    treasury.post("/corrections/new", hidden(seen.text, "/corrections/new"))
+    counted = shop.desk.deals.GetDeal(GetDealRequest(deal_id=deal.deal_id)).deal.adjusted_amount
+    statement = treasury.rows(f"/merchants/{shop.shop.merchant_id}/statement.csv")
+    assert [
+        [each[name] for name in ("amount_asked", "amount_received", "order_paid")] for each in statement
+    ] == [[deal.amount_to_send, "500.00", counted], ["", "50.00", ""]]
+    listed = staff("desk").get("/webhooks", params={"state": "all", "invoice": deal.invoice_id})
+    assert f"{counted} {deal.currency_code}" in text_of(listed), "the amount of the webhook"
 
 
 def test_what_holds_money_is_named_before_a_debt_is_made(shop: Shop, treasury: Person, staff: Staff) -> None:
