@@ -4,8 +4,9 @@ const NEAR_SECONDS = 180;
 
 function clock(seconds) {
   const whole = Math.max(0, Math.ceil(seconds));
-  const minutes = String(Math.floor(whole / 60));
-  return `${minutes}:${String(whole % 60).padStart(2, "0")}`;
+  const [hours, minutes, rest] = [whole / 3600, (whole / 60) % 60, whole % 60].map(Math.floor);
+  const two = (number) => String(number).padStart(2, "0");
+  return hours ? `${hours}:${two(minutes)}:${two(rest)}` : `${minutes}:${two(rest)}`;
 }
 
 export function startCountdowns(root) {

@@ -1,5 +1,6 @@
 """Every state of the page as invoices would tell it."""
 
+from collections.abc import Sequence
 from datetime import timedelta
 
 from fiatgate.catalog.v1 import catalog_pb2
@@ -100,14 +101,23 @@ REFUNDS = [
 ]
 
 
-def shown(checkout: pb.GetCheckoutResponse, template: str, language: Language, *, notice: str = "") -> str:
+def shown(
+    checkout: pb.GetCheckoutResponse,
+    template: str,
+    language: Language,
+    *,
+    notice: str = "",
+    refunds: Sequence[Refund] = (),
+) -> str:
+    if checkout.invoice.status == pb.INVOICE_STATUS_SUCCESS:
+        refunds = REFUNDS
     return render(
         template,
         language,
         prefix="",
         page=PAGE,
         brand=None,
-        view=view_of(checkout, LINKS, REFUNDS if template == "outcome" else ()),
+        view=view_of(checkout, LINKS, refunds),
         notice=notice,
         stays=False,
         note="",

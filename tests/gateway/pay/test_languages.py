@@ -8,12 +8,15 @@ from html.parser import HTMLParser
 import pytest
 import requests
 
+from fiatgate.invoices.v1 import invoices_pb2 as pb
 from gateway.pay import languages
 from gateway.pay.languages import DEFAULT, NAMES, Language, best_of, language
 from gateway.pay.notices import NOTICES
+from gateway.pay.refunds import Refund
 from kit.base.money import own_text
 from tests.gateway.desk import Shop
 from tests.gateway.pay.states import ALL_STATES, shown
+from tests.gateway.pay.test_view import a_checkout, a_deal
 from tools import catalogs
 
 OTHERS = [code for code in NAMES if code != DEFAULT]
@@ -241,3 +244,19 @@ def test_who_may_have_paid_to_a_lost_account_is_told_not_to_pay_again() -> None:
     told = "do not pay again"
     assert told in shown(*ALL_STATES["choose again, the account is not the decided one"], language(DEFAULT))
     assert told not in shown(*ALL_STATES["choose again"], language(DEFAULT))
+
+
+def test_a_case_whose_money_goes_back_is_not_looked_for_any_more() -> None:
+    checkout = a_checkout(status=pb.INVOICE_STATUS_FAIL, deal=a_deal(), case=pb.Case(number=1001))
+    for status in ("waiting", "requested", "sent", "done", "failed"):
+        html = shown(checkout, "outcome", language(DEFAULT), refunds=[Refund("0", "1", status, "7", "9")])
+        assert ("could not find" in html, "is looking for" in html) == (status == "failed",) * 2, status
+
+
+def test_more_than_a_day_is_no_countdown() -> None:
+    checkout = pb.GetCheckoutResponse()
+    checkout.CopyFrom(ALL_STATES["choose"][0])
+    assert "data-clock" in shown(checkout, "choose", language(DEFAULT))
+    checkout.invoice.expires_at.FromDatetime(NOW + timedelta(days=7))
+    html = shown(checkout, "choose", language(DEFAULT))
+    assert "data-clock" not in html and "Please choose before" in html
