@@ -10,6 +10,7 @@ from cli.command import argument, command, group, option
 from cli.listing import Table
 from fiatgate.bank.v1 import bank_pb2 as pb
 from fiatgate.bank.v1 import feed_pb2
+from fiatgate.invoices.v1 import lines_pb2
 from kit.base.money import money_text
 from kit.rpc.errors import invalid
 
@@ -38,6 +39,24 @@ CONNECTORS: Final = Table(
     empty="No connectors yet: fiatgate bank connectors create NAME --account ACCOUNT:EUR",
     noun="connector",
     ids=("connector_id",),
+)
+DAYS: Final = Table(
+    columns="day | account | opening | matched | unmatched | ignored | debits: out | reversed: taken back | closing"
+    " | difference",
+    stacks="day account | opening closing | matched unmatched ignored | debits reversed | difference",
+    empty="No line was booked in these days: fiatgate bank import FILE",
+    noun="day",
+    csv="day | account | currency_code | opening | matched | unmatched | ignored | debits | reversed | closing"
+    " | difference | lines | unmatched_lines",
+)
+UNLINKED: Final = Table(
+    columns="deal_id: deal | created_at: opened | amount_fiat: amount | currency_code: currency | account | reference"
+    " | sender_name: sender",
+    stacks="deal_id | created_at | amount_fiat currency_code | account reference | sender_name",
+    empty="Each confirmed deal of these days has its bank line.",
+    noun="deal",
+    ids=("deal_id",),
+    csv="deal_id | invoice_id | created_at | amount_fiat | currency_code | account | reference | sender_name",
 )
 LineIds = Annotated[list[str], typer.Argument(metavar="LINE_ID…", help="Whole ids of lines.")]
 FileArgument = Annotated[
@@ -114,6 +133,45 @@ def lines(request: pb.ListLinesRequest, *, limit: listing.Limit = listing.ROWS) 
             "came": money_text(row["amount"], row["currency_code"]),
             "tier": row["tier"].replace("unspecified", ""),
         },
+    )
+
+
+@command(
+    *(app, "day", "2026-11-28", pb.ListDaysRequest),
+    argument("first_day", "DAY"),
+    option("last_day", "DAY", "The last of several days.", "--until", default=""),
+    option("account", "A", "Only this account.", default=""),
+    option("after_key", "KEY", "Only days behind this one.", "--after", default=""),
+    modes="csv",
+)
+def day(request: pb.ListDaysRequest, *, limit: listing.Limit = listing.ROWS) -> None:
+    """Show the day's end of each account: what came and went beside the bank's balances. A difference other than zero
+    means that lines are missing.
+    """
+    request.last_day = request.last_day or request.first_day
+    listing.show_page(
+        *(DAYS, request, connection.bank().ListDays, "days", "key", "fiatgate bank lines --state unmatched"),
+        limit=limit,
+    )
+
+
+@command(
+    *(app, "unlinked", "--from 2026-11-01 --until 2026-11-28", lines_pb2.ListUnlinkedDealsRequest),
+    option("first_day", "DAY", "The first day on which they were opened.", "--from", required=True),
+    option("last_day", "DAY", "The last one, at most 30 days later.", "--until", required=True),
+    option("after_deal_id", "ID", "Only earlier deals.", "--after", default=""),
+    modes="csv",
+)
+def unlinked(request: lines_pb2.ListUnlinkedDealsRequest, *, limit: listing.Limit = listing.ROWS) -> None:
+    """List deals that were confirmed without a bank line, on accounts whose lines are imported, newest first."""
+    known = connection.bank().ListAccounts(pb.ListAccountsRequest()).accounts
+    request.accounts.extend(
+        lines_pb2.ImportedAccount(account=each.account, first_day=each.first_day) for each in known
+    )
+    listing.show_page(
+        *(UNLINKED, request, connection.line_payments().ListUnlinkedDeals, "deals", "deal_id"),
+        *("fiatgate bank lines --state unmatched",),
+        limit=limit,
     )
 
 

@@ -2,9 +2,11 @@
 
 from typing import Final
 
+from console.bank.days import DaysPage
 from console.bank.files import DemoStatementPage, FilesPage, ImportPage
 from console.bank.lines import LinePage, LinesPage, has_demo_bank
 from console.bank.several import SeveralPage
+from console.bank.unlinked import UnlinkedPage
 from console.page import App
 from console.ui.pages import Link, reads
 from console.wiring import Deps
@@ -18,6 +20,8 @@ LINKS: Final = (
 def add_to(app: App, deps: Deps) -> None:
     """Adds the addresses."""
     LinesPage(deps).add_to(app, "/bank")
+    DaysPage(deps).add_to(app, "/bank/days")
+    UnlinkedPage(deps).add_to(app, "/bank/unlinked")
     FilesPage(deps).add_to(app, "/bank/files")
     app.add_route("/bank/files/{import_id}", ImportPage(deps))
     app.add_route("/bank/several", SeveralPage(deps))

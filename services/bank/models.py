@@ -3,6 +3,7 @@
 from datetime import date, datetime
 from decimal import Decimal
 from enum import StrEnum
+from typing import Final
 from uuid import UUID
 
 from sqlalchemy import BigInteger, CheckConstraint, ForeignKey, Index, Numeric, Text, UniqueConstraint, text
@@ -14,6 +15,8 @@ from services.bank.domain.lines import Direction, Status
 from services.bank.domain.proposals import ImportState, LineState, Tier
 
 FIAT = Numeric(22, 2)
+LINE_DAY: Final = "coalesce(booked_on, valued_on, (created_at AT TIME ZONE 'UTC')::date)"
+"""The day of a line: as the bank booked it, else as it counts it."""
 
 
 def _one_of(column: str, words: type[StrEnum]) -> str:
@@ -97,6 +100,7 @@ class Line(Base):
         Index("ix_lines_account", "account", "id"),
         Index("uq_lines_posted", "identity", unique=True, postgresql_where=text("connector_id IS NOT NULL")),
         Index("ix_lines_connector", "connector_id", "id", postgresql_where=text("connector_id IS NOT NULL")),
+        Index("ix_lines_day", text(f"({LINE_DAY})"), "account", "currency_code"),
         Index("ix_lines_waiting", "id", postgresql_where=text("state = 'waiting' AND status = 'booked'")),
     )
 

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -82,6 +83,10 @@ def test_a_statement_confirms_its_deals_and_verify_compares_both_sides(
     assert {account.line_of(deal)["state"] for deal in account.deals} == {"matched"}
     assert run("bank", "confirm", lines[0]["line_id"], "--json").exit_code == 1
     assert verify().exit_code == 0
+    day = account.fiatgate("bank", "day", "2026-01-02", "--account", lines[0]["account"])
+    assert [(each["matched"], each["unmatched_lines"]) for each in day] == [
+        (f"{sum(Decimal(each.amount_fiat) for each in account.deals):.2f}", 0)
+    ]
     line = lines[0]["line_id"]
     with behind_its_back(account.desk.stack, "bank") as cursor:
         cursor.execute("DELETE FROM line_matches WHERE line_id = %s", (line,))

@@ -133,9 +133,12 @@ def test_a_deal_that_was_confirmed_by_hand_gets_its_line_and_a_wrong_amount_is_t
         ),
     )
     line = waiting(operator, "proposed", f"{mark} linked")
+    assert f'href="/deals/{confirmed.deal_id}"' in operator.get("/bank/unlinked?period=today").text
+    assert "confirmed without a line" in text_of(operator.get("/bank/days"))
     assert "confirmed without a line" in text_of(operator.get(f"/bank/{line}"))
     operator.post(f"/bank/{line}/confirm")
     assert lines_of(operator, "matched", f"{mark} linked") == [line]
+    assert f'href="/deals/{confirmed.deal_id}"' not in operator.get("/bank/unlinked?period=today").text
     told = text_of(operator.get(f"/bank/{waiting(operator, 'proposed', f'{mark} short')}"))
     assert "another amount" in told and "Paid less" in told
     assert bank_till.state(short) == "awaiting_payment"
@@ -188,7 +191,18 @@ def test_the_pages_look_right_and_a_key_confirms_the_first_line(
     waiting(operator, "proposed", first.reference)
     page = staff.page(open_page, "desk")
     ids = lines_of(operator, "proposed", mark)
-    pages = {"bank": "/bank", "bank-files": "/bank/files", "bank-file": file, "bank-line": f"/bank/{ids[-1]}"}
+    account = re.sub(r"\W", "", account_of(bank_till, first))
+    days = f"/bank/days?since=2026-01-02&until=2026-01-02&account={account}"
+    assert f"2026-01-02 {account[:4]}" in text_of(operator.get(days))
+    assert f"\r\n2026-01-02,{account}," in operator.get(days.replace("days?", "days.csv?")).text
+    pages = {
+        "bank": "/bank",
+        "bank-days": days,
+        "bank-unlinked": "/bank/unlinked",
+        "bank-files": "/bank/files",
+        "bank-file": file,
+        "bank-line": f"/bank/{ids[-1]}",
+    }
     for name, path in pages.items():
         page.goto(operator.url + path)
         looks_right(page, name)

@@ -12,6 +12,7 @@ from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from fiatgate.bounds.v1.bounds_pb2 import most as most_option
+from fiatgate.invoices.v1 import lines_pb2
 from kit.base.ids import new_id
 from kit.rpc.errors import Refused
 from tests.e2e.test_other_merchants import Services
@@ -150,7 +151,13 @@ BAD: Final[dict[str, tuple[Any, ...]]] = {
     "deal_id": UNKNOWN,
     "ListLinePayments.deal_id": NO_IDS,
     "ListLinePayments.after": (-1,),
+    "ListDays.after_key": ("x",),
     "FindDealsOfLines.accounts": (["A"] * 101,),
+    "ListUnlinkedDeals.accounts": (
+        [lines_pb2.ImportedAccount(account="A", first_day="2026-11-01")] * 1001,
+        [lines_pb2.ImportedAccount(account="A", first_day="x")],
+    ),
+    "ListUnlinkedDeals.after_deal_id": NO_IDS,
     "FindDealsOfLines.references": (["A"] * 10_001,),
     "FindDealsOfLines.amounts": (["x"], ["1"] * 1001),
     "GetProof.deal_id": ("", *NO_IDS),

@@ -1,12 +1,14 @@
 """Bank lines pay deals once: by ConfirmDeal, and afterwards by LinkDeal."""
 
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from datetime import date, timedelta
 from decimal import Decimal
 
 from sqlalchemy import text
 
+from kit.base.account_forms import account_key
 from kit.rpc.errors import Refused
 from services.invoices.models import Deal
 from services.invoices.operations import desk, lines
@@ -138,3 +140,28 @@ def test_deals_are_found_by_reference_and_open_ones_by_amount(world: World) -> N
     amounts = [f"{open_deal.amount_fiat}", f"{ended.amount_fiat}"]
     assert found(amounts=amounts) == {(open_deal.id, True)}
     assert found(amounts=amounts, accounts=["DE00"]) == set()
+
+
+def test_confirmed_deals_without_a_line_are_listed_of_accounts_whose_lines_are_imported(world: World) -> None:
+    linked, by_hand, still_open = world.with_deal(), world.with_deal(), world.with_deal()
+    desk.confirm_deal(world.deps, deal_id=str(linked.id), lines=[part(linked.amount_fiat)])
+    desk.confirm_deal(world.deps, deal_id=str(by_hand.id))
+    stories = [desk.get_deal(world.deps, deal_id=str(deal.id)) for deal in (linked, by_hand, still_open)]
+    accounts = {account_key(each.requisite.account) for each in stories if each.requisite}
+    today = world.deps.clock.now().date()
+
+    def since(first: date) -> list[tuple[str, date]]:
+        return [(each, first) for each in accounts]
+
+    def unlinked(
+        imported: Sequence[tuple[str, date]], *, after: str = "", day: date = today
+    ) -> list[uuid.UUID]:
+        span = {"first_day": f"{day}", "last_day": f"{day}"}
+        found = lines.list_unlinked_deals(world.deps, **span, accounts=imported, after_deal_id=after, limit=0)
+        return [each.deal_id for each in found if each.deal_id in (linked.id, by_hand.id, still_open.id)]
+
+    assert unlinked(since(today)) == [by_hand.id]
+    assert unlinked(since(today), after=str(by_hand.id)) == []
+    assert unlinked(since(today + timedelta(days=1))) == [], "before its lines were imported"
+    assert unlinked(since(today), day=today - timedelta(days=1)) == []
+    assert unlinked([("ANOTHER", today)]) == unlinked([]) == []

@@ -562,6 +562,191 @@ class GetLineResponse(_message.Message):
 Global___GetLineResponse: _TypeAlias = GetLineResponse  # noqa: Y015
 
 @_typing.final
+class ListDaysRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    FIRST_DAY_FIELD_NUMBER: _builtins.int
+    LAST_DAY_FIELD_NUMBER: _builtins.int
+    ACCOUNT_FIELD_NUMBER: _builtins.int
+    AFTER_KEY_FIELD_NUMBER: _builtins.int
+    LIMIT_FIELD_NUMBER: _builtins.int
+    first_day: _builtins.str
+    """The first and the last day, both included: "2026-11-22". At most 366 days."""
+    last_day: _builtins.str
+    account: _builtins.str
+    """Letters and digits only; empty: all."""
+    after_key: _builtins.str
+    """Only rows behind the one with this key."""
+    limit: _builtins.int
+    """1 to 1000; 0 means 100."""
+    def __init__(
+        self,
+        *,
+        first_day: _builtins.str = ...,
+        last_day: _builtins.str = ...,
+        account: _builtins.str = ...,
+        after_key: _builtins.str = ...,
+        limit: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["account", b"account", "after_key", b"after_key", "first_day", b"first_day", "last_day", b"last_day", "limit", b"limit"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListDaysRequest: _TypeAlias = ListDaysRequest  # noqa: Y015
+
+@_typing.final
+class ListDaysResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    DAYS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def days(self) -> _containers.RepeatedCompositeFieldContainer[Global___Day]: ...
+    def __init__(
+        self,
+        *,
+        days: _abc.Iterable[Global___Day] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["days", b"days"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListDaysResponse: _TypeAlias = ListDaysResponse  # noqa: Y015
+
+@_typing.final
+class Day(_message.Message):
+    """One account on one day, by booked lines. Fiat. opening + matched + unmatched + ignored - debits + reversed + difference =
+    closing.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    KEY_FIELD_NUMBER: _builtins.int
+    DAY_FIELD_NUMBER: _builtins.int
+    ACCOUNT_FIELD_NUMBER: _builtins.int
+    CURRENCY_CODE_FIELD_NUMBER: _builtins.int
+    OPENING_FIELD_NUMBER: _builtins.int
+    MATCHED_FIELD_NUMBER: _builtins.int
+    UNMATCHED_FIELD_NUMBER: _builtins.int
+    IGNORED_FIELD_NUMBER: _builtins.int
+    DEBITS_FIELD_NUMBER: _builtins.int
+    REVERSED_FIELD_NUMBER: _builtins.int
+    CLOSING_FIELD_NUMBER: _builtins.int
+    DIFFERENCE_FIELD_NUMBER: _builtins.int
+    LINES_FIELD_NUMBER: _builtins.int
+    UNMATCHED_LINES_FIELD_NUMBER: _builtins.int
+    key: _builtins.str
+    """Of the row: "2026-11-28/DE89370400440532013000/EUR"."""
+    day: _builtins.str
+    account: _builtins.str
+    currency_code: _builtins.str
+    opening: _builtins.str
+    """What the account had before the day: the last closing balance of a statement, or the opening one of the first
+    statement, and the lines since. Empty when no statement says.
+    """
+    matched: _builtins.str
+    """Of credits: what has paid deals, what is ignored, and the rest."""
+    unmatched: _builtins.str
+    ignored: _builtins.str
+    debits: _builtins.str
+    """Money that went out."""
+    reversed: _builtins.str
+    """Bookings that take earlier ones back, credits less debits."""
+    closing: _builtins.str
+    """The last one that a statement gives for the end of this day; empty: none does."""
+    difference: _builtins.str
+    """Zero is the proof that no line is missing since the balance before. Empty without opening or closing."""
+    lines: _builtins.int
+    unmatched_lines: _builtins.int
+    def __init__(
+        self,
+        *,
+        key: _builtins.str = ...,
+        day: _builtins.str = ...,
+        account: _builtins.str = ...,
+        currency_code: _builtins.str = ...,
+        opening: _builtins.str = ...,
+        matched: _builtins.str = ...,
+        unmatched: _builtins.str = ...,
+        ignored: _builtins.str = ...,
+        debits: _builtins.str = ...,
+        reversed: _builtins.str = ...,
+        closing: _builtins.str = ...,
+        difference: _builtins.str = ...,
+        lines: _builtins.int = ...,
+        unmatched_lines: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["account", b"account", "closing", b"closing", "currency_code", b"currency_code", "day", b"day", "debits", b"debits", "difference", b"difference", "ignored", b"ignored", "key", b"key", "lines", b"lines", "matched", b"matched", "opening", b"opening", "reversed", b"reversed", "unmatched", b"unmatched", "unmatched_lines", b"unmatched_lines"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Day: _TypeAlias = Day  # noqa: Y015
+
+@_typing.final
+class ListAccountsRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListAccountsRequest: _TypeAlias = ListAccountsRequest  # noqa: Y015
+
+@_typing.final
+class ListAccountsResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ACCOUNTS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def accounts(self) -> _containers.RepeatedCompositeFieldContainer[Global___Account]: ...
+    def __init__(
+        self,
+        *,
+        accounts: _abc.Iterable[Global___Account] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["accounts", b"accounts"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListAccountsResponse: _TypeAlias = ListAccountsResponse  # noqa: Y015
+
+@_typing.final
+class Account(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ACCOUNT_FIELD_NUMBER: _builtins.int
+    FIRST_DAY_FIELD_NUMBER: _builtins.int
+    account: _builtins.str
+    """Letters and digits only, upper case."""
+    first_day: _builtins.str
+    """Of the first statement that was imported, else of the first line."""
+    def __init__(
+        self,
+        *,
+        account: _builtins.str = ...,
+        first_day: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["account", b"account", "first_day", b"first_day"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Account: _TypeAlias = Account  # noqa: Y015
+
+@_typing.final
 class IgnoreLineRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 

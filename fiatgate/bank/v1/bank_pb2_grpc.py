@@ -61,6 +61,16 @@ class BankServiceStub:
                 request_serializer=fiatgate_dot_bank_dot_v1_dot_bank__pb2.GetLineRequest.SerializeToString,
                 response_deserializer=fiatgate_dot_bank_dot_v1_dot_bank__pb2.GetLineResponse.FromString,
                 _registered_method=True)
+        self.ListDays = channel.unary_unary(
+                '/fiatgate.bank.v1.BankService/ListDays',
+                request_serializer=fiatgate_dot_bank_dot_v1_dot_bank__pb2.ListDaysRequest.SerializeToString,
+                response_deserializer=fiatgate_dot_bank_dot_v1_dot_bank__pb2.ListDaysResponse.FromString,
+                _registered_method=True)
+        self.ListAccounts = channel.unary_unary(
+                '/fiatgate.bank.v1.BankService/ListAccounts',
+                request_serializer=fiatgate_dot_bank_dot_v1_dot_bank__pb2.ListAccountsRequest.SerializeToString,
+                response_deserializer=fiatgate_dot_bank_dot_v1_dot_bank__pb2.ListAccountsResponse.FromString,
+                _registered_method=True)
         self.IgnoreLine = channel.unary_unary(
                 '/fiatgate.bank.v1.BankService/IgnoreLine',
                 request_serializer=fiatgate_dot_bank_dot_v1_dot_bank__pb2.IgnoreLineRequest.SerializeToString,
@@ -119,6 +129,20 @@ class BankServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ListDays(self, request, context):
+        """The day's end of each account: what came and went, beside the balances of its statements. Newest day first.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListAccounts(self, request, context):
+        """The accounts that have lines, at most 1000.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def IgnoreLine(self, request, context):
         """Takes a line out of the work, with a reason. Reasons: BANK_LINE_NOT_FOUND, BANK_LINE_CONFLICT (it has paid a deal).
         """
@@ -167,6 +191,16 @@ def add_BankServiceServicer_to_server(servicer, server):
                     servicer.GetLine,
                     request_deserializer=fiatgate_dot_bank_dot_v1_dot_bank__pb2.GetLineRequest.FromString,
                     response_serializer=fiatgate_dot_bank_dot_v1_dot_bank__pb2.GetLineResponse.SerializeToString,
+            ),
+            'ListDays': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListDays,
+                    request_deserializer=fiatgate_dot_bank_dot_v1_dot_bank__pb2.ListDaysRequest.FromString,
+                    response_serializer=fiatgate_dot_bank_dot_v1_dot_bank__pb2.ListDaysResponse.SerializeToString,
+            ),
+            'ListAccounts': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListAccounts,
+                    request_deserializer=fiatgate_dot_bank_dot_v1_dot_bank__pb2.ListAccountsRequest.FromString,
+                    response_serializer=fiatgate_dot_bank_dot_v1_dot_bank__pb2.ListAccountsResponse.SerializeToString,
             ),
             'IgnoreLine': grpc.unary_unary_rpc_method_handler(
                     servicer.IgnoreLine,
@@ -321,6 +355,60 @@ class BankService:
             '/fiatgate.bank.v1.BankService/GetLine',
             fiatgate_dot_bank_dot_v1_dot_bank__pb2.GetLineRequest.SerializeToString,
             fiatgate_dot_bank_dot_v1_dot_bank__pb2.GetLineResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListDays(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/fiatgate.bank.v1.BankService/ListDays',
+            fiatgate_dot_bank_dot_v1_dot_bank__pb2.ListDaysRequest.SerializeToString,
+            fiatgate_dot_bank_dot_v1_dot_bank__pb2.ListDaysResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListAccounts(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/fiatgate.bank.v1.BankService/ListAccounts',
+            fiatgate_dot_bank_dot_v1_dot_bank__pb2.ListAccountsRequest.SerializeToString,
+            fiatgate_dot_bank_dot_v1_dot_bank__pb2.ListAccountsResponse.FromString,
             options,
             channel_credentials,
             insecure,

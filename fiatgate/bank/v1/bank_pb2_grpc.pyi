@@ -47,6 +47,10 @@ class BankServiceStub:
     """Newest first, with what they are proposed for."""
     GetLine: _grpc.UnaryUnaryMultiCallable[_bank_pb2.GetLineRequest, _bank_pb2.GetLineResponse]
     """Reasons: BANK_LINE_NOT_FOUND."""
+    ListDays: _grpc.UnaryUnaryMultiCallable[_bank_pb2.ListDaysRequest, _bank_pb2.ListDaysResponse]
+    """The day's end of each account: what came and went, beside the balances of its statements. Newest day first."""
+    ListAccounts: _grpc.UnaryUnaryMultiCallable[_bank_pb2.ListAccountsRequest, _bank_pb2.ListAccountsResponse]
+    """The accounts that have lines, at most 1000."""
     IgnoreLine: _grpc.UnaryUnaryMultiCallable[_bank_pb2.IgnoreLineRequest, _bank_pb2.IgnoreLineResponse]
     """Takes a line out of the work, with a reason. Reasons: BANK_LINE_NOT_FOUND, BANK_LINE_CONFLICT (it has paid a deal)."""
     RestoreLine: _grpc.UnaryUnaryMultiCallable[_bank_pb2.RestoreLineRequest, _bank_pb2.RestoreLineResponse]
@@ -73,6 +77,10 @@ class BankServiceAsyncStub(BankServiceStub):
     """Newest first, with what they are proposed for."""
     GetLine: _aio.UnaryUnaryMultiCallable[_bank_pb2.GetLineRequest, _bank_pb2.GetLineResponse]  # type: ignore[assignment]
     """Reasons: BANK_LINE_NOT_FOUND."""
+    ListDays: _aio.UnaryUnaryMultiCallable[_bank_pb2.ListDaysRequest, _bank_pb2.ListDaysResponse]  # type: ignore[assignment]
+    """The day's end of each account: what came and went, beside the balances of its statements. Newest day first."""
+    ListAccounts: _aio.UnaryUnaryMultiCallable[_bank_pb2.ListAccountsRequest, _bank_pb2.ListAccountsResponse]  # type: ignore[assignment]
+    """The accounts that have lines, at most 1000."""
     IgnoreLine: _aio.UnaryUnaryMultiCallable[_bank_pb2.IgnoreLineRequest, _bank_pb2.IgnoreLineResponse]  # type: ignore[assignment]
     """Takes a line out of the work, with a reason. Reasons: BANK_LINE_NOT_FOUND, BANK_LINE_CONFLICT (it has paid a deal)."""
     RestoreLine: _aio.UnaryUnaryMultiCallable[_bank_pb2.RestoreLineRequest, _bank_pb2.RestoreLineResponse]  # type: ignore[assignment]
@@ -126,6 +134,22 @@ class BankServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_bank_pb2.GetLineResponse, _abc.Awaitable[_bank_pb2.GetLineResponse]]:
         """Reasons: BANK_LINE_NOT_FOUND."""
+
+    @_abc_1.abstractmethod
+    def ListDays(
+        self,
+        request: _bank_pb2.ListDaysRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_bank_pb2.ListDaysResponse, _abc.Awaitable[_bank_pb2.ListDaysResponse]]:
+        """The day's end of each account: what came and went, beside the balances of its statements. Newest day first."""
+
+    @_abc_1.abstractmethod
+    def ListAccounts(
+        self,
+        request: _bank_pb2.ListAccountsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_bank_pb2.ListAccountsResponse, _abc.Awaitable[_bank_pb2.ListAccountsResponse]]:
+        """The accounts that have lines, at most 1000."""
 
     @_abc_1.abstractmethod
     def IgnoreLine(

@@ -206,6 +206,89 @@ class LinkDealResponse(_message.Message):
 Global___LinkDealResponse: _TypeAlias = LinkDealResponse  # noqa: Y015
 
 @_typing.final
+class ListUnlinkedDealsRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    FIRST_DAY_FIELD_NUMBER: _builtins.int
+    LAST_DAY_FIELD_NUMBER: _builtins.int
+    ACCOUNTS_FIELD_NUMBER: _builtins.int
+    AFTER_DEAL_ID_FIELD_NUMBER: _builtins.int
+    LIMIT_FIELD_NUMBER: _builtins.int
+    first_day: _builtins.str
+    """Days on which the deals were opened, both included: "2026-11-22", in UTC. At most 31."""
+    last_day: _builtins.str
+    after_deal_id: _builtins.str
+    """Only earlier ones."""
+    limit: _builtins.int
+    """1 to 1000; 0 means 100."""
+    @_builtins.property
+    def accounts(self) -> _containers.RepeatedCompositeFieldContainer[Global___ImportedAccount]:
+        """At most 1000. None: no deals."""
+
+    def __init__(
+        self,
+        *,
+        first_day: _builtins.str = ...,
+        last_day: _builtins.str = ...,
+        accounts: _abc.Iterable[Global___ImportedAccount] | None = ...,
+        after_deal_id: _builtins.str = ...,
+        limit: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["accounts", b"accounts", "after_deal_id", b"after_deal_id", "first_day", b"first_day", "last_day", b"last_day", "limit", b"limit"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListUnlinkedDealsRequest: _TypeAlias = ListUnlinkedDealsRequest  # noqa: Y015
+
+@_typing.final
+class ImportedAccount(_message.Message):
+    """An account whose lines are imported, as bank gives it."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ACCOUNT_FIELD_NUMBER: _builtins.int
+    FIRST_DAY_FIELD_NUMBER: _builtins.int
+    account: _builtins.str
+    """Letters and digits only, upper case."""
+    first_day: _builtins.str
+    """Deals of earlier days are left out."""
+    def __init__(
+        self,
+        *,
+        account: _builtins.str = ...,
+        first_day: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["account", b"account", "first_day", b"first_day"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ImportedAccount: _TypeAlias = ImportedAccount  # noqa: Y015
+
+@_typing.final
+class ListUnlinkedDealsResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    DEALS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def deals(self) -> _containers.RepeatedCompositeFieldContainer[Global___DealOfLine]: ...
+    def __init__(
+        self,
+        *,
+        deals: _abc.Iterable[Global___DealOfLine] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["deals", b"deals"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListUnlinkedDealsResponse: _TypeAlias = ListUnlinkedDealsResponse  # noqa: Y015
+
+@_typing.final
 class ListLinePaymentsRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 

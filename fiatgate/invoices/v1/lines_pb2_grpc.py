@@ -45,6 +45,11 @@ class LinePaymentsServiceStub:
                 request_serializer=fiatgate_dot_invoices_dot_v1_dot_lines__pb2.LinkDealRequest.SerializeToString,
                 response_deserializer=fiatgate_dot_invoices_dot_v1_dot_lines__pb2.LinkDealResponse.FromString,
                 _registered_method=True)
+        self.ListUnlinkedDeals = channel.unary_unary(
+                '/fiatgate.invoices.v1.LinePaymentsService/ListUnlinkedDeals',
+                request_serializer=fiatgate_dot_invoices_dot_v1_dot_lines__pb2.ListUnlinkedDealsRequest.SerializeToString,
+                response_deserializer=fiatgate_dot_invoices_dot_v1_dot_lines__pb2.ListUnlinkedDealsResponse.FromString,
+                _registered_method=True)
         self.ListLinePayments = channel.unary_unary(
                 '/fiatgate.invoices.v1.LinePaymentsService/ListLinePayments',
                 request_serializer=fiatgate_dot_invoices_dot_v1_dot_lines__pb2.ListLinePaymentsRequest.SerializeToString,
@@ -72,6 +77,13 @@ class LinePaymentsServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ListUnlinkedDeals(self, request, context):
+        """Confirmed deals that no line has paid, on accounts whose lines are imported. Newest first.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def ListLinePayments(self, request, context):
         """In the order of their commits.
         """
@@ -91,6 +103,11 @@ def add_LinePaymentsServiceServicer_to_server(servicer, server):
                     servicer.LinkDeal,
                     request_deserializer=fiatgate_dot_invoices_dot_v1_dot_lines__pb2.LinkDealRequest.FromString,
                     response_serializer=fiatgate_dot_invoices_dot_v1_dot_lines__pb2.LinkDealResponse.SerializeToString,
+            ),
+            'ListUnlinkedDeals': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListUnlinkedDeals,
+                    request_deserializer=fiatgate_dot_invoices_dot_v1_dot_lines__pb2.ListUnlinkedDealsRequest.FromString,
+                    response_serializer=fiatgate_dot_invoices_dot_v1_dot_lines__pb2.ListUnlinkedDealsResponse.SerializeToString,
             ),
             'ListLinePayments': grpc.unary_unary_rpc_method_handler(
                     servicer.ListLinePayments,
@@ -153,6 +170,33 @@ class LinePaymentsService:
             '/fiatgate.invoices.v1.LinePaymentsService/LinkDeal',
             fiatgate_dot_invoices_dot_v1_dot_lines__pb2.LinkDealRequest.SerializeToString,
             fiatgate_dot_invoices_dot_v1_dot_lines__pb2.LinkDealResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListUnlinkedDeals(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/fiatgate.invoices.v1.LinePaymentsService/ListUnlinkedDeals',
+            fiatgate_dot_invoices_dot_v1_dot_lines__pb2.ListUnlinkedDealsRequest.SerializeToString,
+            fiatgate_dot_invoices_dot_v1_dot_lines__pb2.ListUnlinkedDealsResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -41,6 +41,8 @@ class LinePaymentsServiceStub:
     """Links lines to a deal that was confirmed without any. Their parts come to what was paid. Reasons: DEAL_NOT_FOUND,
     DEAL_STATE_CONFLICT, BANK_LINE_CONFLICT.
     """
+    ListUnlinkedDeals: _grpc.UnaryUnaryMultiCallable[_lines_pb2.ListUnlinkedDealsRequest, _lines_pb2.ListUnlinkedDealsResponse]
+    """Confirmed deals that no line has paid, on accounts whose lines are imported. Newest first."""
     ListLinePayments: _grpc.UnaryUnaryMultiCallable[_lines_pb2.ListLinePaymentsRequest, _lines_pb2.ListLinePaymentsResponse]
     """In the order of their commits."""
 
@@ -57,6 +59,8 @@ class LinePaymentsServiceAsyncStub(LinePaymentsServiceStub):
     """Links lines to a deal that was confirmed without any. Their parts come to what was paid. Reasons: DEAL_NOT_FOUND,
     DEAL_STATE_CONFLICT, BANK_LINE_CONFLICT.
     """
+    ListUnlinkedDeals: _aio.UnaryUnaryMultiCallable[_lines_pb2.ListUnlinkedDealsRequest, _lines_pb2.ListUnlinkedDealsResponse]  # type: ignore[assignment]
+    """Confirmed deals that no line has paid, on accounts whose lines are imported. Newest first."""
     ListLinePayments: _aio.UnaryUnaryMultiCallable[_lines_pb2.ListLinePaymentsRequest, _lines_pb2.ListLinePaymentsResponse]  # type: ignore[assignment]
     """In the order of their commits."""
 
@@ -82,6 +86,14 @@ class LinePaymentsServiceServicer(metaclass=_abc_1.ABCMeta):
         """Links lines to a deal that was confirmed without any. Their parts come to what was paid. Reasons: DEAL_NOT_FOUND,
         DEAL_STATE_CONFLICT, BANK_LINE_CONFLICT.
         """
+
+    @_abc_1.abstractmethod
+    def ListUnlinkedDeals(
+        self,
+        request: _lines_pb2.ListUnlinkedDealsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_lines_pb2.ListUnlinkedDealsResponse, _abc.Awaitable[_lines_pb2.ListUnlinkedDealsResponse]]:
+        """Confirmed deals that no line has paid, on accounts whose lines are imported. Newest first."""
 
     @_abc_1.abstractmethod
     def ListLinePayments(

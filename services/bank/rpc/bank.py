@@ -3,9 +3,14 @@
 from typing import Any, Final
 
 from kit.rpc.methods import Methods, by_name
-from services.bank.operations import importing, lines
+from services.bank.operations import days, importing, lines
 from services.bank.operations.importing import ImportStory
-from services.bank.rpc.converters import import_to_message, line_to_message
+from services.bank.rpc.converters import (
+    account_to_message,
+    day_to_message,
+    import_to_message,
+    line_to_message,
+)
 
 
 def _import(story: ImportStory) -> dict[str, Any]:
@@ -18,6 +23,8 @@ METHODS: Final[Methods] = {
     "ListImports": by_name(importing.list_imports, lambda found: {"imports": map(import_to_message, found)}),
     "ListLines": by_name(lines.list_lines, lambda found: {"lines": map(line_to_message, found)}),
     "GetLine": by_name(lines.get_line, lambda line: {"line": line_to_message(line)}),
+    "ListDays": by_name(days.list_days, lambda found: {"days": map(day_to_message, found)}),
+    "ListAccounts": by_name(days.list_accounts, lambda found: {"accounts": map(account_to_message, found)}),
     "IgnoreLine": by_name(lines.ignore_line),
     "RestoreLine": by_name(lines.restore_line),
     "FollowPayments": by_name(lines.follow_payments),

@@ -11,6 +11,7 @@ from kit.rpc import values
 from kit.rpc.methods import Converters
 from services.bank.domain.proposals import ImportState, LineState, Tier
 from services.bank.operations.importing import ImportStory
+from services.bank.store.days import Account, Day
 from services.bank.store.views import LineView, MatchView, StatementView
 
 _IMPORT_STATES: Final = {each: pb.ImportState.Value(f"IMPORT_STATE_{each.name}") for each in ImportState}
@@ -79,6 +80,29 @@ def _match_to_message(match: MatchView) -> pb.LineMatch:
         amount=fiat_text(match.amount),
         paid_at=timestamp_from(match.paid_at),
     )
+
+
+def day_to_message(day: Day) -> pb.Day:
+    return pb.Day(
+        key=day.key,
+        day=day.day.isoformat(),
+        account=day.account,
+        currency_code=day.currency_code,
+        opening=_fiat(day.opening),
+        matched=fiat_text(day.matched),
+        unmatched=fiat_text(day.unmatched),
+        ignored=fiat_text(day.ignored),
+        debits=fiat_text(day.debits),
+        reversed=fiat_text(day.reversed),
+        closing=_fiat(day.closing),
+        difference=_fiat(day.difference),
+        lines=day.lines,
+        unmatched_lines=day.unmatched_lines,
+    )
+
+
+def account_to_message(account: Account) -> pb.Account:
+    return pb.Account(account=account.account, first_day=account.first_day.isoformat())
 
 
 def line_state_from_message(number: pb.LineState.ValueType) -> LineState | None:

@@ -1,6 +1,7 @@
 """Bank lines that pay deals. bank proposes; what counts is written here, in the transaction of the deal's step."""
 
 from collections.abc import Sequence
+from datetime import date, timedelta
 from typing import Final
 
 from sqlalchemy.orm import Session
@@ -22,6 +23,8 @@ PARTS_MOST: Final = 20
 ACCOUNTS_MOST: Final = 100
 REFERENCES_MOST: Final = 10_000
 AMOUNTS_MOST: Final = 1_000
+IMPORTED_ACCOUNTS_MOST: Final = 1_000
+UNLINKED_MOST_DAYS: Final = 31
 _USED_UP: Final = {
     "line_pays_once": errors.line_used_up,
     "uq_line_payments_line_id_deal_id": errors.line_used_up,
@@ -40,6 +43,33 @@ def find_deals_of_lines(
     sums = [values.decimal("amounts", each) for each in amounts]
     with deps.db.autocommit() as connection:
         return lines.deals_of_lines(connection, accounts=keys, references=codes, amounts=sums)
+
+
+def list_unlinked_deals(
+    deps: Deps,
+    *,
+    first_day: str,
+    last_day: str,
+    accounts: Sequence[tuple[str, date]],
+    after_deal_id: str,
+    limit: int,
+) -> Sequence[DealOfLine]:
+    """Returns confirmed deals that no line has paid, newest first; on each account since its day. Raises
+    VALIDATION_ERROR, DEAL_NOT_FOUND.
+    """
+    first, last = day("first_day", first_day), day("last_day", last_day)
+    if not timedelta(0) <= last - first < timedelta(days=UNLINKED_MOST_DAYS):
+        message = f"Expected the first day or a later one, at most {UNLINKED_MOST_DAYS} days"
+        raise values.invalid("last_day", message)
+    values.at_most("accounts", accounts, IMPORTED_ACCOUNTS_MOST)
+    after = fields.deal_id(after_deal_id) if after_deal_id else None
+    with deps.db.autocommit() as connection:
+        span = {"first_day": first, "last_day": last}
+        return lines.unlinked_deals(connection, values.rows(limit), accounts=accounts, after=after, **span)
+
+
+def day(field: str, text: str) -> date:
+    return values.parsed(field, text, date.fromisoformat)
 
 
 @retry_conflicts

@@ -19,7 +19,7 @@ from services.invoices.events import invoice_finished
 from services.invoices.operations.deal_money import DealMoney, Received
 from services.invoices.operations.forgotten import Forgotten, NotRestored
 from services.invoices.operations.verification import Finished
-from services.invoices.rpc.lines import parts_from_messages
+from services.invoices.rpc.lines import accounts_from_messages, parts_from_messages
 from services.invoices.store.deal_lists import ListedDeal, StateOfDeal
 from services.invoices.store.stories import InvoiceStory
 from services.invoices.store.views import (
@@ -348,5 +348,6 @@ FROM_MESSAGE: Final[Converters] = {
     "fiatgate.invoices.v1.DealStatus": deal_status_from_message,
     "fiatgate.invoices.v1.ProofKind": picture_kind_from_message,
     "fiatgate.invoices.v1.SortOrder": ascending_from_message,
+    "fiatgate.invoices.v1.ImportedAccount": accounts_from_messages,
     "fiatgate.invoices.v1.LinePart": parts_from_messages,
 }

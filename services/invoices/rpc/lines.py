@@ -1,9 +1,11 @@
 """LinePaymentsService: the methods, and the parts of lines in ConfirmDeal."""
 
 from collections.abc import Iterable, Sequence
+from datetime import date
 from typing import Any, Final
 
 from fiatgate.invoices.v1 import lines_pb2 as pb
+from kit.base.account_forms import account_key
 from kit.base.money import fiat_text
 from kit.base.proto import timestamp_from
 from kit.rpc import values
@@ -18,6 +20,10 @@ def parts_from_messages(given: Iterable[pb.LinePart]) -> Sequence[Part]:
     return [
         lines.part(line_id=part.line_id, amount=part.amount, line_amount=part.line_amount) for part in parts
     ]
+
+
+def accounts_from_messages(given: Iterable[pb.ImportedAccount]) -> Sequence[tuple[str, date]]:
+    return [(account_key(each.account), lines.day("accounts", each.first_day)) for each in given]
 
 
 def _deals(found: Sequence[DealOfLine]) -> dict[str, Any]:
@@ -61,6 +67,7 @@ def _payments(found: Sequence[LinePayment]) -> dict[str, Any]:
 
 METHODS: Final[Methods] = {
     "FindDealsOfLines": by_name(lines.find_deals_of_lines, _deals),
+    "ListUnlinkedDeals": by_name(lines.list_unlinked_deals, _deals),
     "LinkDeal": by_name(lines.link_deal),
     "ListLinePayments": by_name(lines.list_line_payments, _payments),
 }

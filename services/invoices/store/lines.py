@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from datetime import datetime
+from datetime import date, datetime
 from decimal import Decimal
 from typing import Any, Final
 from uuid import UUID
@@ -53,6 +53,7 @@ class DealOfLine:
     sender_name: str | None
 
 
+_KEY_OF_REQUISITE: Final = ACCOUNT_KEY.replace("account", "requisites.account")
 _FIND: Final = text(f"""
 WITH ours AS (SELECT id, {ACCOUNT_KEY} AS account FROM requisites WHERE {ACCOUNT_KEY} = ANY(CAST(:accounts AS text[])))
 SELECT deals.id AS deal_id, deals.invoice_id, deals.reference, ours.account, deals.currency_code, deals.amount_fiat,
@@ -66,6 +67,20 @@ WHERE deals.sub_status <> 'replaced' AND deals.id IN (
   SELECT id FROM deals WHERE {DEAL_IS_OPEN} AND requisite_id IN (SELECT id FROM ours)
     AND amount_fiat = ANY(CAST(:amounts AS numeric[])))
 ORDER BY deals.created_at DESC, deals.id DESC LIMIT {DEALS_MOST}
+""")  # noqa: S608  made of constants
+_UNLINKED: Final = text(f"""
+SELECT deals.id AS deal_id, deals.invoice_id, deals.reference, has.account, deals.currency_code, deals.amount_fiat,
+       false AS is_open, true AS is_paid, false AS is_linked, deals.created_at, deals.expires_at, deals.sender_name
+FROM deals JOIN requisites ON requisites.id = deals.requisite_id
+JOIN unnest(CAST(:accounts AS text[]), CAST(:first_days AS date[])) AS has (account, first_day)
+  ON has.account = {_KEY_OF_REQUISITE} AND deals.created_at >= CAST(has.first_day AS timestamp) AT TIME ZONE 'UTC'
+WHERE deals.status = 'completed'
+  AND deals.created_at >= CAST(CAST(:first_day AS date) AS timestamp) AT TIME ZONE 'UTC'
+  AND deals.created_at < CAST(CAST(:last_day AS date) + 1 AS timestamp) AT TIME ZONE 'UTC'
+  AND (CAST(:after AS uuid) IS NULL
+       OR (deals.created_at, deals.id) < (SELECT created_at, id FROM deals WHERE id = :after))
+  AND NOT EXISTS (SELECT FROM line_payments WHERE line_payments.deal_id = deals.id)
+ORDER BY deals.created_at DESC, deals.id DESC LIMIT :most
 """)  # noqa: S608  made of constants
 _LOCK: Final = text("SELECT lock_line_payments()")
 _ADD: Final = text("""
@@ -90,6 +105,23 @@ def deals_of_lines(
     """Returns deals on these accounts with one of the references, and open ones of one of the amounts; newest first."""
     given = {"accounts": list(accounts), "references": list(references), "amounts": list(amounts)}
     return [DealOfLine(**row) for row in tx.execute(_FIND, given).mappings()]
+
+
+def unlinked_deals(
+    tx: Session | Connection,
+    most: int,
+    *,
+    accounts: Sequence[tuple[str, date]],
+    first_day: date,
+    last_day: date,
+    after: UUID | None,
+) -> list[DealOfLine]:
+    """Returns confirmed deals without a line that were opened on these days, newest first; on each account since its
+    day.
+    """
+    given: dict[str, Any] = {"first_day": first_day, "last_day": last_day, "after": after, "most": most}
+    given |= {"accounts": [name for name, _ in accounts], "first_days": [day for _, day in accounts]}
+    return [DealOfLine(**row) for row in tx.execute(_UNLINKED, given).mappings()]
 
 
 def add(tx: Session, deal_id: UUID, parts: Sequence[Part], *, at: datetime) -> list[int]:

@@ -106,6 +106,9 @@ CREATE INDEX ix_lines_deal ON lines (deal_id) WHERE deal_id IS NOT NULL;
 CREATE INDEX ix_lines_account ON lines (account, id);
 CREATE UNIQUE INDEX uq_lines_posted ON lines (identity) WHERE connector_id IS NOT NULL;
 CREATE INDEX ix_lines_connector ON lines (connector_id, id) WHERE connector_id IS NOT NULL;
+CREATE INDEX ix_lines_day ON lines (
+  (coalesce(booked_on, valued_on, CAST(created_at AT TIME ZONE 'UTC' AS date))), account, currency_code
+);
 CREATE INDEX ix_lines_waiting ON lines (id) WHERE state = 'waiting' AND status = 'booked';
 """
 _LINE_MATCHES = """
