@@ -20,6 +20,7 @@ BENCHMARKS = (
     "bench_walls",
     "bench_desk",
     "bench_dashboard",
+    "bench_bank",
 )
 BENCHMARK_SECONDS = 900
 

@@ -197,13 +197,9 @@ def measure(made: months.Months, members: int, seconds: float) -> list[Row]:
     with ExitStack() as opened:
         stack = opened.enter_context(_stack(**settings))
         house = opened.enter_context(_house(stack))
-        began = monotonic_seconds()
         merchants = _merchants(stack, members)
         cookies = _signed_in(house, merchants)
-        signed_in_seconds = monotonic_seconds() - began
-        began = monotonic_seconds()
         months.make(stack, made, merchants)
-        filled_seconds = monotonic_seconds() - began
         per_second = members / EVERY_SECONDS
         for page, path in PAGES.items():
             views = _measured(stack, house.dashboard, path, cookies, seconds)
@@ -212,8 +208,6 @@ def measure(made: months.Months, members: int, seconds: float) -> list[Row]:
             rows += _rows(page, views, per_second=per_second)
     return [
         *rows,
-        Row(f"time to sign {members:,} members in", f"{signed_in_seconds:.0f} s"),
-        Row(f"time to make {made.invoices:,} invoices", f"{filled_seconds:.0f} s"),
         Row("load average while measuring", f"{os.getloadavg()[0]:.1f}"),
     ]
 

@@ -2,11 +2,11 @@
 
     python -m benchmarks.bench_expiry [--invoices 100000] [--deals 10000]
 
-Three crowds, one after the other: `invoices` without a method, and then `deals` with an unpaid deal and `deals` that
-were marked paid and never confirmed. The rows are made by SQL and end together. Another load creates invoices all the
-time, each request over a connection of its own. The merchant's endpoint answers every webhook, and delivery goes on
-beside. Limits, for the first crowd: 60 s from the moment of the end until all webhooks are queued (an event row of
-each), and create-invoice's p99 meanwhile at most twice its p99 alone.
+Two crowds, one after the other: `invoices` without a method, and then `deals` with an unpaid deal. The rows are made by
+SQL and end together. Another load creates invoices all the time, each request over a connection of its own. The
+merchant's endpoint answers every webhook, and delivery goes on beside. Limits, for the first crowd: 60 s from the
+moment of the end until all webhooks are queued (an event row of each), and create-invoice's p99 meanwhile at most twice
+its p99 alone.
 """
 
 from __future__ import annotations
@@ -58,12 +58,11 @@ FROM generate_series(0, {ACCOUNTS - 1}) AS n ON CONFLICT DO NOTHING
 _DEALS: Final = f"""
 INSERT INTO deals (id, invoice_id, merchant_id, status, sub_status, method_code, method_name, currency_code,
                    currency_decimals, invoice_amount, amount_fiat, conversion_rate, client_percent, merchant_percent,
-                   requisite_id, created_at, expires_at, mark_paid_at, confirm_before, reference, takes_reference, seal)
+                   requisite_id, created_at, expires_at, reference, takes_reference, seal)
 SELECT deal_id, id, merchant_id, 'pending',
-       CASE WHEN %(marked)s THEN 'awaiting_confirmation' ELSE 'awaiting_payment' END, 'eur-card', 'Card', 'EUR', 2,
+       'awaiting_payment', 'eur-card', 'Card', 'EUR', 2,
        amount, amount, 0.91, 0, 6, md5('account' || abs(hashtext(id::text)) %% {ACCOUNTS})::uuid, created_at,
-       expires_at, CASE WHEN %(marked)s THEN created_at END, CASE WHEN %(marked)s THEN expires_at END, NULL, true,
-       sha256('')
+       expires_at, NULL, true, sha256('')
 FROM invoices WHERE external_id LIKE %(crowd)s || '-%%'
 """
 _STEPS: Final = """
@@ -80,10 +79,6 @@ WHERE held.requisite_id = requisites.id
 _LEFT_OPEN: Final = (
     "SELECT count(*) FROM invoices WHERE external_id LIKE %(crowd)s || '-%%' AND status = 'pending'"
 )
-_LEFT_MARKED: Final = """
-SELECT count(*) FROM deals WHERE sub_status = 'awaiting_confirmation' AND confirm_before <= now()
-"""
-_ENDED_AT: Final = "SELECT max(at) FROM deal_transitions WHERE sub_status = 'confirmation_overdue'"
 _QUEUED: Final = "SELECT count(*), max(created_at) FROM events WHERE created_at >= %(ends_at)s"
 
 
@@ -95,7 +90,6 @@ class Crowd:
     count: int
     ends_at: datetime
     has_deals: bool = False
-    is_marked: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,7 +129,6 @@ def _make(stack: Stack, crowd: Crowd, callback_url: str) -> None:
         "count": crowd.count,
         "ends_at": crowd.ends_at,
         "deals": crowd.has_deals,
-        "marked": crowd.is_marked,
         "callback_url": callback_url,
     }
     statements = [_INVOICES]
@@ -163,15 +156,10 @@ def _one_row(stack: Stack, service: str, query: str, crowd: Crowd) -> tuple[Any,
 
 
 def _is_over(stack: Stack, crowd: Crowd) -> bool:
-    if crowd.is_marked:
-        return bool(_one_row(stack, "invoices", _LEFT_MARKED, crowd)[0] == 0)
     return bool(_one_row(stack, "webhooks", _QUEUED, crowd)[0] >= crowd.count)
 
 
 def _over_at(stack: Stack, crowd: Crowd) -> datetime:
-    if crowd.is_marked:
-        at: datetime = _one_row(stack, "invoices", _ENDED_AT, crowd)[0]
-        return at
     queued_at: datetime = _one_row(stack, "webhooks", _QUEUED, crowd)[1]
     assert _one_row(stack, "invoices", _LEFT_OPEN, crowd)[0] == 0
     return queued_at
@@ -181,13 +169,11 @@ def _seconds_to(moment: datetime) -> float:
     return (moment - SystemClock().now()).total_seconds()
 
 
-def _measure(
-    stack: Stack, name: str, count: int, callback_url: str, *, has_deals: bool, is_marked: bool
-) -> Measured:
+def _measure(stack: Stack, name: str, count: int, callback_url: str, *, has_deals: bool) -> Measured:
     ends_at = SystemClock().now() + timedelta(
         seconds=ALONE_SECONDS + 2 * CHUNK_SECONDS + 5 + count / ROWS_PER_SECOND
     )
-    crowd = Crowd(name=name, count=count, ends_at=ends_at, has_deals=has_deals, is_marked=is_marked)
+    crowd = Crowd(name=name, count=count, ends_at=ends_at, has_deals=has_deals)
     _make(stack, crowd, callback_url)
     victim = Victim(stack.url, {CREATE: _creations(stack)})
     victim.work({CREATE: Series()}, seconds=CHUNK_SECONDS)
@@ -220,10 +206,6 @@ def _rows(what: str, count: int, measured: Measured, *, limited: bool) -> list[R
             "  create-invoice's p99 alone, meanwhile",
             f"{measured.alone.p99_ms:.0f} ms, {measured.meanwhile.p99_ms:.0f} ms",
         ),
-        Row(
-            "  its median alone, meanwhile",
-            f"{measured.alone.p50_ms:.0f} ms, {measured.meanwhile.p50_ms:.0f} ms",
-        ),
         Row("  its p99 meanwhile / alone", f"{times:.1f} x", most, times <= MOST_TIMES),
         Row("  failed requests", str(failed), "0", failed == 0),
         Row("  processor time of each, all", f"{sum(measured.took_ms.values()):.2f} ms"),
@@ -239,13 +221,11 @@ def measure(invoices: int, deals: int) -> list[Row]:
     rows = []
     with _endpoint() as callback_url, running_stack(FIATGATE_RATE_LIMIT_PER_MINUTE="0") as stack:
         if invoices:
-            waiting = _measure(stack, "waiting", invoices, callback_url, has_deals=False, is_marked=False)
+            waiting = _measure(stack, "waiting", invoices, callback_url, has_deals=False)
             rows += _rows("without a method, to the last webhook", invoices, waiting, limited=True)
         if deals:
-            unpaid = _measure(stack, "unpaid", deals, callback_url, has_deals=True, is_marked=False)
+            unpaid = _measure(stack, "unpaid", deals, callback_url, has_deals=True)
             rows += _rows("with an unpaid deal, to the last webhook", deals, unpaid, limited=False)
-            marked = _measure(stack, "marked", deals, callback_url, has_deals=True, is_marked=True)
-            rows += _rows("overdue confirmations, to the last appeal", deals, marked, limited=False)
     return [*rows, Row("load average while measuring", f"{os.getloadavg()[0]:.1f}")]
 
 

@@ -1,9 +1,9 @@
-"""The whole stack on one machine: its processes and memory at rest, commands, and a warm start.
+"""The whole stack on one machine: its memory at rest, commands, and a warm start.
 
     python -m benchmarks.bench_stack
 
 Memory is read after the time in which idle database connections are closed, so it takes two minutes in all. Limits:
-11 Python processes, supervision included; memory of all programs at rest under 700 MiB; median of the whole command
+memory of all programs at rest under 700 MiB; median of the whole command
 `fiatgate deals list` under 350 ms; a second start of the same data under 8 s.
 """
 
@@ -26,7 +26,6 @@ from kit.base.clock import monotonic_seconds
 from kit.db.connections import POOLED_IDLE_SECONDS
 from tests.support.stack import Stack
 
-MOST_PYTHON = 11
 MOST_MEMORY_MIB = 700
 MOST_COMMAND_MS = 350
 COMMANDS = (("deals", "list"), ("status",), ("--help",))
@@ -54,24 +53,6 @@ def _memory_mib(stack: Stack) -> dict[str, float]:
     return used
 
 
-def _supervision(stack: Stack) -> list[psutil.Process]:
-    """Returns supervisord and the process `make run`. A cluster has neither."""
-    supervisord = psutil.Process(stack.programs()["postgres"].process_id).parent()
-    assert supervisord is not None
-    return [psutil.Process(stack.process_id), supervisord]
-
-
-def _python_processes(stack: Stack) -> int:
-    launcher, supervisord = _supervision(stack)
-    running = {
-        launcher,
-        supervisord,
-        *launcher.children(recursive=True),
-        *supervisord.children(recursive=True),
-    }
-    return sum("python" in Path(each.exe()).name for each in running)
-
-
 def _commands_ms(stack: Stack, *words: str) -> list[float]:
     """Milliseconds of whole commands `fiatgate WORDS`, the start of Python included."""
     took = []
@@ -92,23 +73,18 @@ def _commands_ms(stack: Stack, *words: str) -> list[float]:
 def measure() -> list[Row]:
     with running_stack() as stack:
         _rest()
-        memory, processes = _memory_mib(stack), _python_processes(stack)
-        supervision = sum(each.memory_full_info().pss / MEBIBYTE for each in _supervision(stack))
+        memory = _memory_mib(stack)
         listed, status, helped = (_commands_ms(stack, *words) for words in COMMANDS)
         stack.stop()
         started = monotonic_seconds()
         stack.start()
         start_seconds = monotonic_seconds() - started
-    services = sum(used for name, used in memory.items() if name not in ("postgres", "nats"))
     return [
-        Row("Python processes", str(processes), f"<= {MOST_PYTHON}", processes <= MOST_PYTHON),
         below("fiatgate deals list, whole command, median", statistics.median(listed), MOST_COMMAND_MS, "ms"),
         Row("the same of fiatgate status", f"{statistics.median(status):.1f} ms"),
         Row("the same of fiatgate --help", f"{statistics.median(helped):.1f} ms"),
         below("memory at rest, all", sum(memory.values()), MOST_MEMORY_MIB, "MiB"),
-        Row("memory at rest, services, gateway, console and demo rates", f"{services:.0f} MiB"),
         *(Row(f"  {name}", f"{used:.0f} MiB") for name, used in sorted(memory.items())),
-        Row("besides: supervisord and the runner", f"{supervision:.0f} MiB"),
         below("warm start", start_seconds, MOST_START_SECONDS, "s"),
         Row("load average while measuring", f"{os.getloadavg()[0]:.1f}"),
     ]

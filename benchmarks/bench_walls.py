@@ -58,15 +58,12 @@ WALLS: Final = (
     Wall(
         "catalog-hangs", "catalog hangs, four page looks a second", OTHER, ("create-invoice", "I have paid")
     ),
-    Wall("colours", "random colours, 32 connections", FLOOD),
     Wall("payment-ids", "random payment links, 400 connections", FLOOD),
     Wall("wrong-keys", "well-formed wrong keys, 800 connections", FLOOD),
     Wall("deep-pages", "eight deep list pages of one merchant at a time", OTHER),
-    Wall("payment-methods", "payment methods of one merchant, 64 connections", FLOOD),
     Wall("resends", "eight resends to a tarpit at a time", OTHER, ("resend",)),
     Wall("parentheses", "2,000 ( in Content-Type, 16 connections", FLOOD),
     Wall("large-orders", "orders of 63 KiB with 21,000 empty objects, 110 a second", FLOOD),
-    Wall("readyz", "/readyz, 64 connections", FLOOD),
     Wall("qr-codes", "QR codes of 40 payments, 64 connections", FLOOD),
     Wall(
         "passwords",

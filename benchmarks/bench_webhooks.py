@@ -1,13 +1,12 @@
-"""Webhook delivery: a backlog beside a bare aiohttp loop, fresh events, and what must not disturb them.
+"""Webhook delivery: a backlog beside a bare aiohttp loop, and what must not disturb them.
 
-    python -m benchmarks.bench_webhooks [--events 50000] [--fresh 100] [--attempts 1000000] [--only NAME ...]
+    python -m benchmarks.bench_webhooks [--events 50000] [--attempts 1000000] [--only NAME ...]
 
 Real PostgreSQL (with every wait for the disk), NATS, merchants and receiver in processes of their own. Every delivery
 is signed, sent, and recorded as the history shows it. Limits:
 
     throughput  a backlog of due events, by one process, >= 0.50 of the bare loop to the same receiver in the same run;
                 by two processes more than by one
-    fresh       median from the event's commit to its arrival, idle, < 50 ms
     fairness    99 % of others' events, while one merchant's 10,000 hang for 15 s each, at one endpoint and at 200, or
                 their answers drip: < 1 s, and < 2 times of what they take alone; < 1 s while all of them are refused
     history     endpoint 4's query over a million attempts: 99 % < 100 ms; while those attempts are deleted, at the
@@ -37,7 +36,6 @@ from services.webhooks.domain import signature
 from services.webhooks.operations import reading
 
 LEAST_RATIO = 0.50
-MOST_MEDIAN_MS = 50.0
 MOST_OTHERS_MS = 1000.0
 MOST_OTHERS_RATIO = 2.0
 MOST_HISTORY_MS = 100.0
@@ -102,17 +100,6 @@ def throughput(bench: Bench, given: argparse.Namespace) -> list[Row]:
     ]
 
 
-def fresh(bench: Bench, given: argparse.Namespace) -> list[Row]:
-    committed, announced = loads.idle_latencies_ms(bench, given.fresh)
-    return [
-        below("commit to arrival, idle, median", statistics.median(committed), MOST_MEDIAN_MS, "ms"),
-        Row("commit to arrival, idle, p95", f"{statistics.quantiles(committed, n=20)[-1]:.1f} ms"),
-        below(
-            "announced over JetStream to arrival, median", statistics.median(announced), MOST_MEDIAN_MS, "ms"
-        ),
-    ]
-
-
 def fairness(bench: Bench, given: argparse.Namespace) -> list[Row]:
     took: dict[str, list[float]] = {}
     for _ in range(ROUNDS):
@@ -169,7 +156,6 @@ def history(bench: Bench, given: argparse.Namespace) -> list[Row]:
 
 
 PARTS: dict[str, Callable[[Bench, argparse.Namespace], list[Row]]] = {
-    "fresh": fresh,
     "throughput": throughput,
     "fairness": fairness,
     "history": history,
@@ -180,7 +166,6 @@ def main() -> int:
     """Measures, prints the table, returns 1 when a limit is missed."""
     parser = options(__doc__)
     parser.add_argument("--events", type=int, default=50_000, help="backlog to drain")
-    parser.add_argument("--fresh", type=int, default=100, help="single events for the latency")
     parser.add_argument("--attempts", type=int, default=1_000_000, help="in the history")
     parser.add_argument("--only", nargs="+", choices=PARTS, default=list(PARTS), help="what to measure")
     given = parser.parse_args()

@@ -15,9 +15,6 @@ from sqlalchemy.orm import Session
 from benchmarks.delivery.stack import Bench, Shop
 from deploy.local.waiting import wait_until
 from kit.base.clock import monotonic_seconds
-from kit.base.ids import new_id
-from kit.events.bus.messages import Outgoing
-from services.invoices.events import FINISHED
 from services.webhooks.domain import EventTerms, destination_of
 from services.webhooks.events import finished_invoice_from_message
 from services.webhooks.operations import queueing
@@ -156,35 +153,6 @@ def _number(bench: Bench, query: str) -> float:
         return float(connection.scalar(text(query)) or 0)
 
 
-def idle_latencies_ms(bench: Bench, count: int) -> tuple[list[float], list[float]]:
-    """Of single fresh events on an idle engine: from their commit, and from their announcement over JetStream."""
-    begun: dict[str, float] = {}
-    announced: set[str] = set()
-    empty(bench)
-    with bench.workers():
-        assert bench.invoices_bus.wait_ready(30)
-        for number in range(2 * count + 1):
-            message = bench.message()
-            begun[message.event_id] = monotonic_seconds()
-            if number % 2:
-                with bench.deps.db.transaction() as tx:
-                    queueing.queue_webhook(bench.deps, tx, finished_invoice_from_message(message))
-            else:
-                event_id, payload = new_id(), message.SerializeToString()
-                signature = bench.signer.sign(subject=FINISHED, event_id=event_id, payload=payload)
-                fact = Outgoing(event_id, FINISHED, payload, signature=signature)
-                announced.add(message.event_id)
-                bench.invoices_bus.publish([fact])
-            _wait_for(bench, len(begun))
-    arrivals = bench.arrivals()
-    first = next(iter(begun))  # its consumer was being made
-    took = {key: 1000 * (arrivals[key] - at) for key, at in begun.items() if key != first}
-    return (
-        [took[key] for key in took if key not in announced],
-        [took[key] for key in took if key in announced],
-    )
-
-
 def steady_latencies_ms(bench: Bench, *, per_second: int, seconds: int) -> list[float]:
     """From commit to arrival, of fresh events at an even pace, while the engine runs."""
     begun: dict[str, float] = {}
@@ -203,14 +171,6 @@ def steady_latencies_ms(bench: Bench, *, per_second: int, seconds: int) -> list[
 
     wait_until(all_came, "the last arrivals", timeout_seconds=60, every_seconds=0.5)
     return [max(0.0, 1000 * (arrivals[key] - at)) for key, at in begun.items()]
-
-
-def _wait_for(bench: Bench, successes: int) -> None:
-    wait_until(
-        lambda: _number(bench, "SELECT count(*) FROM attempts WHERE status = 'success'") == successes,
-        f"{successes} deliveries",
-        timeout_seconds=WAIT_SECONDS,
-    )
 
 
 def p99(values: Sequence[float]) -> float:

@@ -57,7 +57,6 @@ class Bench:
 
     deps: Deps
     invoices_bus: Bus
-    signer: Signer
     receiver_port: int
     shop: Shop
     attacker: Shop
@@ -184,7 +183,7 @@ def running_bench() -> Iterator[Bench]:
         invoices_bus.start()
         shop, attacker = _shop(merchants_port), _shop(merchants_port)
         environment, admin_url = _environment(settings), postgres.url("webhooks")
-        bench = Bench(deps, invoices_bus, signer, receiver_port, shop, attacker, environment, admin_url)
+        bench = Bench(deps, invoices_bus, receiver_port, shop, attacker, environment, admin_url)
         wait_until(lambda: _listens(receiver_port), "the receiver", timeout_seconds=30)
         deps.bus.start()
         settle_memory()  # as every process does once it has started

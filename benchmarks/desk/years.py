@@ -13,6 +13,7 @@ from typing import Any, Final
 import psycopg2
 from psycopg2.extras import NamedTupleCursor, execute_values
 
+from kit.base.codes import check_character
 from services.invoices.store.decisions import seal_of_invoice, seal_of_terms
 from tests.support.stack import Stack
 
@@ -130,7 +131,22 @@ def make(stack: Stack, years: Years) -> None:
     with filling(stack) as cursor:
         for statement in (_ACCOUNTS, _OLD_INVOICES, _OLD_DEALS, _OPEN, _STEPS, NOT_SUMMED):
             cursor.execute(statement, values)
+        _name_open(cursor)
         _seal_open(stack, cursor)
+
+
+def _name_open(cursor: Any) -> None:
+    """Gives the open deals references with their check characters, which SQL can't compute."""
+    cursor.execute("SELECT id FROM deals WHERE finished_at IS NULL ORDER BY id")
+    rows = [(row.id, reference_of(number)) for number, row in enumerate(cursor.fetchall(), 1)]
+    named = "UPDATE deals SET reference = new.code FROM (VALUES %s) new (id, code) WHERE deals.id = new.id"
+    execute_values(cursor, named, rows, template="(%s::uuid, %s)")
+
+
+def reference_of(number: int) -> str:
+    """The reference of an open deal; the first one has the number 1."""
+    code = f"{number:07}"
+    return code + check_character(code)
 
 
 def _seal_open(stack: Stack, cursor: Any) -> None:

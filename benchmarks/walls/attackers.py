@@ -153,11 +153,6 @@ class Attack:
 # -- what is sent
 
 
-def _random_colours(_: Target) -> Iterator[Request]:
-    while True:
-        yield Request("GET", f"/pay-brand/{secrets.token_hex(3)}.css")
-
-
 def _random_payments(_: Target) -> Iterator[Request]:
     while True:
         yield Request("GET", f"/pay/{uuid.uuid4()}")
@@ -177,11 +172,6 @@ def _deep_pages(target: Target) -> Iterator[Request]:
         yield Request("GET", page, {"X-Api-Key": target.api_key})
 
 
-def _payment_methods(target: Target) -> Iterator[Request]:
-    while True:
-        yield Request("GET", "/api/v1/payment-methods", {"X-Api-Key": target.api_key})
-
-
 def _resends(target: Target) -> Iterator[Request]:
     headers = {"X-Api-Key": target.api_key, "Content-Type": "application/json"}
     for invoice_id in itertools.cycle(target.events):
@@ -199,11 +189,6 @@ def _large_orders(target: Target) -> Iterator[Request]:
     body = b'{"a":[' + b",".join([b"{}"] * (63 * KIBIBYTE // 3)) + b"]}"
     while True:
         yield Request("POST", "/api/v1/create-invoice", headers, body)
-
-
-def _readiness(_: Target) -> Iterator[Request]:
-    while True:
-        yield Request("GET", "/readyz")
 
 
 def _codes(target: Target) -> Iterator[Request]:
@@ -244,15 +229,12 @@ def _at_a_time(connections: int, requests: Requests) -> Callable[[Attack], Corou
 
 ATTACKS: Final[dict[str, Callable[[Attack], Coroutine[Any, Any, None]]]] = {
     "catalog-hangs": lambda attack: attack.look(4, _pages(attack.target)),
-    "colours": _flood(32, _random_colours),
     "payment-ids": _flood(400, _random_payments),
     "wrong-keys": _flood(800, _wrong_keys),
     "deep-pages": _at_a_time(8, _deep_pages),
-    "payment-methods": _at_a_time(64, _payment_methods),
     "resends": _at_a_time(8, _resends),
     "parentheses": _flood(16, _parentheses),
     "large-orders": lambda attack: attack.look(110, _large_orders(attack.target)),
-    "readyz": _flood(64, _readiness),
     "qr-codes": _flood(64, _codes),
     "passwords": _flood(400, _passwords),
     "cookies": _flood(380, _cookies),

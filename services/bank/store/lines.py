@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 from kit.db.database import table_of
 from kit.db.rows import Rows
 from services.bank.domain.lines import Status
-from services.bank.domain.proposals import OPEN_STATES, LineState, Proposal, Tier
+from services.bank.domain.proposals import LineState, Proposal, Tier
 from services.bank.models import Line, LineMatch
 from services.bank.store.views import LineView, MatchView
 
@@ -22,6 +22,13 @@ _ROWS: Final = Rows(LineView, _LINES, without={"matches"})
 _MATCH_ROWS: Final = Rows(MatchView, _MATCHES)
 _OF: Final = _LINES.c
 _ALL: Final = select(*_ROWS.columns)
+_PROPOSE: Final = text("""
+UPDATE lines SET state = CASE WHEN new.deal_id IS NULL THEN 'unmatched' ELSE 'proposed' END, tier = new.tier,
+  deal_id = new.deal_id, invoice_id = new.invoice_id, deal_amount = new.deal_amount
+FROM unnest(CAST(:ids AS uuid[]), CAST(:tiers AS text[]), CAST(:deals AS uuid[]), CAST(:invoices AS uuid[]),
+            CAST(:amounts AS numeric[])) AS new (id, tier, deal_id, invoice_id, deal_amount)
+WHERE lines.id = new.id AND state IN ('waiting', 'proposed', 'unmatched')
+""")
 _PAID: Final = text("""
 UPDATE lines SET state = 'matched' WHERE id = ANY(:ids) AND state NOT IN ('matched', 'ignored', 'reversed')
   AND amount <= (SELECT sum(amount) FROM line_matches WHERE line_id = lines.id)
@@ -86,14 +93,15 @@ def to_look_at(tx: Session | Connection, states: Sequence[LineState], most: int)
 
 def save_proposals(tx: Session, proposals: Mapping[UUID, Proposal]) -> None:
     """Writes the proposals of lines that still wait for an operator or were not looked at."""
-    of = update(_LINES).where(_OF.state.in_((LineState.WAITING, *OPEN_STATES)))
-    without = [id for id, proposal in proposals.items() if proposal.deal is None]
-    nothing = {"deal_id": None, "invoice_id": None, "deal_amount": None}
-    tx.execute(of.where(_OF.id.in_(without)).values(state=LineState.UNMATCHED, tier=Tier.NONE, **nothing))
-    for id, proposal in proposals.items():
-        if deal := proposal.deal:
-            found = {"deal_id": deal.id, "invoice_id": deal.invoice_id, "deal_amount": deal.amount}
-            tx.execute(of.where(_OF.id == id).values(state=LineState.PROPOSED, tier=proposal.tier, **found))
+    deals = [proposal.deal for proposal in proposals.values()]
+    values = {
+        "ids": list(proposals),
+        "tiers": [proposal.tier for proposal in proposals.values()],
+        "deals": [deal and deal.id for deal in deals],
+        "invoices": [deal and deal.invoice_id for deal in deals],
+        "amounts": [deal and deal.amount for deal in deals],
+    }
+    tx.execute(_PROPOSE, values)
 
 
 def listed(
