@@ -3,15 +3,17 @@
 import uuid
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from decimal import Decimal
 
 import pytest
 from sqlalchemy import text
 
-from services.bank.domain.proposals import ImportState, LineState
+from services.bank.domain.proposals import Deal, ImportState, LineState, Proposal, Tier
 from services.bank.files.values import FILE_MOST_BYTES
 from services.bank.operations import importing, lines
 from services.bank.operations.importing import ImportStory
 from services.bank.store.books import PARTS
+from services.bank.store.lines import save_proposals
 from services.bank.store.views import LineView
 from services.bank.wiring import Deps
 from tests.bank.shapes import balance, camt, entry
@@ -45,6 +47,40 @@ def test_the_same_file_again_changes_nothing(bank: Deps) -> None:
     assert (first.file.state, first.file.lines, first.file.new_lines) == (ImportState.TAKEN, 2, 2)
     assert again == first
     assert {line.state for line in stored(bank, "A1")} == {LineState.WAITING, LineState.OUTGOING}
+
+
+def test_proposals_are_saved_for_lines_that_nobody_has_decided(bank: Deps) -> None:
+    imported(bank, of("A9", entry("10.00"), entry("20.00"), entry("30.00")))
+    found = {f"{line.amount:.0f}": line.id for line in stored(bank, "A9")}
+    lines.ignore_line(bank, line_id=str(found["30"]), reason="Our own transfer")
+    deal = Deal(
+        id=uuid.uuid4(),
+        invoice_id=uuid.uuid4(),
+        reference="",
+        account="A9",
+        currency_code="EUR",
+        amount=Decimal("10.50"),
+        is_open=True,
+        is_paid=False,
+        is_linked=False,
+        sender_name="",
+    )
+    fitting = Proposal(tier=Tier.AMOUNT_DIFFERS, deal=deal)
+    for proposals in (
+        {found["20"]: Proposal(tier=Tier.NONE)},
+        {found["10"]: fitting, found["20"]: Proposal(tier=Tier.NONE), found["30"]: fitting},
+        {},
+    ):
+        with bank.db.transaction() as tx:
+            save_proposals(tx, proposals)
+    assert {
+        f"{line.amount:.0f}": (line.state, line.tier, line.deal_id, line.deal_amount)
+        for line in stored(bank, "A9")
+    } == {
+        "10": (LineState.PROPOSED, Tier.AMOUNT_DIFFERS, deal.id, Decimal("10.50")),
+        "20": (LineState.UNMATCHED, Tier.NONE, None, None),
+        "30": (LineState.IGNORED, None, None, None),
+    }
 
 
 def test_lines_of_a_later_file_that_are_known_are_not_added(bank: Deps) -> None:
