@@ -23,6 +23,8 @@ from kit.base.proto import datetime_from, optional, optional_datetime
 PAY_REFRESH_SECONDS: Final = 60
 WAIT_REFRESH_SECONDS: Final = 8
 RETURN_SECONDS: Final = 6
+RETURN_UNTIL: Final = timedelta(minutes=10)
+"""Who opens the page later wants the receipt."""
 LONG_AMOUNT_CHARACTERS: Final = 8  # of 12345.67
 # Further methods have their initial instead: a first load stays under 60 KB with any number of methods.
 METHOD_LOGOS_MAX: Final = 12
@@ -271,7 +273,9 @@ def view_of(checkout: pb.GetCheckoutResponse, links: Links, refunds: Sequence[Re
             screen,
             page,
             return_url,
-            stays=bool(refunds) or (outcome in LATE_OUTCOMES and open_deal is not None),
+            stays=bool(refunds)
+            or (outcome in LATE_OUTCOMES and open_deal is not None)
+            or (invoice.HasField("finished_at") and now - datetime_from(invoice.finished_at) > RETURN_UNTIL),
         ),
         refunds=refunds,
         account_kind=checkout.account_kind,
@@ -389,7 +393,7 @@ def _return_url(invoice: pb.Invoice, outcome: str | None) -> str | None:
 
 
 def _refresh(screen: Screen, page: str, return_url: str | None, *, stays: bool) -> Refresh | None:
-    """stays  the page does not lead away, because of a refund or for a report of late money there"""
+    """stays  the page does not lead away, because of a refund, of a report of late money there, or of the receipt"""
     if screen is Screen.OUTCOME:
         return Refresh(RETURN_SECONDS, return_url) if return_url and not stays else None
     if screen in (Screen.WAITING, Screen.REVIEW):

@@ -188,6 +188,13 @@ def test_who_may_have_paid_in_vain_is_asked_before_the_shop_has_them_back(
     assert (view.refresh is None) is stays
 
 
+@pytest.mark.parametrize(("ago", "leads"), [(10, True), (11, False)])
+def test_a_receipt_that_is_opened_again_stays(ago: int, leads: bool) -> None:
+    paid = a_checkout(status=pb.INVOICE_STATUS_SUCCESS, deal=a_deal())
+    paid.invoice.finished_at.FromDatetime(NOW - timedelta(minutes=ago))
+    assert (view_of(paid, LINKS).refresh is not None) is leads
+
+
 def test_what_the_page_tells_is_its_state() -> None:
     """A script compares states: two that look different must not be equal."""
     views = [
