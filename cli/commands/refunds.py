@@ -138,7 +138,7 @@ def complete(request: pb.CompleteRefundRequest) -> None:
     modes="all",
 )
 def fail(request: pb.FailRefundRequest) -> None:
-    """Mark it as failed: the amount is available to the merchant again."""
+    """Mark it as failed: it holds nothing of the balance any more."""
     _released(connection.refunds().FailRefund(request).refund, "Failed")
 
 
@@ -149,12 +149,12 @@ def cancel(refund_ids: RefundIds) -> None:
     several.each(
         refund_ids,
         lambda id: call(pb.CancelRefundRequest(refund_id=id)).refund,
-        lambda each: f"Canceled: {_what(each)}; the money is available to the merchant again.",
+        lambda each: f"Canceled: {_what(each)}; it holds nothing of the balance any more.",
     )
 
 
 def _released(refund: pb.Refund, word: str) -> None:
-    output.outcome(refund, f"{word}: {_what(refund)}; the money is available to the merchant again.")
+    output.outcome(refund, f"{word}: {_what(refund)}; it holds nothing of the balance any more.")
 
 
 def _what(refund: pb.Refund) -> str:

@@ -51,8 +51,8 @@ def being_sent(each: pb.Withdrawal) -> str:
 
 
 def failed(each: pb.Withdrawal) -> str:
-    return f"Failed: {money_text(each.amount, 'USDT')} are available to the merchant again."
+    return f"Failed: {money_text(each.amount, 'USDT')} are the merchant's again; a debt is paid first."
 
 
 def canceled(each: pb.Withdrawal) -> str:
-    return f"Canceled: {money_text(each.amount, 'USDT')} are available to the merchant again."
+    return f"Canceled: {money_text(each.amount, 'USDT')} are the merchant's again; a debt is paid first."

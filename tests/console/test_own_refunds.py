@@ -66,7 +66,7 @@ def test_a_member_refunds_a_paid_invoice_and_cancels_it(
     browser.goto(f"{house.dashboard}{path}")
     browser.get_by_text("Cancel it").click()
     browser.get_by_role("button", name="Cancel the refund").click()
-    expect(browser.get_by_text("What was held is available again.")).to_be_visible()
+    expect(browser.get_by_text("It holds nothing of the balance any more.")).to_be_visible()
     expect(browser.get_by_text("Your customer does not get")).to_be_visible()
     assert own.desk.available(shop) == available
     statement = text_of(finance.get("/balance"))

@@ -136,7 +136,7 @@ def test_a_member_cancels_what_is_not_being_sent_and_nothing_else(treasury: Trea
     assert payouts.now(begun).status == pb.WITHDRAWAL_STATUS_PENDING
     assert "/cancel" not in treasury.members["viewer"].get(f"/withdrawals/{waiting}").text
     canceled = finance.post(f"/withdrawals/{waiting}/cancel", {"stage": "requested"})
-    assert "It is canceled. The amount is available again." in text_of(canceled)
+    assert "It is canceled. The amount is available again; a debt is paid first." in text_of(canceled)
     assert f"Canceled by {finance.email}" in text_of(canceled)
     assert payouts.now(waiting).substatus == "cancelled_by_user"
 
