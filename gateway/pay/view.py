@@ -23,8 +23,7 @@ from kit.base.proto import datetime_from, optional, optional_datetime
 PAY_REFRESH_SECONDS: Final = 60
 WAIT_REFRESH_SECONDS: Final = 8
 RETURN_SECONDS: Final = 6
-RETURN_UNTIL: Final = timedelta(minutes=10)
-"""Who opens the page later wants the receipt."""
+RETURN_UNTIL: Final = timedelta(minutes=10)  # the customer opens the page later for the receipt
 LONG_AMOUNT_CHARACTERS: Final = 8  # of 12345.67
 # Further methods have their initial instead: a first load stays under 60 KB with any number of methods.
 METHOD_LOGOS_MAX: Final = 12
