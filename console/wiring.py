@@ -18,6 +18,7 @@ from fiatgate.accounts.v1.accounts_pb2_grpc import OwnAccountServiceStub, People
 from fiatgate.approvals.v1.approvals_pb2_grpc import ApprovalsServiceStub
 from fiatgate.audit.v1.audit_pb2_grpc import AuditServiceStub
 from fiatgate.bank.v1.bank_pb2_grpc import BankServiceStub
+from fiatgate.bank.v1.feed_pb2_grpc import FeedServiceStub
 from fiatgate.catalog.v1.catalog_pb2_grpc import CatalogServiceStub
 from fiatgate.find.v1.find_pb2_grpc import FindServiceStub
 from fiatgate.invoices.v1.invoices_pb2_grpc import (
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from fiatgate.approvals.v1.approvals_pb2_grpc import ApprovalsServiceAsyncStub
     from fiatgate.audit.v1.audit_pb2_grpc import AuditServiceAsyncStub
     from fiatgate.bank.v1.bank_pb2_grpc import BankServiceAsyncStub
+    from fiatgate.bank.v1.feed_pb2_grpc import FeedServiceAsyncStub
     from fiatgate.catalog.v1.catalog_pb2_grpc import CatalogServiceAsyncStub
     from fiatgate.find.v1.find_pb2_grpc import FindServiceAsyncStub
     from fiatgate.invoices.v1.invoices_pb2_grpc import (
@@ -104,6 +106,7 @@ class Deps:
     refunds: RefundsServiceAsyncStub
     webhooks: WebhooksServiceAsyncStub
     bank: BankServiceAsyncStub
+    feed: FeedServiceAsyncStub
     line_payments: LinePaymentsServiceAsyncStub
     audit: Mapping[str, AuditServiceAsyncStub]
     approvals: Mapping[str, ApprovalsServiceAsyncStub]
@@ -158,6 +161,7 @@ async def wired(settings: ConsoleSettings, navigation: Sequence[Link]) -> AsyncI
             refunds=RefundsServiceStub(channels["withdrawals"]),
             webhooks=WebhooksServiceStub(channels["webhooks"]),
             bank=BankServiceStub(channels["bank"]),
+            feed=FeedServiceStub(channels["bank"]),
             line_payments=LinePaymentsServiceStub(channels["invoices"]),
             audit={name: AuditServiceStub(channel) for name, channel in channels.items()},
             approvals={name: ApprovalsServiceStub(channels[name]) for name in WITH_APPROVALS},

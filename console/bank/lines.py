@@ -24,6 +24,7 @@ STATES: Final = {
     "unmatched": pb.LINE_STATE_UNMATCHED,
     "matched": pb.LINE_STATE_MATCHED,
     "ignored": pb.LINE_STATE_IGNORED,
+    "reversed": pb.LINE_STATE_REVERSED,
     "all": pb.LINE_STATE_UNSPECIFIED,
 }
 REASON_MOST: Final = most_of(pb.IgnoreLineRequest, "reason")
@@ -63,6 +64,7 @@ class LinesPage(ListPage):
                 "unmatched": "Without a deal",
                 "matched": "Matched",
                 "ignored": "Ignored",
+                "reversed": "Taken back",
                 "all": "All",
             },
         ),

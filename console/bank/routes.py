@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from console.bank.connectors import ConnectorsPage
 from console.bank.days import DaysPage
 from console.bank.files import DemoStatementPage, FilesPage, ImportPage
 from console.bank.lines import LinePage, LinesPage, has_demo_bank
@@ -24,6 +25,7 @@ def add_to(app: App, deps: Deps) -> None:
     UnlinkedPage(deps).add_to(app, "/bank/unlinked")
     FilesPage(deps).add_to(app, "/bank/files")
     app.add_route("/bank/files/{import_id}", ImportPage(deps))
+    app.add_route("/bank/connectors", ConnectorsPage(deps))
     app.add_route("/bank/several", SeveralPage(deps))
     if has_demo_bank(deps):
         app.add_route("/bank/demo-statement", DemoStatementPage(deps))

@@ -108,6 +108,22 @@ KINDS: Final = (
         overdue=timedelta(days=30),
     ),
     Kind(
+        name="bank_lines_reversed",
+        title="Bank lines taken back after they paid",
+        task="Reverse the credit of the deal, then say so at the line.",
+        path="/bank?state=reversed",
+        roles=("desk", "treasury"),
+        overdue=timedelta(minutes=10),
+    ),
+    Kind(
+        name="bank_connectors_silent",
+        title="Silent connectors of banks",
+        task="No line comes from the bank: start the program again.",
+        path="/bank/connectors",
+        roles=("desk",),
+        overdue=timedelta(minutes=10),
+    ),
+    Kind(
         name="rates_held",
         title="Held rates",
         task="It moved too far: accept it, or set another one.",

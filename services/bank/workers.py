@@ -32,10 +32,18 @@ def workers(deps: Deps) -> Sequence[Worker]:
 
 
 def gauges(deps: Deps) -> Sequence[Gauge]:
-    """Returns the numbers of lines that wait for an operator."""
+    """Returns the numbers of lines and connectors that wait for an operator."""
     with deps.db.autocommit() as connection:
         found = {each.name: each.count for each in waiting(connection, QUEUES, now=deps.clock.now())}
     return (
         Gauge("bank_lines_proposed", found["bank_lines_proposed"], "Bank lines with a deal to confirm"),
         Gauge("bank_lines_unmatched", found["bank_lines_unmatched"], "Bank lines without a deal"),
+        Gauge(
+            "bank_lines_reversed",
+            found["bank_lines_reversed"],
+            "Bank lines taken back after they paid a deal",
+        ),
+        Gauge(
+            "bank_connectors_silent", found["bank_connectors_silent"], "Connectors silent beyond their limit"
+        ),
     )

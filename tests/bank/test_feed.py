@@ -11,6 +11,7 @@ from uuid import uuid4
 import pytest
 from sqlalchemy import text
 
+from kit.db.queues import waiting
 from services.bank.domain.feed import Outcome
 from services.bank.domain.lines import Direction, Line, Status
 from services.bank.domain.proposals import LineState
@@ -18,12 +19,14 @@ from services.bank.operations import connectors, feed, importing, lines
 from services.bank.operations.connectors import NewConnector
 from services.bank.operations.feed import Posted
 from services.bank.store import lines as stored_lines
+from services.bank.store.queues import QUEUES
 from services.bank.store.views import LineView, MatchView
 from services.bank.wiring import Deps
 from tests.bank.shapes import entry
 from tests.bank.test_connectors import made
 from tests.bank.test_importing import imported, of, problems, stored
 from tests.support.acting import refusal
+from tests.support.clock import ManualClock
 
 CALLERS = 20
 PENDING, BOOKED, REVERSED = Status.PENDING, Status.BOOKED, Status.REVERSED
@@ -224,7 +227,30 @@ def test_a_line_that_is_reversed_after_it_paid_stays_reversed(bank: Deps) -> Non
     paid(bank, late, 2)
     assert {each.state for each in listed(bank, key)} == {LineState.REVERSED}
     assert all(each.matches for each in listed(bank, key))
+    assert waiting_in(bank, "bank_lines_reversed") == 2
+    lines.ignore_line(bank, line_id=str(early.id), reason="reversed by a correction")
+    assert waiting_in(bank, "bank_lines_reversed") == 1
+    lines.restore_line(bank, line_id=str(early.id))
+    assert waiting_in(bank, "bank_lines_reversed") == 2
     assert problems(bank) == set()
+
+
+def waiting_in(bank: Deps, name: str) -> int:
+    with bank.db.autocommit() as connection:
+        return {each.name: each.count for each in waiting(connection, QUEUES, now=bank.clock.now())}[name]
+
+
+def test_a_connector_that_is_silent_beyond_its_limit_waits_until_it_is_heard_or_revoked(bank: Deps) -> None:
+    clock = bank.clock
+    assert isinstance(clock, ManualClock)
+    silent, revoked = (made(bank, name=f"silent-{uuid4()}", silence_seconds=60) for _ in range(2))
+    made(bank, name=f"unbounded-{uuid4()}")
+    assert waiting_in(bank, "bank_connectors_silent") == 0
+    clock.advance(seconds=61)
+    assert waiting_in(bank, "bank_connectors_silent") == 2
+    post(bank, silent)
+    connectors.revoke_connector(bank, connector_id=str(revoked.connector_id))
+    assert waiting_in(bank, "bank_connectors_silent") == 0
 
 
 def test_an_ignored_pending_line_stays_ignored_when_it_is_booked(bank: Deps) -> None:

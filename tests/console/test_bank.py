@@ -6,6 +6,7 @@ from urllib.parse import urlsplit
 from uuid import uuid4
 
 import pytest
+import requests
 
 from deploy.local.waiting import wait_until
 from fiatgate.invoices.v1 import invoices_pb2 as pb
@@ -210,3 +211,40 @@ def test_the_pages_look_right_and_a_key_confirms_the_first_line(
     page.keyboard.press("c")
     page.wait_for_url("**/bank?*")
     assert bank_till.state(first) == "successfully_paid"
+
+
+def test_a_line_of_a_connector_that_is_taken_back_after_it_paid_waits_until_it_is_settled(
+    bank_till: Till, operator: Person, staff: Staff, open_page: Open
+) -> None:
+    deal, name = bank_till.chosen(), f"feed-{uuid4().hex[:8]}"
+    account, stack = account_of(bank_till, deal), bank_till.desk.stack
+    accounts = ("--account", f"{account}:{deal.currency_code}", "--silence", "900")
+    key = stack.cli("bank", "connectors", "create", name, *accounts)["key"]
+
+    def post(status: str) -> str:
+        line = {"source_id": "1", "account": account, "direction": "credit", "amount": deal.amount_fiat}
+        line |= {"currency_code": deal.currency_code, "status": status, "booked_on": "2026-11-28"}
+        sent = {"lines": [line | {"text": deal.reference}]}
+        answer = requests.post(
+            f"{stack.url}/feed/v1/lines", json=sent, headers={"X-Api-Key": key}, timeout=15
+        )
+        (outcome,) = answer.json()["data"]
+        return str(outcome["line_id"])
+
+    line = post("booked")
+    assert waiting(operator, "proposed", deal.reference) == line
+    operator.post(f"/bank/{line}/confirm")
+    assert bank_till.state(deal) == "successfully_paid"
+    assert post("reversed") == line
+    told = operator.get(f"/bank/{line}")
+    assert "The bank took this money back after it had paid" in text_of(told)
+    reversal = f"/corrections/new?kind=reversal&amp;invoice={deal.invoice_id}"
+    assert reversal in staff("treasury").get(f"/bank/{line}").text
+    assert "Bank lines taken back after they paid" in text_of(operator.get("/"))
+    page = staff.page(open_page, "desk")
+    for shown, path in {"bank-connectors": "/bank/connectors", "bank-taken-back": f"/bank/{line}"}.items():
+        page.goto(operator.url + path)
+        looks_right(page, shown)
+    assert name in text_of(operator.get("/bank/connectors"))
+    operator.post(f"/bank/{line}/ignore", {"reason": "reversed by a correction"})
+    assert lines_of(operator, "reversed", deal.reference) == []

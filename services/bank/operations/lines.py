@@ -62,14 +62,17 @@ def get_line(deps: Deps, *, line_id: str) -> LineView:
 
 @retry_conflicts
 def ignore_line(deps: Deps, *, line_id: str, reason: str) -> None:
-    """Takes a line out of the work. Raises BANK_LINE_NOT_FOUND, BANK_LINE_CONFLICT."""
+    """Takes a line out of the work, also one that was reversed after it paid. Raises BANK_LINE_NOT_FOUND,
+    BANK_LINE_CONFLICT.
+    """
     id = values.uuid_or(errors.line_not_found, line_id)
     why = values.text("reason", reason.strip(), most=REASON_MAX_CHARACTERS)
     with deps.db.transaction() as tx:
         line = lines.locked(tx, id)
         if line is None:
             raise errors.line_not_found()
-        if line.state not in (LineState.WAITING, *OPEN_STATES) or line.matches:
+        is_settled = line.state is LineState.REVERSED and bool(line.matches)
+        if not is_settled and (line.state not in (LineState.WAITING, *OPEN_STATES) or line.matches):
             raise errors.line_has_paid()
         lines.set_state(tx, id, LineState.IGNORED, reason=why)
         acts.record(tx, "bank-line.ignore", f"bank-line:{id}", after={"reason": why})
