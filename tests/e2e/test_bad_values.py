@@ -301,6 +301,7 @@ BAD: Final[dict[str, tuple[Any, ...]]] = {
 ANY: Final = {
     *(
         "ListLines.account",
+        "ListDays.account",
         "invoice_ref",
         "after_seq",
         "after_event_id",
