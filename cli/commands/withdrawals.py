@@ -219,7 +219,9 @@ def fail(
     several.each(
         withdraw_uuids,
         lambda id: _ended(id, lambda: call(pb.FailWithdrawalRequest(withdraw_uuid=id, substatus=substatus))),
-        lambda each: f"Failed: {money_text(each.amount, 'USDT')} are the merchant's again; a debt is paid first.",
+        lambda each: (
+            f"Failed: {money_text(each.amount, 'USDT')} are the merchant's again; a debt is paid first."
+        ),
     )
 
 
@@ -234,7 +236,9 @@ def cancel(
     several.each(
         withdraw_uuids,
         lambda id: _ended(id, lambda: call(pb.CancelWithdrawalRequest(withdraw_uuid=id, by_user=by_user))),
-        lambda each: f"Canceled: {money_text(each.amount, 'USDT')} are the merchant's again; a debt is paid first.",
+        lambda each: (
+            f"Canceled: {money_text(each.amount, 'USDT')} are the merchant's again; a debt is paid first."
+        ),
     )
 
 
