@@ -33,6 +33,7 @@ PATHS: Final[Mapping[str, str]] = {
     "merchant": "/merchants/{id}",
     "key": "/merchants/{merchant_id}",
     "withdrawal": "/withdrawals/{id}",
+    "refund": "/refunds/{id}",
     "requisite": "/requisites/{id}",
     "webhook": "/webhooks/{id}",
     "person": "/people/{id}",

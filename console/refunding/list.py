@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from console.calls import invoices_of
 from console.exchange import Request
 from console.list_page import Asked, Found, ListPage
 from console.ui.filters import Choice, Text
@@ -48,7 +49,9 @@ class RefundsPage(ListPage):
             limit=asked.limit,
         )
         found = (await self.deps.refunds.ListRefunds(request)).refunds
-        return asked.found(found, after=lambda row: row.refund_id)
+        ids = (each.invoice_id for each in found)
+        orders = await invoices_of(self.deps.deals, ids, merchant_id=request.merchant_id)
+        return asked.found(found, after=lambda row: row.refund_id, orders=orders or {})
 
     def cells(self, row: pb.Refund, found: Found) -> Sequence[str]:
         return (

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Mapping, Sequence
 from typing import Any, Final
 
 import falcon.asgi
 
+from console.calls import invoices_of
 from console.exchange import Request
 from console.list_page import Asked, Found, ListPage
 from console.page import Page, leave_for
@@ -91,8 +93,11 @@ class RefundsPage(ListPage):
             limit=asked.limit,
         )
         found = (await self.deps.refunds.ListRefunds(request)).refunds
-        names = await self.names(*(each.merchant_id for each in found))
-        return asked.found(found, after=lambda row: row.refund_id, names=names)
+        names, orders = await asyncio.gather(
+            self.names(*(each.merchant_id for each in found)),
+            invoices_of(self.deps.deals, (each.invoice_id for each in found), merchant_id=""),
+        )
+        return asked.found(found, after=lambda row: row.refund_id, names=names, orders=orders or {})
 
     def cells(self, row: pb.Refund, found: Found) -> Sequence[str]:
         return (

@@ -105,7 +105,9 @@ class Pages:
         self._templates.globals.update(word=values.word, tone_of=statuses.tone_of, words_of=words_of)
         self._templates.globals.update(deal_words=words_of)
         self._templates.globals.update(
-            correction_kinds=corrections.KINDS, correction_debits=corrections.DEBITS
+            correction_kinds=corrections.KINDS,
+            correction_debits=corrections.DEBITS,
+            possible=corrections.possible,
         )
         self._templates.filters.update(
             time=values.time_text,

@@ -32,6 +32,11 @@ DIRECTIONS: Final[Mapping[str, str]] = {
 CHANGED: Final = "It would move {} USDT by now, so nothing was done. Look at it again."
 
 
+_UNPAID: Final = frozenset(
+    {invoices_pb2.DEAL_STATUS_FAILED, invoices_pb2.DEAL_STATUS_EXPIRED, invoices_pb2.DEAL_STATUS_CANCELED}
+)
+
+
 def beyond(came: str, deal: invoices_pb2.Deal) -> str:
     """Returns what of all that came was not paid for the order. Raises VALIDATION_ERROR unless it is more."""
     try:
@@ -42,6 +47,28 @@ def beyond(came: str, deal: invoices_pb2.Deal) -> str:
         paid = money_text(deal.amount_fiat, deal.currency_code)
         raise invalid("received_amount", f"{paid} are paid already: more came in all")
     return f"{amount:f}"
+
+
+def possible(deal: invoices_pb2.Deal, made: Iterable[pb.Correction]) -> frozenset[str]:
+    """Returns the kinds of corrections that an ended deal allows after those of its invoice, and "refund"."""
+    is_paid = deal.status == invoices_pb2.DEAL_STATUS_COMPLETED
+    if not is_paid and deal.status not in _UNPAID:
+        return frozenset()
+    credited = Decimal(deal.merchant_usdt) if is_paid else Decimal(0)
+    taken, has_surplus = Decimal(0), False
+    for each in made:
+        has_surplus = has_surplus or each.kind == pb.CORRECTION_KIND_SURPLUS
+        if each.kind == pb.CORRECTION_KIND_REVERSAL:
+            taken += Decimal(each.amount)
+        else:
+            credited += Decimal(each.amount)
+    allowed = {
+        "surplus": is_paid and not has_surplus,
+        "late_credit": not is_paid and credited <= taken,
+        "reversal": credited > taken,
+        "refund": credited > 0 and not taken,
+    }
+    return frozenset(name for name, is_allowed in allowed.items() if is_allowed)
 
 
 def late_credit(case: invoices_pb2.Case, made: Iterable[pb.Correction]) -> pb.Correction | None:

@@ -83,6 +83,7 @@ def of_ledger(
                 ("after the merchant’s commission", _commission(deal, transfer.amount) if is_credit else ""),
                 ("came", money_text(why.received_amount, why.currency_code) if why.received_amount else ""),
                 ("rate", f"{amount_text(why.conversion_rate)} per USDT" if why.conversion_rate else ""),
+                ("commission", both_commissions(deal) if why.received_amount else ""),
                 ("evidence", why.evidence),
                 ("balance after it", money_text(transfer.after.available, "USDT")),
                 ("owed after it", _if_any(transfer.after.owed)),
@@ -92,6 +93,10 @@ def of_ledger(
             tone="good" if is_credit else "",
             service="withdrawals",
         )
+
+
+def both_commissions(deal: invoices_pb2.Deal) -> str:
+    return f"customer {deal.client_percent} %, merchant {deal.merchant_percent} %"
 
 
 def _if_any(amount: str) -> str:

@@ -13,7 +13,15 @@ from console.words.acts import author_of, title_of
 from console.words.bank import PaidBy, of_bank
 from console.words.deals import step_tone, step_words
 from console.words.late_money import ANSWERS, ENDS
-from console.words.moments import Moment, approvals_first, given, of_ledger, of_webhooks, time
+from console.words.moments import (
+    Moment,
+    approvals_first,
+    both_commissions,
+    given,
+    of_ledger,
+    of_webhooks,
+    time,
+)
 from fiatgate.audit.v1 import audit_pb2
 from fiatgate.catalog.v1 import catalog_pb2
 from fiatgate.invoices.v1 import invoices_pb2
@@ -192,7 +200,7 @@ def _step_details(story: invoices_pb2.DealStory, sub_status: str, received: str)
                 ("reference", in_groups(deal.reference)),
                 ("rate", f"{amount_text(deal.conversion_rate)} {deal.currency_code} per USDT"),
                 ("rate from", _rate_from(story)),
-                ("commission", f"customer {deal.client_percent} %, merchant {deal.merchant_percent} %"),
+                ("commission", both_commissions(deal)),
                 ("to be paid until", time(deal.expires_at)),
             )
         case "awaiting_confirmation":

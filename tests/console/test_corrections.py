@@ -11,7 +11,7 @@ from requests import Response
 from fiatgate.invoices.v1.invoices_pb2 import GetCaseRequest, GetDealRequest
 from fiatgate.withdrawals.v1 import withdrawals_pb2
 from tests.console.conftest import Open, Staff
-from tests.console.house import Person, hidden, text_of
+from tests.console.house import House, Person, hidden, text_of
 from tests.console.looks import looks_right
 from tests.console.till import Till
 from tests.e2e.market import settled
@@ -70,7 +70,7 @@ def form(person: Person, **query: str) -> dict[str, str]:
 
 
 def test_a_wrong_confirmation_is_taken_back_by_two_once_and_becomes_a_debt(
-    shop: Shop, treasury: Person, staff: Staff
+    shop: Shop, treasury: Person, staff: Staff, house: House
 ) -> None:
     invoice = shop.credited()
     credit = shop.balance().available
@@ -103,7 +103,11 @@ def test_a_wrong_confirmation_is_taken_back_by_two_once_and_becomes_a_debt(
     assert shop.balance().owed == credit
     assert f"owes {credit}" in text_of(treasury.get(f"/merchants/{shop.shop.merchant_id}/view"))
     assert shop.shop.merchant_id in treasury.get("/debts").text
-    story = text_of(treasury.get(f"/invoices/{invoice}"))
+    page = treasury.get(f"/invoices/{invoice}")
+    story = text_of(page)
+    assert "More came" in story and "kind=reversal" not in page.text, "nothing is left to take back"
+    member = house.person("finance", merchant=shop.shop.merchant_id)
+    assert "/refunds/new" not in member.get(f"/invoices/{invoice}").text
     assert f"Became a debt by {other.email} amount {credit}" in story and "The bank took it back" in story
     assert f"Second person approved by {other.email}" in story, story
     over = treasury.get("/corrections/new", params={"kind": "reversal", "invoice": invoice})
@@ -135,6 +139,7 @@ def test_late_money_is_credited_at_the_locked_rate_and_the_case_is_named(
     fields = form(treasury, **query) | WHY
     seen = treasury.post("/corrections/new", fields | {"received": "1 000,00"})
     assert "locked by the deal" in text_of(seen) and "It is done at once." in text_of(seen), text_of(seen)
+    assert re.search(r"Commission taken off before: customer \S+ %, merchant \S+ %", text_of(seen))
     other_rate = treasury.post(
         "/corrections/new", form(treasury, **query) | WHY | {"received": "1000", "rate": "91"}
     )

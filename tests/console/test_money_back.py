@@ -115,6 +115,9 @@ def test_late_money_is_credited_from_its_case_as_the_merchant_answers(people: Pe
     people.does("Send the answer", "The answer is given to the customer.")
     assert shop.balance().available != NOTHING
     people.reads(f"/cases/{number}", "credited to")
+    invoice = people.shop.desk.deals.GetCase(GetCaseRequest(number=number)).case.invoice_id
+    people.reads(f"/invoices/{invoice}", "commission")
+    expect(people.owner.get_by_role("link", name="Refund", exact=True)).to_be_visible()
     people.reads("/balance", "As the bank says")
 
 

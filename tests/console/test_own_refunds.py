@@ -62,6 +62,7 @@ def test_a_member_refunds_a_paid_invoice_and_cancels_it(
     assert finance.get("/find", params={"q": external}, allow_redirects=False).headers["Location"] == path
     assert path in finance.get(f"/invoices/{invoice}").text and path in finance.get("/balance").text
     browser.goto(f"{house.dashboard}/refunds")
+    expect(browser.get_by_role("main")).to_contain_text("order-")
     looks_right(browser, "dashboard-refunds")
     browser.goto(f"{house.dashboard}{path}")
     browser.get_by_text("Cancel it").click()

@@ -46,7 +46,8 @@ def test_a_refund_goes_from_the_queue_to_the_banks_reference(
     shop: Shop, operator: Person, staff: Staff, house: House
 ) -> None:
     path, held = refund(shop)
-    assert path in operator.get(f"/refunds?merchant={shop.shop.merchant_id}").text
+    queue = text_of(operator.get(f"/refunds?merchant={shop.shop.merchant_id}"))
+    assert re.search(r"order \S*order-", queue), queue
     assert IBAN in text_of(operator.get(path)) and held in text_of(operator.get(path))
     assert "It is marked as sent." in text_of(operator.post(f"{path}/send"))
     stale = operator.post(f"{path}/cancel")
@@ -66,6 +67,7 @@ def test_a_refund_goes_from_the_queue_to_the_banks_reference(
     assert "···3000" in audit and IBAN not in audit and IBAN.replace(" ", "") not in audit
     assert "API key requested refund" in audit
     assert shop.balance().reserved == "0.000000"
+    assert operator.get("/find", params={"q": "BR-1"}).url == operator.url + path, "a single hit opens"
     other, _ = refund(shop)
     operator.post(f"{other}/send")
     taken = operator.post(f"{other}/complete", {"bank_reference": "br-1"})
@@ -138,6 +140,7 @@ def test_late_money_is_returned_from_its_case_to_an_account_that_the_operator_gi
     for wrong, field in (({"amount": "x"}, "Amount"), ({"amount": "0"}, "Amount"), ({"case": ""}, "Case")):
         refused = operator.post("/refunds/new", fields | wrong)
         assert (refused.status_code, field in text_of(refused)) == (422, True), text_of(refused)
+    assert "The customer was told to send" in text_of(page)
     held = shop.balance()
     made = operator.post("/refunds/new", fields)
     assert "It stands in the queue." in text_of(made) and "came late, never credited" in text_of(made)

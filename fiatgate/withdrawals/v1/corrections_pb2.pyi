@@ -258,8 +258,10 @@ class CheckCorrectionResponse(_message.Message):
     locked_rate: _builtins.str
     needs_approval: _builtins.bool
     """Whether a second person has to approve it."""
-    same_evidence: _builtins.str
-    """The newest credit with the same evidence, however it is spaced: the same money may be credited twice. Empty: none."""
+    @_builtins.property
+    def same_evidence(self) -> Global___Correction:
+        """The newest credit with the same evidence, however it is spaced: the same money may be credited twice. Null: none."""
+
     def __init__(
         self,
         *,
@@ -272,13 +274,15 @@ class CheckCorrectionResponse(_message.Message):
         conversion_rate: _builtins.str = ...,
         locked_rate: _builtins.str = ...,
         needs_approval: _builtins.bool = ...,
-        same_evidence: _builtins.str = ...,
+        same_evidence: Global___Correction | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_same_evidence", b"_same_evidence", "same_evidence", b"same_evidence"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["amount", b"amount", "available", b"available", "conversion_rate", b"conversion_rate", "debt", b"debt", "locked_rate", b"locked_rate", "needs_approval", b"needs_approval", "owed", b"owed", "reserved", b"reserved", "reversible", b"reversible", "same_evidence", b"same_evidence"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_same_evidence", b"_same_evidence", "amount", b"amount", "available", b"available", "conversion_rate", b"conversion_rate", "debt", b"debt", "locked_rate", b"locked_rate", "needs_approval", b"needs_approval", "owed", b"owed", "reserved", b"reserved", "reversible", b"reversible", "same_evidence", b"same_evidence"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__same_evidence: _TypeAlias = _typing.Literal["same_evidence"]  # noqa: Y015
+    _WhichOneofArgType__same_evidence: _TypeAlias = _typing.Literal["_same_evidence", b"_same_evidence"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__same_evidence) -> _WhichOneofReturnType__same_evidence | None: ...
 
 Global___CheckCorrectionResponse: _TypeAlias = CheckCorrectionResponse  # noqa: Y015
 

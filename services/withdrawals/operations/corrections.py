@@ -65,7 +65,7 @@ class Preview:
     held: Held
     reversible: Decimal | None
     needs_approval: bool
-    same_evidence: UUID | None
+    same_evidence: CorrectionView | None
 
 
 def make_correction(
@@ -157,8 +157,10 @@ def check_correction(deps: Deps, asked: Asked, *, evidence: str) -> Preview:
 
 def check_pending(deps: Deps, *, invoice_id: str, merchant_id: str) -> Preview:
     """Returns what the correction would do now that waits for a second person. Raises CORRECTION_NOT_FOUND."""
+    kind, id = ("invoice", invoice_id) if invoice_id else ("merchant", merchant_id)
+    object = f"{kind}:{values.uuid(f'{kind}_id', id)}"
     with deps.db.transaction() as tx:
-        asked = pending_of(tx, f"invoice:{invoice_id}" if invoice_id else f"merchant:{merchant_id}")
+        asked = pending_of(tx, object)
         if asked is None or asked.act != MAKE:
             raise errors.correction_not_found()
         return _preview(deps, tx, wanted_of(asked.request), str(asked.request["evidence"]))
@@ -169,15 +171,14 @@ def _preview(deps: Deps, tx: Session, wanted: Wanted, evidence: str) -> Preview:
     most = None
     if wanted.kind is CorrectionKind.REVERSAL and wanted.invoice_id:
         most = corrections.money_of(tx, wanted.invoice_id).reversible
-    is_credit = evidence and wanted.kind not in DEBITS
-    same = corrections.credit_of_evidence(tx, evidence) if is_credit else None
+    is_credit = wanted.kind not in DEBITS
     return Preview(
         wanted=wanted,
         owed=_owed(wanted, held),
         held=held,
         reversible=most,
         needs_approval=_needs_two(deps, wanted),
-        same_evidence=same,
+        same_evidence=corrections.credit_of_evidence(tx, evidence) if evidence and is_credit else None,
     )
 
 

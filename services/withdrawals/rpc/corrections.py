@@ -94,7 +94,7 @@ def check_correction(deps: Deps, request: pb.CheckCorrectionRequest) -> pb.Check
         conversion_rate="" if rates[0] is None else f"{rates[0]:.2f}",
         locked_rate="" if rates[1] is None else f"{rates[1]:.2f}",
         needs_approval=found.needs_approval,
-        same_evidence=str(found.same_evidence or ""),
+        same_evidence=None if found.same_evidence is None else correction_to_message(found.same_evidence),
     )
 
 

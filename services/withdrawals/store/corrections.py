@@ -39,10 +39,12 @@ def correction(tx: Session, correction_id: UUID) -> CorrectionView | None:
     )
 
 
-def credit_of_evidence(tx: Session, evidence: str) -> UUID | None:
+def credit_of_evidence(tx: Session, evidence: str) -> CorrectionView | None:
     """Returns the newest credit with this evidence, in any spelling; None for none."""
-    query = select(Correction.id).where(is_spelled("evidence", evidence), Correction.kind.not_in(DEBITS))
-    return tx.scalar(query.order_by(Correction.created_at.desc()).limit(1))
+    query = select(*_CORRECTIONS.columns).where(
+        is_spelled("evidence", evidence), Correction.kind.not_in(DEBITS)
+    )
+    return _CORRECTIONS.one_or_none(tx.execute(query.order_by(Correction.created_at.desc()).limit(1)))
 
 
 def listed(

@@ -101,7 +101,6 @@ def _refund(row: Any, place: str, value: str) -> Found:
             "merchant_id": str(row.merchant_id),
             "amount": fiat_text(row.refund_amount),
             "currency_code": row.currency_code,
-            "external_id": row.external_id,
         },
     )
 
