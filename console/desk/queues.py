@@ -124,6 +124,14 @@ KINDS: Final = (
         overdue=timedelta(minutes=10),
     ),
     Kind(
+        name="returns_failed",
+        title="Returns that failed",
+        task="The customer still waits for the money: return it once more, or credit it.",
+        path="/refunds?status=failed",
+        roles=("desk",),
+        overdue=timedelta(days=3),
+    ),
+    Kind(
         name="rates_held",
         title="Held rates",
         task="It moved too far: accept it, or set another one.",

@@ -1,5 +1,6 @@
 """Late money at both surfaces: from the customer's report to the merchant's answer and the operator's end."""
 
+from fiatgate.withdrawals.v1 import refunds_pb2
 from tests.console.conftest import Open, Staff, with_cookies
 from tests.console.house import House
 from tests.console.looks import looks_right
@@ -48,3 +49,7 @@ def test_the_merchant_is_asked_answers_and_reads_what_the_operator_did(
     invoice = finance.get(f"/invoices/{line['invoice_id']}").text
     assert "Merchant answered: send it back" in invoice
     assert f'href="{path}"' in invoice
+    asked = refunds_pb2.ListRefundsRequest(invoice_id=line["invoice_id"], limit=1)
+    (refund,) = till.desk.refunds.ListRefunds(asked).refunds
+    till.desk.refunds.CancelRefund(refunds_pb2.CancelRefundRequest(refund_id=refund.refund_id))
+    assert "was not sent back to the customer: the refund was canceled" in finance.get(path).text

@@ -30,6 +30,17 @@ QUEUES: Final = (
         f" AND updated_at < CAST(:now AS timestamptz) - interval '{ACCOUNT_WAITS_DAYS} days'",
         at="updated_at",
     ),
+    Queue(
+        name="returns_failed",
+        table="refunds",
+        waits="status = 'failed' AND origin <> 'credited'"
+        " AND NOT EXISTS (SELECT FROM refunds AS other WHERE other.invoice_id = refunds.invoice_id"
+        " AND other.origin = refunds.origin AND other.status NOT IN ('failed', 'canceled'))"
+        " AND NOT EXISTS (SELECT FROM corrections WHERE corrections.invoice_id = refunds.invoice_id"
+        " AND corrections.kind IN ('late_credit', 'surplus') AND corrections.created_at > refunds.created_at)",
+        at="updated_at",
+        order="created_at",
+    ),
     parked.QUEUE,
     approvals.QUEUE,
 )

@@ -346,6 +346,24 @@ def test_each_open_refund_stands_in_a_queue_with_its_age(till: Till) -> None:
     assert found()["refunds_waiting"].count > before["refunds_waiting"].count
 
 
+def test_a_return_that_failed_waits_until_the_money_goes_another_way(till: Till) -> None:
+    def failed() -> int:
+        with till.house.deps.db.autocommit() as connection:
+            found = waiting(connection, QUEUES, now=till.house.clock.now())
+        return next(each.count for each in found if each.name == "returns_failed")
+
+    before, invoice = failed(), till.invoice()
+    over: dict[str, Any] = {"origin": RefundOrigin.SURPLUS, "amount": "5.00"}
+    for end, more in ((FAILED, 1), (CANCELED, 1), (SUCCEEDED, 0)):
+        made = acting(ANN, till.asking(invoice, **over))
+        assert failed() == before, "it is under way"
+        for each in (SENT, end) if end is SUCCEEDED else (end,):
+            made = acting(ANN, till.step(each, made))
+        assert failed() == before + more
+    till.reached(FAILED)
+    assert failed() == before, "what was credited is the merchant's again"
+
+
 # -- at once
 
 
