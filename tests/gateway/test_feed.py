@@ -1,11 +1,14 @@
 """The feed over HTTP: every answer is a documented one, and a key opens its own door only."""
 
+import json
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 import requests
 
+from demo import folder_connector
 from fiatgate.bank.v1 import feed_pb2 as pb
 from fiatgate.bank.v1.feed_pb2_grpc import FeedServiceStub
 from gateway.feed.lines import LINES_MOST, PostLines
@@ -146,6 +149,27 @@ def test_a_large_body_and_a_wrong_query_are_refused(key: Key) -> None:
     for params in ({"limit": "0"}, {"limit": "1001"}, {"after_line_id": "x"}, {"acount": "1"}):
         refused = key.call("GET", params=params)
         assert [fault["field"] for fault in refused.json()["details"]] == list(params)
+
+
+def test_the_example_of_a_connector_posts_each_file_once(key: Key, stack: Stack, tmp_path: Path) -> None:
+    lines = [line(f"file-{number}", key.account) for number in range(LINES_MOST + 1)]
+    (tmp_path / "1.json").write_text(json.dumps(lines))
+    heads = ("source_id", "account", "direction", "amount", "currency_code", "status", "booked_on", "text")
+    rows = [heads, [lines[0][head] for head in heads], ["file-csv", *(lines[0][head] for head in heads[1:])]]
+    (tmp_path / "2.csv").write_text("\n".join(",".join(row) for row in rows))
+    (tmp_path / "3.json").write_text(json.dumps([lines[0] | {"amount": "1.00"}]))
+    folder_connector.post_folder(stack.url, key.key, tmp_path)
+    assert sorted(each.name for each in tmp_path.iterdir()) == [
+        "1.json.done",
+        "2.csv.done",
+        "3.json.conflict",
+    ]
+    (tmp_path / "4.json").write_text("[{}]")
+    with pytest.raises(OSError, match="400"):
+        folder_connector.post_folder(stack.url, key.key, tmp_path)
+    assert (tmp_path / "4.json").exists()
+    for name, there in {"file-0": 1, f"file-{LINES_MOST}": 1, "file-csv": 1}.items():
+        assert len(key.call("GET", params={"source_id": name}).json()["data"]) == there
 
 
 def test_only_the_documented_methods_are_taken(key: Key) -> None:
