@@ -55,7 +55,7 @@ class WithdrawalsPage(ListPage):
     columns = (
         *("withdraw_uuid", "created_at", "merchant_id", "merchant", "status", "substatus", "amount"),
         *("network_fee", "amount_to_receive", "withdrawal_method_id", "address", "address_memo"),
-        *("external_tx_id", "processed_at"),
+        *("external_tx_id", "processed_at", "by"),
     )
     filters = FILTERS
 
@@ -113,6 +113,7 @@ class WithdrawalsPage(ListPage):
             row.address_memo,
             row.external_tx_id,
             iso(row.processed_at),
+            "operator" if row.withdraw_uuid in found.values["by_operator"] else "merchant",
         )
 
     async def choices(self, req: Request) -> Mapping[str, Mapping[str, str]]:

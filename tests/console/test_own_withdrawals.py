@@ -105,6 +105,7 @@ def test_a_withdrawal_that_an_operator_requests_is_told_with_its_reason(
     assert "The operator requested" not in treasury.members["developer"].get("/").text
     finance = treasury.members["finance"]
     assert f"requested by the operator{reason}" in text_of(finance.get("/withdrawals?least=27&most=27"))
+    assert {each["by"] for each in finance.rows("/withdrawals.csv", least="27", most="27")} == {"operator"}
     assert reason[2:] in text_of(finance.get(f"/withdrawals/{made}"))
 
 
@@ -232,6 +233,7 @@ def test_a_withdrawal_is_requested_with_a_fresh_proof_seen_before_and_made_once(
     assert (broken.status_code, "The form was not complete" in text_of(broken)) == (422, True)
     assert payouts.now(made).address == TRON_ADDRESS
     assert "requested by the operator" not in text_of(finance.get("/withdrawals?least=30&most=30"))
+    assert {each["by"] for each in finance.rows("/withdrawals.csv", least="30", most="30")} == {"merchant"}
     assert Decimal(before.available) - Decimal(payouts.balance().available) == 30
     assert f"Requested by {finance.email}" in text_of(finance.get(f"/withdrawals/{made}"))
     assert f"Requested by {finance.email}" in text_of(staff("treasury").get(f"/withdrawals/{made}"))
