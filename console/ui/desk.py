@@ -10,11 +10,14 @@ from console.words.bank import PaidBy
 from fiatgate.bank.v1 import bank_pb2
 from fiatgate.invoices.v1 import invoices_pb2, lines_pb2
 
-if TYPE_CHECKING:
-    from console.wiring import Deps
+if TYPE_CHECKING:  # their async forms are in the stubs only
+    from fiatgate.bank.v1.bank_pb2_grpc import BankServiceAsyncStub
+    from fiatgate.invoices.v1.lines_pb2_grpc import LinePaymentsServiceAsyncStub
 
 
-async def lines_that_paid(deps: Deps, deals: Iterable[invoices_pb2.Deal]) -> Sequence[PaidBy] | None:
+async def lines_that_paid(
+    payments: LinePaymentsServiceAsyncStub, bank: BankServiceAsyncStub, deals: Iterable[invoices_pb2.Deal]
+) -> Sequence[PaidBy] | None:
     """Returns the payments of the deals by bank lines; None while invoices is away. While bank is away, payments are
     without day and name.
     """
@@ -23,14 +26,14 @@ async def lines_that_paid(deps: Deps, deals: Iterable[invoices_pb2.Deal]) -> Seq
         if deal.status != invoices_pb2.DEAL_STATUS_COMPLETED:
             continue
         answer = await or_none(
-            deps.line_payments.ListLinePayments(lines_pb2.ListLinePaymentsRequest(deal_id=deal.deal_id))
+            payments.ListLinePayments(lines_pb2.ListLinePaymentsRequest(deal_id=deal.deal_id))
         )
         if answer is None:
             return None
         if not answer.payments:
             continue
         wanted = bank_pb2.ListLinesRequest(line_ids=[each.line_id for each in answer.payments])
-        lines = await or_none(deps.bank.ListLines(wanted))
+        lines = await or_none(bank.ListLines(wanted))
         known = {line.line_id: line for line in lines.lines} if lines else {}
         found += (
             PaidBy(each, known.get(each.line_id, bank_pb2.Line()), deal.currency_code)
