@@ -7,7 +7,7 @@ from typing import Final
 
 import falcon.asgi
 
-from console.bank import paying
+from console.bank import following, paying
 from console.config import DeskSettings
 from console.exchange import Request
 from console.list_page import Asked, Found, ListPage
@@ -135,4 +135,12 @@ class LinePage(Page):
         self, req: Request, resp: falcon.asgi.Response, line_id: str, *, refused: Refused | None = None
     ) -> None:
         line = (await self.deps.bank.GetLine(pb.GetLineRequest(line_id=line_id))).line
-        self.show(req, resp, "bank-line", refused=refused, line=line, confirmable=paying.CONFIRMABLE)
+        self.show(
+            req,
+            resp,
+            "bank-line",
+            refused=refused,
+            line=line,
+            confirmable=paying.CONFIRMABLE,
+            steps=await following.steps_of(self, line),
+        )

@@ -26,6 +26,8 @@ from kit.rpc.errors import Refused, database_unavailable, not_found
 from kit.rpc.values import together
 
 AMOUNTS: Final = ("amount", "received", "rate")
+FILLED: Final = ("amount", "received", "came", "evidence")
+"""The fields that a link to the form may fill in, as that of a bank line does."""
 
 
 class NewCorrectionPage(AgreedPage):
@@ -61,7 +63,8 @@ class NewCorrectionPage(AgreedPage):
             kind in HEADINGS and kind != "manual" and not named["invoice"]
         ):
             raise not_found("NOT_FOUND", "A correction has a kind, and an invoice or a merchant")
-        await self.ask(req, resp, self.new(kind=kind, **named))
+        filled = {each: (req.get_param(each) or "").strip()[: self.most] for each in FILLED}
+        await self.ask(req, resp, self.new(kind=kind, **named, **filled))
 
     on_head = on_get
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable
 from dataclasses import dataclass
 from datetime import timedelta
@@ -21,6 +22,8 @@ from kit.rpc.errors import Refused, invalid
 from kit.web.forms import Form
 
 NOTE_MAX_CHARACTERS: Final = most_of(pb.OpenCustomerAppealRequest, "note")
+AMOUNT: Final = re.compile(r"[0-9]{1,15}(\.[0-9]{1,2})?")
+"""The amount that a link to a deal fills in, as that of a bank line does."""
 MENDABLE: Final = frozenset(
     {"DEAL_STATE_CONFLICT", "NOT_DECIDED", "APPROVAL_REQUIRED", "APPROVAL_STATE_CONFLICT"}
 )
@@ -52,7 +55,11 @@ class DealPage(Page):
     link = "/deals"
 
     async def on_get(self, req: Request, resp: falcon.asgi.Response, deal_id: str) -> None:
-        await self._show(req, resp, deal_id)
+        received, note = req.get_param("received") or "", (req.get_param("note") or "")[:NOTE_MAX_CHARACTERS]
+        received = received if AMOUNT.fullmatch(received) else ""
+        given = {name: value for name, value in (("received", received), ("note", note)) if value}
+        back = queried(f"/deals/{deal_id}", given)
+        await self._show(req, resp, deal_id, received=received, note=note, back=back)
 
     on_head = on_get
 

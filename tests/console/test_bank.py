@@ -1,6 +1,8 @@
 """The desk's pages of bank lines: a file, proposals, one step for several, a line that an operator links or ignores."""
 
 import re
+from decimal import Decimal
+from html import unescape
 from typing import Final
 from urllib.parse import urlsplit
 from uuid import uuid4
@@ -143,6 +145,55 @@ def test_a_deal_that_was_confirmed_by_hand_gets_its_line_and_a_wrong_amount_is_t
     told = text_of(operator.get(f"/bank/{waiting(operator, 'proposed', f'{mark} short')}"))
     assert "another amount" in told and "Paid less" in told
     assert bank_till.state(short) == "awaiting_payment"
+
+
+def links_of(page: str, words: str) -> list[str]:
+    """The addresses of the links with these words."""
+    return [unescape(each) for each in re.findall(rf'href="([^"]+)">{words}', page)]
+
+
+def test_a_line_fills_in_the_forms_for_money_that_fits_no_open_deal(bank_till: Till, staff: Staff) -> None:
+    person, mark = staff("desk", "treasury"), uuid4().hex[:8]
+    short, more, ended, paid = (bank_till.chosen() for _ in range(4))
+    bank_till.desk.checkout.CancelCheckout(pb.CancelCheckoutRequest(invoice_id=ended.invoice_id))
+    above = f"{Decimal(more.amount_fiat) + 5:.2f}"
+    lines = (
+        (short, "1.00", f"{short.reference} {mark} short"),
+        (more, above, f"{more.reference} {mark} more"),
+        (ended, "7.00", f"{ended.reference} {mark} ended"),
+        (paid, paid.amount_fiat, f"{paid.reference} {mark} paid"),
+    )
+    imported(person, statement(bank_till, *lines))
+    found = {
+        word: waiting(person, "proposed", f"{mark} {word}") for word in ("short", "more", "ended", "paid")
+    }
+
+    (path,) = links_of(person.get(f"/bank/{found['short']}").text, "Paid less")
+    deal = person.get(path).text
+    assert "can end with" in deal and f'value="Bank line {found["short"]}: 1.00' in deal
+
+    person.post("/bank/several", {"act": "link", "line": found["more"], "deal": more.deal_id})
+    assert bank_till.state(more) == "successfully_paid"
+    wait_until(
+        lambda: bool(links_of(person.get(f"/bank/{found['more']}").text, "More came")),
+        "the rest of the line",
+        timeout_seconds=90,
+    )
+    (path,) = links_of(person.get(f"/bank/{found['more']}").text, "More came")
+    form = person.get(path).text
+    assert f'value="{above}"' in form and f"Bank line {found['more']}" in form
+    assert "The line is ignored." in text_of(person.post(f"/bank/{found['more']}/ignore", {"reason": "over"}))
+
+    (path,) = links_of(person.get(f"/bank/{found['ended']}").text, "Credit it")
+    form = person.get(path).text
+    assert 'value="7.00"' in form and f"Bank line {found['ended']}" in form
+
+    person.post(f"/bank/{found['paid']}/confirm")
+    back = statement(bank_till, (paid, paid.amount_fiat, f"{mark} back")).replace("CRDT", "DBIT")
+    imported(person, back.replace("<Sts>", "<RvslInd>true</RvslInd><Sts>"))
+    (path,) = links_of(person.get(f"/bank/{waiting(person, 'all', f'{mark} back')}").text, "Take back")
+    assert f"invoice={paid.invoice_id}" in path and "kind=reversal" in path
+    assert "Bank line" in person.get(path).text
 
 
 def test_a_file_that_is_no_statement_is_refused_with_a_sentence(operator: Person) -> None:

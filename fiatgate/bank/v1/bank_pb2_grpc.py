@@ -144,7 +144,8 @@ class BankServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def IgnoreLine(self, request, context):
-        """Takes a line out of the work, with a reason. Reasons: BANK_LINE_NOT_FOUND, BANK_LINE_CONFLICT (it has paid a deal).
+        """Takes a line, or what is left of it, out of the work, with a reason. Reasons: BANK_LINE_NOT_FOUND, BANK_LINE_CONFLICT
+        (the whole of it has paid deals).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

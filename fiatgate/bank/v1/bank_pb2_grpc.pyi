@@ -52,7 +52,9 @@ class BankServiceStub:
     ListAccounts: _grpc.UnaryUnaryMultiCallable[_bank_pb2.ListAccountsRequest, _bank_pb2.ListAccountsResponse]
     """The accounts that have lines, at most 1000."""
     IgnoreLine: _grpc.UnaryUnaryMultiCallable[_bank_pb2.IgnoreLineRequest, _bank_pb2.IgnoreLineResponse]
-    """Takes a line out of the work, with a reason. Reasons: BANK_LINE_NOT_FOUND, BANK_LINE_CONFLICT (it has paid a deal)."""
+    """Takes a line, or what is left of it, out of the work, with a reason. Reasons: BANK_LINE_NOT_FOUND, BANK_LINE_CONFLICT
+    (the whole of it has paid deals).
+    """
     RestoreLine: _grpc.UnaryUnaryMultiCallable[_bank_pb2.RestoreLineRequest, _bank_pb2.RestoreLineResponse]
     """Puts an ignored line back. Reasons: BANK_LINE_NOT_FOUND, BANK_LINE_CONFLICT (it is not ignored)."""
     FollowPayments: _grpc.UnaryUnaryMultiCallable[_bank_pb2.FollowPaymentsRequest, _bank_pb2.FollowPaymentsResponse]
@@ -82,7 +84,9 @@ class BankServiceAsyncStub(BankServiceStub):
     ListAccounts: _aio.UnaryUnaryMultiCallable[_bank_pb2.ListAccountsRequest, _bank_pb2.ListAccountsResponse]  # type: ignore[assignment]
     """The accounts that have lines, at most 1000."""
     IgnoreLine: _aio.UnaryUnaryMultiCallable[_bank_pb2.IgnoreLineRequest, _bank_pb2.IgnoreLineResponse]  # type: ignore[assignment]
-    """Takes a line out of the work, with a reason. Reasons: BANK_LINE_NOT_FOUND, BANK_LINE_CONFLICT (it has paid a deal)."""
+    """Takes a line, or what is left of it, out of the work, with a reason. Reasons: BANK_LINE_NOT_FOUND, BANK_LINE_CONFLICT
+    (the whole of it has paid deals).
+    """
     RestoreLine: _aio.UnaryUnaryMultiCallable[_bank_pb2.RestoreLineRequest, _bank_pb2.RestoreLineResponse]  # type: ignore[assignment]
     """Puts an ignored line back. Reasons: BANK_LINE_NOT_FOUND, BANK_LINE_CONFLICT (it is not ignored)."""
     FollowPayments: _aio.UnaryUnaryMultiCallable[_bank_pb2.FollowPaymentsRequest, _bank_pb2.FollowPaymentsResponse]  # type: ignore[assignment]
@@ -157,7 +161,9 @@ class BankServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _bank_pb2.IgnoreLineRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_bank_pb2.IgnoreLineResponse, _abc.Awaitable[_bank_pb2.IgnoreLineResponse]]:
-        """Takes a line out of the work, with a reason. Reasons: BANK_LINE_NOT_FOUND, BANK_LINE_CONFLICT (it has paid a deal)."""
+        """Takes a line, or what is left of it, out of the work, with a reason. Reasons: BANK_LINE_NOT_FOUND, BANK_LINE_CONFLICT
+        (the whole of it has paid deals).
+        """
 
     @_abc_1.abstractmethod
     def RestoreLine(

@@ -62,8 +62,8 @@ def get_line(deps: Deps, *, line_id: str) -> LineView:
 
 @retry_conflicts
 def ignore_line(deps: Deps, *, line_id: str, reason: str) -> None:
-    """Takes a line out of the work, also one that was reversed after it paid. Raises BANK_LINE_NOT_FOUND,
-    BANK_LINE_CONFLICT.
+    """Takes a line, or what is left of it, out of the work, also one that was reversed after it paid. Raises
+    BANK_LINE_NOT_FOUND, BANK_LINE_CONFLICT.
     """
     id = values.uuid_or(errors.line_not_found, line_id)
     why = values.text("reason", reason.strip(), most=REASON_MAX_CHARACTERS)
@@ -72,7 +72,7 @@ def ignore_line(deps: Deps, *, line_id: str, reason: str) -> None:
         if line is None:
             raise errors.line_not_found()
         is_settled = line.state is LineState.REVERSED and bool(line.matches)
-        if not is_settled and (line.state not in (LineState.WAITING, *OPEN_STATES) or line.matches):
+        if not is_settled and line.state not in (LineState.WAITING, *OPEN_STATES):
             raise errors.line_has_paid()
         lines.set_state(tx, id, LineState.IGNORED, reason=why)
         acts.record(tx, "bank-line.ignore", f"bank-line:{id}", after={"reason": why})

@@ -1,0 +1,100 @@
+"""Forms of other pages that a line fills in: an appeal that ends with less, late money, a surplus, a reversal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Final
+
+from console.calls import or_none
+from console.page import Page
+from console.ui.values import queried
+from fiatgate.bank.v1 import bank_pb2 as pb
+from fiatgate.invoices.v1 import invoices_pb2
+from kit.base.money import fiat_text, money_text
+
+ALIKE_MOST: Final = 5
+LISTED_MOST: Final = 200
+
+
+@dataclass(frozen=True)
+class Step:
+    """A step on another page. `role` may take it."""
+
+    words: str
+    path: str
+    role: str
+
+
+def evidence_of(line: pb.Line) -> str:
+    parts = (money_text(line.amount, line.currency_code), line.booked_on, line.counterparty_name)
+    return f"Bank line {line.line_id}: {', '.join(filter(None, parts))}"
+
+
+async def steps_of(page: Page, line: pb.Line) -> Sequence[Step]:
+    """Returns the steps for a line that comes to no amount of an open deal, and for one that the bank took back."""
+    if line.state == pb.LINE_STATE_REVERSED:
+        return await _reversals(page, line)
+    if line.state != pb.LINE_STATE_PROPOSED or line.tier not in (pb.TIER_AMOUNT_DIFFERS, pb.TIER_ENDED):
+        return ()
+    if line.tier == pb.TIER_AMOUNT_DIFFERS:
+        return _lower(line) if Decimal(line.left) < Decimal(line.deal_amount) else ()
+    request = invoices_pb2.GetInvoiceStoryRequest(invoice_id=line.invoice_id)
+    story = await or_none(page.deps.deals.GetInvoiceStory(request))
+    return () if story is None else _ended(line, story)
+
+
+def _lower(line: pb.Line) -> Sequence[Step]:
+    query = {"received": line.left, "note": evidence_of(line)}
+    return [Step("Paid less …", queried(f"/deals/{line.deal_id}", query), "desk")]
+
+
+def _ended(line: pb.Line, story: invoices_pb2.GetInvoiceStoryResponse) -> Sequence[Step]:
+    if story.invoice.status == invoices_pb2.INVOICE_STATUS_SUCCESS:
+        paid = sum(
+            (Decimal(each.amount) for each in line.matches if each.deal_id == line.deal_id), Decimal(0)
+        )
+        # Without a part of this line another transfer paid the deal: this one came beside it.
+        came = (paid or Decimal(line.deal_amount)) + Decimal(line.left)
+        return [
+            _correction("More came …", "surplus", line, line.invoice_id, came=fiat_text(came)),
+            Step("Return a surplus …", queried("/refunds/new", {"invoice": line.invoice_id}), "desk"),
+        ]
+    case = str(story.case.number) if story.HasField("case") else ""
+    steps = [_correction("Credit it …", "late_credit", line, line.invoice_id, received=line.left, case=case)]
+    if case:
+        steps.append(
+            Step("Return it …", queried("/refunds/new", {"invoice": line.invoice_id, "case": case}), "desk")
+        )
+        steps.append(Step(f"Late money {case}", f"/cases/{case}", "desk"))
+    return steps
+
+
+async def _reversals(page: Page, line: pb.Line) -> Sequence[Step]:
+    """Returns a step for each deal that the line paid; for a booking that takes an earlier one back, for those that
+    lines of the same amount on its account have paid.
+    """
+    lines = [line] if line.matches else await _alike(page, line)
+    return [
+        _correction(
+            f"Take back {money_text(match.amount, line.currency_code)} of {match.paid_at.ToDatetime():%-d %b} …",
+            "reversal",
+            line,
+            match.invoice_id,
+        )
+        for each in lines
+        for match in each.matches
+    ]
+
+
+async def _alike(page: Page, line: pb.Line) -> Sequence[pb.Line]:
+    request = pb.ListLinesRequest(account=line.account, state=pb.LINE_STATE_MATCHED, limit=LISTED_MOST)
+    found = (await page.deps.bank.ListLines(request)).lines
+    same = [each for each in found if (each.amount, each.currency_code) == (line.amount, line.currency_code)]
+    return same[:ALIKE_MOST]
+
+
+def _correction(words: str, kind: str, line: pb.Line, invoice_id: str, **given: str) -> Step:
+    query = {"kind": kind, "invoice": invoice_id, "evidence": evidence_of(line)} | given
+    return Step(words, queried("/corrections/new", query), "treasury")
