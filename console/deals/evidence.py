@@ -111,7 +111,7 @@ async def evidence_of(page: Page, deal_id: str) -> Evidence:
         _asked(page, answer.deal),
         _corrections(page, answer.deal),
         page.names(answer.deal.merchant_id),
-        lines_that_paid(page.deps.line_payments, page.deps.bank, [answer.deal]),
+        lines_that_paid(page.deps.line_payments.ListLinePayments, page.deps.bank.ListLines, [answer.deal]),
     )
     return Evidence(
         deal=answer.deal,

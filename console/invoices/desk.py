@@ -39,7 +39,10 @@ class DeskInvoicePage(InvoicePage):
     """/invoices/{invoice_id} with its cancellation, and the bank lines that paid."""
 
     async def _paid_by(self, deals: Sequence[pb.Deal]) -> Sequence[PaidBy]:
-        return await lines_that_paid(self.deps.line_payments, self.deps.bank, deals) or ()
+        return (
+            await lines_that_paid(self.deps.line_payments.ListLinePayments, self.deps.bank.ListLines, deals)
+            or ()
+        )
 
     async def on_post_cancel(self, req: Request, resp: falcon.asgi.Response, invoice_id: str) -> None:
         await self.form(req)
