@@ -7,16 +7,17 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any, Final
 
-from console.calls import or_none
+from console.calls import invoices_of, or_none
 from console.exchange import Request
 from console.page import Page
 from console.ui import charts
+from console.ui.values import word
 from console.words.keys import idle_words
 from console.words.refunds import waits_long
 from fiatgate.invoices.v1 import invoices_pb2
@@ -25,6 +26,7 @@ from fiatgate.webhooks.v1 import webhooks_pb2
 from fiatgate.withdrawals.v1 import refunds_pb2, withdrawals_pb2
 from kit.base.clock import SystemClock
 from kit.base.money import share_text, usdt_text
+from kit.base.proto import datetime_from
 from kit.rpc.errors import Refused
 
 PERIODS: Final = {"1": "Today", "7": "7 days", "30": "30 days", "90": "90 days"}
@@ -37,7 +39,7 @@ AT_MOST: Final = 20
 NOTICES_MOST: Final = 5
 FAILING: Final = timedelta(hours=1)
 GIVEN_UP: Final = timedelta(days=7)
-"""The ages up to which failed webhooks stand on the page: older ones are in the list."""
+"""The ages up to which failed webhooks and refunds stand on the page: older ones are in the list."""
 _CLOCK: Final = SystemClock()
 
 
@@ -130,12 +132,14 @@ async def numbers_of(page: Page, req: Request) -> Mapping[str, Any]:
             or_none(page.deps.webhooks.ListEvents(_failing(merchant_id))),
         ),
     )
+    shown = [*_shown(refunds)]
+    orders = await invoices_of(page.deps.deals, (each.invoice_id for each in shown), merchant_id=merchant_id)
     days = days_of(report.rows) if report else []
     asked: dict[str, list[object]] = {
         "invoices": [report, before, payments, waiting, late],
         "webhooks": [dead, failing],
     }
-    asked |= {"withdrawals": [balance, book, refunds, withdrawals]} if reads_balance else {}
+    asked |= {"withdrawals": [balance, book, *(refunds or ()), withdrawals]} if reads_balance else {}
     asked |= {"merchants": [keys]} if reads_keys else {}
     return {
         "periods": [(f"/?days={each}", words, each == chosen) for each, words in PERIODS.items()],
@@ -143,7 +147,9 @@ async def numbers_of(page: Page, req: Request) -> Mapping[str, Any]:
         "length": length.days,
         "balance": balance,
         "new_addresses": [each for each in book.addresses if each.waits] if book else [],
-        "waiting_refunds": [(each, waits_long(each)) for each in refunds.refunds] if refunds else [],
+        "waiting_refunds": [(each, waits_long(each)) for each in shown if word(each, "status") != "failed"],
+        "failed_refunds": [each for each in shown if word(each, "status") == "failed"],
+        "orders": orders or {},
         "by_operator": _by_operator(withdrawals) if withdrawals else [],
         "report": report,
         "figures": figures_of(report, before, waiting) if report and before and waiting else None,
@@ -214,10 +220,12 @@ async def _of_withdrawals(
 ) -> tuple[
     withdrawals_pb2.GetBalanceResponse | None,
     withdrawals_pb2.ListAddressesResponse | None,
-    refunds_pb2.ListRefundsResponse | None,
+    list[refunds_pb2.ListRefundsResponse | None] | None,
     withdrawals_pb2.ListAllWithdrawalsResponse | None,
 ]:
-    """Returns the balance, the address book, refunds without an account and the newest withdrawals."""
+    """Returns the balance, the address book, refunds without an account, the newest failed ones, and the newest
+    withdrawals.
+    """
     if not merchant_id:
         return None, None, None, None
     return await asyncio.gather(
@@ -225,9 +233,18 @@ async def _of_withdrawals(
         or_none(
             page.deps.withdrawals.ListAddresses(withdrawals_pb2.ListAddressesRequest(merchant_id=merchant_id))
         ),
-        or_none(page.deps.refunds.ListRefunds(_waiting(merchant_id))),
+        asyncio.gather(
+            *(or_none(page.deps.refunds.ListRefunds(each(merchant_id))) for each in (_waiting, _failed))
+        ),
         or_none(page.deps.withdrawals.ListAllWithdrawals(_newest(merchant_id))),
     )
+
+
+def _shown(found: Iterable[refunds_pb2.ListRefundsResponse | None] | None) -> Iterator[refunds_pb2.Refund]:
+    """Yields the refunds that wait, and those that failed not long ago."""
+    for each in (refund for answer in found or () if answer for refund in answer.refunds):
+        if not each.HasField("finished_at") or _CLOCK.now() - datetime_from(each.finished_at) < GIVEN_UP:
+            yield each
 
 
 async def _keys(page: Page, merchant_id: str) -> merchants_pb2.ListApiKeysResponse | None:
@@ -273,6 +290,12 @@ def _waiting(merchant_id: str) -> refunds_pb2.ListRefundsRequest:
         statuses=[refunds_pb2.REFUND_STATUS_WAITING_FOR_ACCOUNT],
         limit=NOTICES_MOST,
         oldest_first=True,
+    )
+
+
+def _failed(merchant_id: str) -> refunds_pb2.ListRefundsRequest:
+    return refunds_pb2.ListRefundsRequest(
+        merchant_id=merchant_id, statuses=[refunds_pb2.REFUND_STATUS_FAILED], limit=NOTICES_MOST
     )
 
 

@@ -5,7 +5,7 @@ from typing import Final
 
 from playwright.sync_api import expect
 
-from fiatgate.withdrawals.v1 import corrections_pb2
+from fiatgate.withdrawals.v1 import corrections_pb2, refunds_pb2
 from kit.base.ids import new_id
 from kit.base.money import amount_text
 from tests.cli.test_verify import behind_its_back
@@ -131,6 +131,11 @@ def test_the_customer_may_give_the_account_and_the_form_makes_one_refund(till: T
     assert "in another state by now" in text_of(late)
     (line,) = finance.rows("/refunds.csv?status=ready")
     assert re.search(rf"{amount_text(line['amount'])}", given)
+    calls, id = till.desk.refunds, path.rpartition("/")[2]
+    calls.SendRefund(refunds_pb2.SendRefundRequest(refund_id=id, bank_reference=id))
+    calls.FailRefund(refunds_pb2.FailRefundRequest(refund_id=id, failure="The account is closed"))
+    home = text_of(finance.get("/"))
+    assert re.search(r"Refunds that failed: .*100\.00 \S+ of order \S+: The account is closed", home), home
 
 
 def test_an_invoice_whose_credit_was_taken_back_in_part_says_that_it_is_not_refunded(
