@@ -39,17 +39,20 @@ class DaysPage(ListPage):
             limit=asked.limit,
         )
         found = (await self.deps.bank.ListDays(request)).days
-        differing = sum(bool(Decimal(row.difference or 0)) for row in found)
         is_long = date.fromisoformat(last) - date.fromisoformat(first) >= timedelta(days=UNLINKED_MOST_DAYS)
         span = () if is_long else (first, last)
-        return asked.found(found, after=lambda row: row.key, differing=differing, span=span)
+        return asked.found(found, after=lambda row: row.key, span=span)
 
     async def more(self, req: Request, found: Found) -> Mapping[str, Any]:
-        """Returns the number of deals that were confirmed without a line, of a period that their list takes."""
+        """Returns the number of days with a difference, and that of deals that were confirmed without a line, of a
+        period that their list takes.
+        """
+        differing = sum(bool(Decimal(row.difference or 0)) for row in found.rows)
         if not found.values or not (span := found.values["span"]):
-            return {}
+            return {"differing": differing, "unlinked": 0}
         path = queried("/bank/unlinked", {"since": span[0], "until": span[1]})
-        return {"unlinked": await count_of(self.deps, *span), "unlinked_path": path}
+        unlinked = await count_of(self.deps, *span)
+        return {"differing": differing, "unlinked": unlinked, "unlinked_path": path}
 
     def cells(self, row: Any, found: Found) -> Sequence[str]:
         return [str(getattr(row, name)) for name in self.columns]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Sequence
-from typing import Final
+from collections.abc import Awaitable, Mapping, Sequence
+from typing import Any, Final
 
 import falcon.asgi
 
@@ -83,8 +83,10 @@ class LinesPage(ListPage):
             found,
             after=lambda row: row.line_id,
             confirmable=paying.CONFIRMABLE,
-            has_demo_bank=has_demo_bank(self.deps),
         )
+
+    async def more(self, req: Request, found: Found) -> Mapping[str, Any]:
+        return {"has_demo_bank": has_demo_bank(self.deps)}
 
     def cells(self, row: pb.Line, found: Found) -> Sequence[str]:
         return (

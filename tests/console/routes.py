@@ -59,7 +59,8 @@ def apart(coroutine: Coroutine[Any, Any, T]) -> T:
 @cache
 def places_of(surface: str) -> list[tuple[str, Any, dict[str, str]]]:
     """Address, resource, and the name of the responder by method."""
-    return apart(_places(SETTINGS[surface](**ADDRESSES)))
+    demo: dict[str, Any] = {"demo_bank": True} if surface == "desk" else {}
+    return apart(_places(SETTINGS[surface](**ADDRESSES, **demo)))
 
 
 def routes_of(surface: str) -> list[tuple[str, str, Any]]:

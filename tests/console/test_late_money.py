@@ -53,3 +53,5 @@ def test_the_merchant_is_asked_answers_and_reads_what_the_operator_did(
     (refund,) = till.desk.refunds.ListRefunds(asked).refunds
     till.desk.refunds.CancelRefund(refunds_pb2.CancelRefundRequest(refund_id=refund.refund_id))
     assert "was not sent back to the customer: the refund was canceled" in finance.get(path).text
+    till.returned(number, key="again")
+    assert "is being sent back to the customer" in finance.get(path).text

@@ -135,7 +135,7 @@ def test_the_customer_may_give_the_account_and_the_form_makes_one_refund(till: T
     calls.SendRefund(refunds_pb2.SendRefundRequest(refund_id=id, bank_reference=id))
     calls.FailRefund(refunds_pb2.FailRefundRequest(refund_id=id, failure="The account is closed"))
     home = text_of(finance.get("/"))
-    assert re.search(r"Refunds that failed: .*100\.00 \S+ of order \S+: The account is closed", home), home
+    assert re.search(r"Refunds that failed: .*100\.00 \S+ of order \S+ : The account is closed", home), home
 
 
 def test_an_invoice_whose_credit_was_taken_back_in_part_says_that_it_is_not_refunded(

@@ -42,12 +42,12 @@ class Till:
         request = pb.OpenCaseRequest(invoice_id=deal.invoice_id, note=note, picture=PNG)
         return self.desk.checkout.OpenCase(request).case.number
 
-    def returned(self, number: int) -> None:
+    def returned(self, number: int, *, key: str = "case") -> None:
         """Requests that the money of the case goes back to its customer."""
         case = self.desk.deals.GetCase(pb.GetCaseRequest(number=number)).case
         request = refunds_pb2.RequestRefundRequest(
             invoice_id=case.invoice_id,
-            external_id=f"case-{number}",
+            external_id=f"{key}-{number}",
             origin=refunds_pb2.REFUND_ORIGIN_LATE,
             refund_amount="90.00",
             case_number=number,

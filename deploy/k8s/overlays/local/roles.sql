@@ -26,7 +26,7 @@ ALTER ROLE webhooks SET track_activities = off;
 CREATE DATABASE webhooks OWNER webhooks_owner;
 REVOKE ALL ON DATABASE webhooks FROM PUBLIC;
 CREATE ROLE bank_owner LOGIN CONNECTION LIMIT 5 PASSWORD 'local-only';
-CREATE ROLE bank LOGIN CONNECTION LIMIT 140 PASSWORD 'local-only';
+CREATE ROLE bank LOGIN CONNECTION LIMIT 150 PASSWORD 'local-only';
 ALTER ROLE bank SET track_activities = off;
 CREATE DATABASE bank OWNER bank_owner;
 REVOKE ALL ON DATABASE bank FROM PUBLIC;
