@@ -15,7 +15,7 @@ from deploy.local.databases import owner_of
 from deploy.local.errors import CannotStart
 from deploy.local.home import Home
 from deploy.local.nats import Nats
-from deploy.local.ports import free_ports, free_range, next_free
+from deploy.local.ports import free_ports, free_range, named_in, next_free
 from deploy.local.postgres import Postgres
 from deploy.local.prometheus import Prometheus
 from deploy.nats_rights import OPERATOR, PROCESSES
@@ -133,10 +133,11 @@ def make_plan(
     own = _settings_of(caller)
     secrets = home.secrets()
     workers = {each.name: _workers(each, own) for each in HTTP}
-    console_ports = next_free([port + 1, port + 2], apart_from=[port])
-    metrics_ports = free_range(len(SERVICES) + sum(workers.values()), apart_from=[port, *console_ports])
+    given = {port, *named_in(own)}
+    console_ports = next_free([port + 1, port + 2], apart_from=given)
+    metrics_ports = free_range(len(SERVICES) + sum(workers.values()), apart_from=[*given, *console_ports])
     postgres_port, nats_port, rates_port, prometheus_port, *service_ports = free_ports(
-        4 + len(SERVICES), apart_from=[port, *console_ports, *metrics_ports]
+        4 + len(SERVICES), apart_from=[*given, *console_ports, *metrics_ports]
     )
     postgres = Postgres(
         data=home.postgres / "data", port=postgres_port, password=secrets["postgres"], durable=durable

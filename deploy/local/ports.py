@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import random
+import re
 import socket
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from deploy.local.errors import CannotStart
 
@@ -33,6 +34,11 @@ def is_free(port: int, *, host: str = "127.0.0.1") -> bool:
         except OSError:
             return False
         return True
+
+
+def named_in(settings: Mapping[str, str]) -> set[int]:
+    """Returns the ports of the addresses and URLs in these settings. Their servers may not listen yet."""
+    return {int(port) for value in settings.values() for port in re.findall(r":(\d{1,5})\b", value)}
 
 
 def next_free(ports: Sequence[int], *, apart_from: Collection[int] = ()) -> list[int]:

@@ -177,6 +177,22 @@ def test_no_port_is_given_twice(plan: Plan) -> None:
     assert len(set(ports)) == len(ports)
 
 
+def test_no_port_that_the_caller_named_is_given(tmp_path: Path) -> None:
+    """The caller's server may not listen yet. Of 300 ports 150 are named: a choice that ignores one is nearly sure."""
+    first, last = ports_of_process()
+    named = {"FIATGATE_WEBHOOKS_BIND": "127.0.0.1:18081"}
+    named |= {f"FIATGATE_NAMED_{port}_URL": f"http://127.0.0.1:{port}/" for port in range(first, first + 150)}
+    assert ports.named_in(named) == {18081, *range(first, first + 150)}
+    try:
+        ports.choose_from(range(first, first + 300))
+        plan = plan_for(tmp_path, named)
+    finally:
+        ports.choose_from(range(first, last + 1))
+    chosen = {plan.postgres.port, plan.nats.port}
+    chosen |= ports.named_in({name: value for name, value in plan.environment.items() if name not in named})
+    assert not chosen & ports.named_in(named)
+
+
 def test_a_range_and_ports_beside_it_keep_apart() -> None:
     row = free_range(3)
     assert not set(row) & set(free_range(3, apart_from=row))

@@ -61,7 +61,9 @@ class Arena:
                 "nats": self._nats_upstream,
             }
         )
-        inner |= zip(SERVICES, free_ports(len(SERVICES)), strict=True)  # other ones than the proxies have
+        # Other ones than the proxies have, which listen already.
+        health_port, *service_ports = free_ports(1 + len(SERVICES))
+        inner |= zip(SERVICES, service_ports, strict=True)
         self.authority = Authority()
         self.certificates = {name: self.certificate(name, lasting=_CERTIFICATES_LAST) for name in PROCESSES}
         self.services = {service: f"127.0.0.1:{port}" for service, port in inner.items()}
@@ -70,7 +72,7 @@ class Arena:
             settings={
                 **settings,
                 **self._addresses(),
-                "FIATGATE_INVOICES_HEALTH_BIND": f"127.0.0.1:{free_ports(1)[0]}",  # without TLS, for probes
+                "FIATGATE_INVOICES_HEALTH_BIND": f"127.0.0.1:{health_port}",  # without TLS, for probes
             },
             durable=True,
             certificates=self.certificates,

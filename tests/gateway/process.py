@@ -10,7 +10,7 @@ from pathlib import Path
 
 import requests
 
-from deploy.local.ports import free_ports
+from deploy.local.ports import free_ports, named_in
 from deploy.local.waiting import wait_until
 from kit.base import services
 
@@ -27,7 +27,7 @@ NOWHERE = "127.0.0.1:1"
 @contextmanager
 def gateway_process(addresses: Mapping[str, str], log: Path, **settings: str) -> Iterator[str]:
     """Runs `python -m gateway` until the block ends; gives its base URL. Services without an address are away."""
-    port = free_ports(1)[0]
+    [port] = free_ports(1, apart_from=named_in(settings))
     url = f"http://127.0.0.1:{port}"
     environment = {name: value for name, value in os.environ.items() if not name.startswith("FIATGATE_")}
     for service in SERVICES:

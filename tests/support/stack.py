@@ -23,7 +23,7 @@ from sqlalchemy import text
 from deploy.local import ports
 from deploy.local.home import Home
 from deploy.local.plan import PREFIX
-from deploy.local.ports import free_ports
+from deploy.local.ports import free_ports, named_in
 from deploy.local.supervision import ROOT, ProgramState, Supervisor
 from deploy.local.waiting import wait_until
 from kit.audit import acts
@@ -77,8 +77,8 @@ class Stack:
         certificates: Mapping[str, Files] | None = None,
     ) -> None:
         self.home = Home(folder)
-        self.port = free_ports(1)[0]
         self.settings = {**(settings or {}), **stack_settings(certificates or {})}
+        [self.port] = free_ports(1, apart_from=named_in(self.settings))
         self.identity = Identity(certificates["cli"]) if certificates else None
         self._durable = durable
         self._process: subprocess.Popen[bytes] | None = None
