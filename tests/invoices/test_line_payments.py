@@ -52,6 +52,15 @@ def test_a_deal_is_confirmed_with_the_line_that_paid_it(world: World) -> None:
     assert (payment.line_id, payment.invoice_id) == (line.line_id, deal.invoice_id)
 
 
+def test_a_line_ends_the_appeal_of_the_deal_that_it_paid(world: World) -> None:
+    deal = world.with_deal()
+    desk.open_appeal(world.deps, deal_id=str(deal.id), note="where is it?")
+    assert refusal(desk.confirm_deal, world.deps, deal_id=str(deal.id)).reason == "DEAL_STATE_CONFLICT"
+    confirmed = desk.confirm_deal(world.deps, deal_id=str(deal.id), lines=[part(deal.amount_fiat)])
+    assert (confirmed.status, confirmed.sub_status) == ("completed", "successfully_paid")
+    assert paid(world, deal) == [deal.amount_fiat]
+
+
 def test_lines_that_do_not_come_to_the_amount_confirm_nothing(world: World) -> None:
     deal = world.with_deal()
     for amount in (deal.amount_fiat - Decimal("0.01"), deal.amount_fiat + Decimal("0.01")):

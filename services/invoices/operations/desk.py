@@ -183,8 +183,8 @@ def get_deal(deps: Deps, *, deal_id: str) -> DealStory:
 
 
 def confirm_deal(deps: Deps, *, deal_id: str, lines: Sequence[Part] = ()) -> DealView:
-    """Completes the deal because the money came, by bank lines if given; its invoice becomes a success. The customer
-    need not have marked it paid. Raises BANK_LINE_CONFLICT.
+    """Completes the deal because the money came; its invoice becomes a success. The customer need not have marked it
+    paid. Bank lines, if given, prove the money: they also end an appeal. Raises BANK_LINE_CONFLICT.
     """
     return _step(deps, deal_id, Trigger.CONFIRM, lines=lines)
 
@@ -315,6 +315,8 @@ def _step(
         _require_expected(deal, expected)
         adjustment = None if given is None else _adjustment(deal, given)
         in_appeal, written = deal.status == DealStatus.APPEAL, fields.note(note)
+        if lines and in_appeal:
+            trigger = Trigger.RESOLVE_PAID
         _take(tx, deps, invoice, deal, trigger, note=written, adjustment=adjustment)
         if lines:
             pay(tx, deps, deal, lines)
