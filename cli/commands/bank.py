@@ -186,8 +186,12 @@ def confirm(line_ids: LineIds) -> None:
 
 @command(app, "repair", modes="all")
 def repair() -> None:
-    """Fetch all payments by lines from invoices again, after a restore: `fiatgate verify` names what differs."""
-    connection.bank().FollowPayments(pb.FollowPaymentsRequest(from_start=True))
+    """Fetch all payments by lines from invoices again, in the place of what bank knows of them, after a restore:
+    `fiatgate verify` names what differs.
+    """
+    request = pb.FollowPaymentsRequest(replace_after=0)
+    while after := connection.bank().FollowPayments(request).replace_after:
+        request.replace_after = after
     output.outcome({"repaired": True}, "All payments are fetched.", "fiatgate verify")
 
 

@@ -1,7 +1,8 @@
 """The calls of bank: invoices has the deals, and records which lines have paid them."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from decimal import Decimal
+from typing import Any, TypeVar
 from uuid import UUID
 
 from fiatgate.invoices.v1 import lines_pb2, lines_pb2_grpc
@@ -9,14 +10,17 @@ from kit.base.proto import datetime_from
 from kit.base.tls import Identity
 from kit.rpc.breaker import Breaker
 from kit.rpc.client import channel
+from kit.rpc.errors import Refused
+from kit.work.worker import Outage
 from services.bank.domain.proposals import Deal
 from services.bank.store.views import MatchView
 
 SECONDS = 5.0
+T = TypeVar("T")
 
 
 class InvoicesClient:
-    """Connects on first use. Each call raises `Refused` when invoices does not answer."""
+    """Connects on first use. Each call raises `Outage` when invoices does not answer: bank does its other work."""
 
     def __init__(self, address: str, *, identity: Identity | None = None) -> None:
         opened = channel(address, name="invoices", identity=identity)
@@ -30,13 +34,13 @@ class InvoicesClient:
         request = lines_pb2.FindDealsOfLinesRequest(
             accounts=accounts, references=references, amounts=[f"{amount:f}" for amount in amounts]
         )
-        found = self._calls.call(self._stub.FindDealsOfLines, request).deals
+        found = self._answer(self._stub.FindDealsOfLines, request).deals
         return [_deal_from_message(each) for each in found]
 
     def payments_after(self, number: int, *, most: int) -> Sequence[MatchView]:
         """Returns payments by lines in the order of their commits."""
         request = lines_pb2.ListLinePaymentsRequest(after=number, limit=most)
-        found = self._calls.call(self._stub.ListLinePayments, request).payments
+        found = self._answer(self._stub.ListLinePayments, request).payments
         return [
             MatchView(
                 number=each.number,
@@ -48,6 +52,14 @@ class InvoicesClient:
             )
             for each in found
         ]
+
+    def _answer(self, method: Callable[..., T], request: Any) -> T:
+        try:
+            return self._calls.call(method, request)
+        except Refused as refused:
+            if refused.reason == "DB_UNAVAILABLE":
+                raise Outage(f"invoices: {refused.message}") from refused
+            raise
 
 
 def _deal_from_message(deal: lines_pb2.DealOfLine) -> Deal:
@@ -62,4 +74,5 @@ def _deal_from_message(deal: lines_pb2.DealOfLine) -> Deal:
         is_paid=deal.is_paid,
         is_linked=deal.is_linked,
         sender_name=deal.sender_name,
+        created_at=datetime_from(deal.created_at),
     )

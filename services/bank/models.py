@@ -72,7 +72,6 @@ class Statement(Base):
     closing: Mapped[Decimal | None] = mapped_column(FIAT)
     opened_on: Mapped[date | None]
     closed_on: Mapped[date | None]
-    has_gap: Mapped[bool]
 
 
 class Line(Base):
@@ -169,13 +168,14 @@ class LineMatch(Base):
     __tablename__ = "line_matches"
     __table_args__ = (
         CheckConstraint("amount > 0", name="amount"),
-        Index("ix_line_matches_line", "line_id"),
+        Index("ix_line_matches_number", "number"),
         Index("ix_line_matches_deal", "deal_id"),
     )
 
-    number: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    line_id: Mapped[UUID]
-    deal_id: Mapped[UUID]
+    # In the order of the commits in invoices, which gives lost numbers anew after a restore.
+    number: Mapped[int] = mapped_column(BigInteger)
+    line_id: Mapped[UUID] = mapped_column(primary_key=True)
+    deal_id: Mapped[UUID] = mapped_column(primary_key=True)
     invoice_id: Mapped[UUID]
     amount: Mapped[Decimal] = mapped_column(FIAT)
     paid_at: Mapped[datetime]

@@ -134,3 +134,18 @@ def test_accounts_are_listed_with_the_first_day_of_their_lines(bank: Deps) -> No
     found = {each.account: each.first_day.day for each in days.list_accounts(bank)}
     assert (found["E1"], found["E2"]) == (9, 9)
     assert list(found) == sorted(found)
+
+
+def test_the_first_day_is_that_of_the_oldest_file_not_of_the_first_one(bank: Deps) -> None:
+    for first in (20, 9):
+        imported(
+            bank,
+            of(
+                "E3",
+                entry("1.00", days=on(first + 1)),
+                balances=balances("0", "1", first=first, last=first + 1),
+            ),
+        )
+    imported(bank, of("E4", entry("1.00", days=on(20)), entry("2.00", days=on(7))))
+    found = {each.account: each.first_day.day for each in days.list_accounts(bank)}
+    assert (found["E3"], found["E4"]) == (9, 7)

@@ -4,12 +4,13 @@ import random
 from dataclasses import replace
 from datetime import date
 from decimal import Decimal
+from uuid import RFC_4122
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from kit.base.codes import ALPHABET, LENGTH, check_character, codes_in, in_groups, parse_code
-from services.bank.domain.lines import Direction, Line, Status, identities, references_in
+from services.bank.domain.lines import Direction, Line, Status, identities, line_id, references_in
 from services.bank.files.reading import read
 from tests.bank.shapes import mt940
 
@@ -122,3 +123,11 @@ def test_each_value_of_a_line_makes_another_identity() -> None:
         replace(LINE, counterparty_account="DE1"),
     ]
     assert len({identities([each], source="file", promised=False)[0] for each in changed}) == len(changed)
+
+
+def test_the_id_of_a_line_is_the_same_each_time_and_ids_follow_the_days() -> None:
+    days = [date(1969, 1, 1), date(2026, 1, 2), date(2026, 1, 3), date(9999, 12, 31)]
+    ids = [line_id("A1", "fp:1", day) for day in days]
+    assert ids == sorted(set(ids)) == [line_id("A1", "fp:1", day) for day in days]
+    assert {each.version for each in ids} == {8} and {each.variant for each in ids} == {RFC_4122}
+    assert len({line_id(*of, days[1]) for of in (("A1", "fp:1"), ("A2", "fp:1"), ("A1", "fp:2"))}) == 3

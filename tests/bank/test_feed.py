@@ -20,7 +20,7 @@ from services.bank.operations.connectors import NewConnector
 from services.bank.operations.feed import Posted
 from services.bank.store import lines as stored_lines
 from services.bank.store.queues import QUEUES
-from services.bank.store.views import LineView, MatchView
+from services.bank.store.views import ConnectorView, LineView, MatchView
 from services.bank.wiring import Deps
 from tests.bank.shapes import entry
 from tests.bank.test_connectors import made
@@ -67,6 +67,12 @@ def new_key(bank: Deps, *accounts: str) -> NewConnector:
     return made(bank, *accounts, name=f"till-{uuid4()}")
 
 
+def connector_of(bank: Deps, key: NewConnector) -> ConnectorView:
+    return next(
+        each.connector for each in connectors.list_connectors(bank) if each.connector.id == key.connector_id
+    )
+
+
 def paid(bank: Deps, of_line: LineView, number: int) -> None:
     """What invoices says once the line has paid a deal."""
     match = MatchView(number, of_line.id, uuid4(), uuid4(), of_line.amount, bank.clock.now())
@@ -79,10 +85,10 @@ def test_each_line_is_taken_once_by_a_key_and_by_the_next_key_of_its_name(bank: 
     assert outcomes(bank, key, line("a"), line("b"), line("a")) == ["created", "created", "duplicate"]
     assert outcomes(bank, made(bank, "F1:EUR", name="bank-one"), line("a")) == ["duplicate"]
     assert outcomes(bank, made(bank, "F2:EUR", name="bank-two"), line("a", "F2")) == ["created"]
-    assert [feed.source_id_of(each) for each in listed(bank, key)] == ["b", "a"]
+    assert {feed.source_id_of(each) for each in listed(bank, key)} == {"a", "b"}
     (one,) = listed(bank, key, source_id="a")
     assert (one.text, one.reference_texts, one.state) == ("from the bank", "E2E", LineState.WAITING)
-    assert [each.identity for each in listed(bank, key, account="F-1")] == ["id:bank-one:b", "id:bank-one:a"]
+    assert {each.identity for each in listed(bank, key, account="F-1")} == {"id:bank-one:a", "id:bank-one:b"}
     assert problems(bank) == set()
 
 
@@ -178,6 +184,16 @@ def test_a_wrong_value_names_the_line(bank: Deps, wrong: dict[str, object], fiel
     assert (refused.reason, refused.metadata["field"]) == ("VALIDATION_ERROR", f"lines.0.{field}")
 
 
+def test_a_key_reads_only_the_lines_of_its_accounts(bank: Deps) -> None:
+    wide = new_key(bank, "F14:EUR", "F15:EUR", "F15:USD")
+    post(bank, wide, line("a", "F14"), line("b", "F15"), line("c", "F15", currency="USD"))
+    narrow = made(bank, "F15:EUR", name=connector_of(bank, wide).name)
+    assert [each.account for each in listed(bank, narrow)] == ["F15"]
+    assert listed(bank, narrow, source_id="a") == listed(bank, narrow, account="F14") == []
+    for wrong in ("a\0b", "x" * 201):
+        assert refusal(listed, bank, narrow, source_id=wrong).metadata["field"] == "source_id"
+
+
 def test_a_revoked_and_an_unknown_key_are_refused_and_a_heartbeat_is_heard(bank: Deps) -> None:
     key = new_key(bank, "F8:EUR")
     assert feed.find_connector(bank, key=key.key) == key.connector_id
@@ -220,7 +236,7 @@ def test_a_line_that_sql_changed_is_not_sealed_anew(bank: Deps) -> None:
 def test_a_line_that_is_reversed_after_it_paid_stays_reversed(bank: Deps) -> None:
     key = new_key(bank, "F11:EUR")
     post(bank, key, line("a", "F11"), line("b", "F11"))
-    late, early = listed(bank, key)
+    early, late = (listed(bank, key, source_id=each)[0] for each in ("a", "b"))
     paid(bank, early, 1)
     assert listed(bank, key, source_id="a")[0].state is LineState.MATCHED
     post(bank, key, line("a", "F11", status=REVERSED), line("b", "F11", status=REVERSED))

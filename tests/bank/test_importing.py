@@ -13,8 +13,8 @@ from services.bank.files.values import FILE_MOST_BYTES
 from services.bank.operations import importing, lines
 from services.bank.operations.importing import ImportStory
 from services.bank.store.books import PARTS
-from services.bank.store.lines import save_proposals
-from services.bank.store.views import LineView
+from services.bank.store.lines import add_matches, replace_matches, save_proposals
+from services.bank.store.views import LineView, MatchView
 from services.bank.wiring import Deps
 from tests.bank.shapes import balance, camt, entry
 from tests.support.acting import refusal
@@ -64,6 +64,7 @@ def test_proposals_are_saved_for_lines_that_nobody_has_decided(bank: Deps) -> No
         is_paid=False,
         is_linked=False,
         sender_name="",
+        created_at=bank.clock.now(),
     )
     fitting = Proposal(tier=Tier.AMOUNT_DIFFERS, deal=deal)
     for proposals in (
@@ -184,8 +185,17 @@ def test_a_gap_between_two_statements_is_shown(bank: Deps) -> None:
         day(2, "10.00", "15.00", "5.00"),
         day(4, "20.00", "21.00", "1.00"),
     ]
-    found = [imported(bank, file).statements for file in files]
-    assert [each.has_gap for statements in found for each in statements] == [False, False, True]
+    imports = [imported(bank, file).file for file in files]
+    second_of_the_day = day(2, "15.00", "16.00", "1.00").replace("<ElctrncSeqNb>12", "<ElctrncSeqNb>13")
+    imports += [imported(bank, file).file for file in (f"{files[1]} ", second_of_the_day)]
+
+    def gaps() -> list[bool]:
+        stories = (importing.get_import(bank, import_id=str(each.id)) for each in imports)
+        return [each.has_gap for story in stories for each in story.statements]
+
+    assert gaps() == [False, False, True, False, False]
+    imported(bank, day(3, "16.00", "20.00", "4.00"))
+    assert gaps() == [False] * 5, "the missing file came"
 
 
 def test_twenty_imports_and_twenty_workers_store_each_line_once(bank: Deps) -> None:
@@ -253,3 +263,26 @@ def problems_of(bank: Deps, table: str) -> set[str]:
                 rows = tx.execute(text(follows), {"first": first, "last": last})
                 found |= {row.field for row in rows}
     return found
+
+
+def test_a_repair_puts_the_payments_of_a_restored_invoices_in_the_place_of_those_that_it_lost(
+    bank: Deps,
+) -> None:
+    imported(bank, of("A20", *(entry(f"{amount}.00") for amount in (10, 20, 30))))
+    by_amount = {int(line.amount): line for line in stored(bank, "A20")}
+
+    def match(number: int, amount: int) -> MatchView:
+        line = by_amount[amount]
+        return MatchView(10**15 + number, line.id, uuid.uuid4(), uuid.uuid4(), line.amount, bank.clock.now())
+
+    kept, lost, given_anew = match(1, 10), match(2, 20), match(2, 30)
+    with bank.db.transaction() as tx:
+        add_matches(tx, [kept, lost])
+        replace_matches(tx, kept.number - 1, [kept], last=kept.number)
+        replace_matches(tx, kept.number, [given_anew])
+    assert {int(line.amount): (line.state, line.matches) for line in stored(bank, "A20")} == {
+        10: (LineState.MATCHED, (kept,)),
+        20: (LineState.WAITING, ()),
+        30: (LineState.MATCHED, (given_anew,)),
+    }
+    assert problems(bank) == set()

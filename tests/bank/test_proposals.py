@@ -1,11 +1,14 @@
 """Which deal a line is proposed for, and how sure that is."""
 
 import uuid
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
 
 import pytest
 
+from kit.work.worker import Outage
+from services.bank.clients import InvoicesClient
 from services.bank.domain.proposals import Coming, Deal, Tier, is_same_name, propose
 
 HERE, REFERENCE, OTHER = "DE89", "7K3M9QTX", "D6WPP8EZ"
@@ -23,6 +26,7 @@ def deal(**changes: Any) -> Deal:
         "is_paid": False,
         "is_linked": False,
         "sender_name": "",
+        "created_at": datetime(2026, 11, 28, 9, tzinfo=UTC),
     }
     return Deal(**(values | changes))
 
@@ -34,6 +38,7 @@ def line(**changes: Any) -> Coming:
         "amount": Decimal("50.00"),
         "references": (REFERENCE,),
         "counterparty_name": "Anna Maria Nováková",
+        "day": date(2026, 11, 28),
     }
     return Coming(**(values | changes))
 
@@ -58,6 +63,8 @@ NAMED = {"reference": "", "sender_name": "novakova anna"}
         (line(), [deal(is_open=False)], Tier.ENDED),
         (line(references=(REFERENCE, OTHER)), [deal(), deal(reference=OTHER)], Tier.NONE),
         (line(references=()), [deal(**NAMED)], Tier.HINT),
+        (line(references=(), day=date(2026, 11, 27)), [deal(**NAMED)], Tier.HINT),
+        (line(references=(), day=date(2026, 11, 26)), [deal(**NAMED)], Tier.NONE),
         (line(references=()), [deal(**NAMED), deal(**NAMED)], Tier.NONE),
         (line(references=(), amount=Decimal("49.99")), [deal(**NAMED)], Tier.NONE),
         (line(references=()), [deal(reference="", sender_name="Anna")], Tier.NONE),
@@ -82,3 +89,9 @@ def test_a_line_is_proposed_for_the_one_deal_that_fits(coming: Coming, deals: li
 )
 def test_names_are_compared_by_their_words(one: str, other: str, *, same: bool) -> None:
     assert is_same_name(one, other) is same
+
+
+def test_invoices_that_is_away_is_no_fault_of_bank() -> None:
+    """A loop whose step raises something else makes the process unready, and files and posts are refused."""
+    with pytest.raises(Outage):
+        InvoicesClient("127.0.0.1:1").payments_after(0, most=1)

@@ -91,7 +91,15 @@ def test_a_statement_confirms_its_deals_and_verify_compares_both_sides(
     line = lines[0]["line_id"]
     with behind_its_back(account.desk.stack, "bank") as cursor:
         cursor.execute("DELETE FROM line_matches WHERE line_id = %s", (line,))
-    assert any("bank does not know it" in each for each in problems(verify()))
+        cursor.execute(
+            "INSERT INTO line_matches SELECT number + 1, line_id, gen_random_uuid(), invoice_id, 1, paid_at"
+            " FROM line_matches WHERE line_id = %s",
+            (lines[1]["line_id"],),
+        )
+        cursor.execute("UPDATE lines SET state = 'unmatched' WHERE id = %s", (lines[1]["line_id"],))
+    found = problems(verify())
+    assert any("for bank, not for invoices" in each for each in found), "of a line in any state"
+    assert any("bank does not know it" in each for each in found)
     account.fiatgate("bank", "repair")
     assert verify().exit_code == 0
     with behind_its_back(account.desk.stack, "invoices") as cursor:

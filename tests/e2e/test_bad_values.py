@@ -296,6 +296,8 @@ BAD: Final[dict[str, tuple[Any, ...]]] = {
     "ListLines.deal_id": NO_IDS,
     "ListLines.state": (99,),
     "tier": (99,),
+    "FollowPayments.replace_after": (-1,),
+    "ListPostedLines.source_id": ("x" * 201, "a\0b"),
     "IgnoreLine.reason": ("", " ", "a\0b"),
 }
 ANY: Final = {

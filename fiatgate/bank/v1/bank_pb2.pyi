@@ -230,7 +230,7 @@ class Line(_message.Message):
     CREATED_AT_FIELD_NUMBER: _builtins.int
     CONNECTOR_ID_FIELD_NUMBER: _builtins.int
     line_id: _builtins.str
-    """UUIDv7."""
+    """UUIDv8 of its day, its account and what makes it the same line: again the same when it comes again after a restore."""
     import_id: _builtins.str
     """Its file; empty: a connector posted it."""
     account: _builtins.str
@@ -731,7 +731,7 @@ class Account(_message.Message):
     account: _builtins.str
     """Letters and digits only, upper case."""
     first_day: _builtins.str
-    """Of the first statement that was imported, else of the first line."""
+    """Of the oldest statement or line."""
     def __init__(
         self,
         *,
@@ -822,19 +822,23 @@ Global___RestoreLineResponse: _TypeAlias = RestoreLineResponse  # noqa: Y015
 class FollowPaymentsRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
-    FROM_START_FIELD_NUMBER: _builtins.int
-    from_start: _builtins.bool
-    """Also those of before, after a restore."""
+    REPLACE_AFTER_FIELD_NUMBER: _builtins.int
+    replace_after: _builtins.int
+    """Missing: only new ones. Else payments after this number are fetched again, in the place of what bank knows of them;
+    0: all.
+    """
     def __init__(
         self,
         *,
-        from_start: _builtins.bool = ...,
+        replace_after: _builtins.int | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_replace_after", b"_replace_after", "replace_after", b"replace_after"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["from_start", b"from_start"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_replace_after", b"_replace_after", "replace_after", b"replace_after"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__replace_after: _TypeAlias = _typing.Literal["replace_after"]  # noqa: Y015
+    _WhichOneofArgType__replace_after: _TypeAlias = _typing.Literal["_replace_after", b"_replace_after"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__replace_after) -> _WhichOneofReturnType__replace_after | None: ...
 
 Global___FollowPaymentsRequest: _TypeAlias = FollowPaymentsRequest  # noqa: Y015
 
@@ -842,12 +846,17 @@ Global___FollowPaymentsRequest: _TypeAlias = FollowPaymentsRequest  # noqa: Y015
 class FollowPaymentsResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
+    REPLACE_AFTER_FIELD_NUMBER: _builtins.int
+    replace_after: _builtins.int
+    """Where the next call goes on; 0: nothing is left."""
     def __init__(
         self,
+        *,
+        replace_after: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["replace_after", b"replace_after"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -159,7 +159,7 @@ class BankServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def FollowPayments(self, request, context):
-        """Fetches what invoices has recorded of payments by lines at once; a worker does so every second.
+        """Fetches what invoices has recorded of payments by lines, at most 500; a worker does so every second.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

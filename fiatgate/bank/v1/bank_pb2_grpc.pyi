@@ -58,7 +58,7 @@ class BankServiceStub:
     RestoreLine: _grpc.UnaryUnaryMultiCallable[_bank_pb2.RestoreLineRequest, _bank_pb2.RestoreLineResponse]
     """Puts an ignored line back. Reasons: BANK_LINE_NOT_FOUND, BANK_LINE_CONFLICT (it is not ignored)."""
     FollowPayments: _grpc.UnaryUnaryMultiCallable[_bank_pb2.FollowPaymentsRequest, _bank_pb2.FollowPaymentsResponse]
-    """Fetches what invoices has recorded of payments by lines at once; a worker does so every second."""
+    """Fetches what invoices has recorded of payments by lines, at most 500; a worker does so every second."""
 
 @_typing.type_check_only
 class BankServiceAsyncStub(BankServiceStub):
@@ -90,7 +90,7 @@ class BankServiceAsyncStub(BankServiceStub):
     RestoreLine: _aio.UnaryUnaryMultiCallable[_bank_pb2.RestoreLineRequest, _bank_pb2.RestoreLineResponse]  # type: ignore[assignment]
     """Puts an ignored line back. Reasons: BANK_LINE_NOT_FOUND, BANK_LINE_CONFLICT (it is not ignored)."""
     FollowPayments: _aio.UnaryUnaryMultiCallable[_bank_pb2.FollowPaymentsRequest, _bank_pb2.FollowPaymentsResponse]  # type: ignore[assignment]
-    """Fetches what invoices has recorded of payments by lines at once; a worker does so every second."""
+    """Fetches what invoices has recorded of payments by lines, at most 500; a worker does so every second."""
 
 class BankServiceServicer(metaclass=_abc_1.ABCMeta):
     """Files of banks, their lines, and the deals that the lines may have paid. Deals are confirmed by
@@ -179,6 +179,6 @@ class BankServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _bank_pb2.FollowPaymentsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_bank_pb2.FollowPaymentsResponse, _abc.Awaitable[_bank_pb2.FollowPaymentsResponse]]:
-        """Fetches what invoices has recorded of payments by lines at once; a worker does so every second."""
+        """Fetches what invoices has recorded of payments by lines, at most 500; a worker does so every second."""
 
 def add_BankServiceServicer_to_server(servicer: BankServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -108,7 +108,7 @@ class FeedServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ListPostedLines(self, request, context):
-        """Lines of the connector's name, newest first.
+        """Lines of the connector's name on the accounts of its key, the latest day first.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

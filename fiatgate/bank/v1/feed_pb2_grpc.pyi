@@ -46,7 +46,7 @@ class FeedServiceStub:
     Reasons: API_KEY_INVALID, FEED_ACCOUNT_NOT_ALLOWED.
     """
     ListPostedLines: _grpc.UnaryUnaryMultiCallable[_feed_pb2.ListPostedLinesRequest, _feed_pb2.ListPostedLinesResponse]
-    """Lines of the connector's name, newest first."""
+    """Lines of the connector's name on the accounts of its key, the latest day first."""
 
 @_typing.type_check_only
 class FeedServiceAsyncStub(FeedServiceStub):
@@ -66,7 +66,7 @@ class FeedServiceAsyncStub(FeedServiceStub):
     Reasons: API_KEY_INVALID, FEED_ACCOUNT_NOT_ALLOWED.
     """
     ListPostedLines: _aio.UnaryUnaryMultiCallable[_feed_pb2.ListPostedLinesRequest, _feed_pb2.ListPostedLinesResponse]  # type: ignore[assignment]
-    """Lines of the connector's name, newest first."""
+    """Lines of the connector's name on the accounts of its key, the latest day first."""
 
 class FeedServiceServicer(metaclass=_abc_1.ABCMeta):
     """Connectors: programs that post the lines of accounts, each with a key for the accounts that it may post for."""
@@ -119,6 +119,6 @@ class FeedServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _feed_pb2.ListPostedLinesRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_feed_pb2.ListPostedLinesResponse, _abc.Awaitable[_feed_pb2.ListPostedLinesResponse]]:
-        """Lines of the connector's name, newest first."""
+        """Lines of the connector's name on the accounts of its key, the latest day first."""
 
 def add_FeedServiceServicer_to_server(servicer: FeedServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

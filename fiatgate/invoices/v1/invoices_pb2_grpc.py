@@ -1281,7 +1281,8 @@ class DealDeskServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ConfirmDeal(self, request, context):
-        """pending -> completed (successfully_paid). Reasons: DEAL_NOT_FOUND, DEAL_STATE_CONFLICT; the same for the next three.
+        """pending -> completed (successfully_paid); with lines also from appeal. Reasons: DEAL_NOT_FOUND, DEAL_STATE_CONFLICT;
+        the same for the next three.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

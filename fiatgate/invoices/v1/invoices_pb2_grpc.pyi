@@ -490,7 +490,9 @@ class DealDeskServiceStub:
     GetDeal: _grpc.UnaryUnaryMultiCallable[_invoices_pb2.GetDealRequest, _invoices_pb2.GetDealResponse]
     """With its history, and the deals that it could be mistaken for. Reason: DEAL_NOT_FOUND."""
     ConfirmDeal: _grpc.UnaryUnaryMultiCallable[_invoices_pb2.ConfirmDealRequest, _invoices_pb2.ConfirmDealResponse]
-    """pending -> completed (successfully_paid). Reasons: DEAL_NOT_FOUND, DEAL_STATE_CONFLICT; the same for the next three."""
+    """pending -> completed (successfully_paid); with lines also from appeal. Reasons: DEAL_NOT_FOUND, DEAL_STATE_CONFLICT;
+    the same for the next three.
+    """
     RejectDeal: _grpc.UnaryUnaryMultiCallable[_invoices_pb2.RejectDealRequest, _invoices_pb2.RejectDealResponse]
     """pending -> failed (rejected_by_operator)."""
     OpenAppeal: _grpc.UnaryUnaryMultiCallable[_invoices_pb2.OpenAppealRequest, _invoices_pb2.OpenAppealResponse]
@@ -575,7 +577,9 @@ class DealDeskServiceAsyncStub(DealDeskServiceStub):
     GetDeal: _aio.UnaryUnaryMultiCallable[_invoices_pb2.GetDealRequest, _invoices_pb2.GetDealResponse]  # type: ignore[assignment]
     """With its history, and the deals that it could be mistaken for. Reason: DEAL_NOT_FOUND."""
     ConfirmDeal: _aio.UnaryUnaryMultiCallable[_invoices_pb2.ConfirmDealRequest, _invoices_pb2.ConfirmDealResponse]  # type: ignore[assignment]
-    """pending -> completed (successfully_paid). Reasons: DEAL_NOT_FOUND, DEAL_STATE_CONFLICT; the same for the next three."""
+    """pending -> completed (successfully_paid); with lines also from appeal. Reasons: DEAL_NOT_FOUND, DEAL_STATE_CONFLICT;
+    the same for the next three.
+    """
     RejectDeal: _aio.UnaryUnaryMultiCallable[_invoices_pb2.RejectDealRequest, _invoices_pb2.RejectDealResponse]  # type: ignore[assignment]
     """pending -> failed (rejected_by_operator)."""
     OpenAppeal: _aio.UnaryUnaryMultiCallable[_invoices_pb2.OpenAppealRequest, _invoices_pb2.OpenAppealResponse]  # type: ignore[assignment]
@@ -693,7 +697,9 @@ class DealDeskServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _invoices_pb2.ConfirmDealRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_invoices_pb2.ConfirmDealResponse, _abc.Awaitable[_invoices_pb2.ConfirmDealResponse]]:
-        """pending -> completed (successfully_paid). Reasons: DEAL_NOT_FOUND, DEAL_STATE_CONFLICT; the same for the next three."""
+        """pending -> completed (successfully_paid); with lines also from appeal. Reasons: DEAL_NOT_FOUND, DEAL_STATE_CONFLICT;
+        the same for the next three.
+        """
 
     @_abc_1.abstractmethod
     def RejectDeal(

@@ -8,6 +8,7 @@ from datetime import date
 from decimal import Decimal
 from enum import StrEnum
 from typing import Final
+from uuid import UUID
 
 from kit.base.codes import codes_in
 
@@ -95,6 +96,16 @@ def identities(lines: Sequence[Line], *, source: str, promised: bool) -> Sequenc
         equal[print_] += 1
         found.append(f"fp:{print_}:{equal[print_]}")
     return found
+
+
+def line_id(account: str, identity: str, day: date) -> UUID:
+    """Returns a UUIDv8: 24 bits of the day, then those of a hash. A line that comes again after a restore has its id
+    again, so invoices knows what it has paid. Ids of later days are greater.
+    """
+    days = max(0, (day - date(1970, 1, 1)).days)
+    rest = int.from_bytes(hashlib.sha256(f"{account}\n{identity}".encode()).digest())
+    bits = days << 104 | rest >> 152
+    return UUID(int=bits & ~(0xF << 76 | 0b11 << 62) | 8 << 76 | 0b10 << 62)
 
 
 def fingerprint(line: Line) -> str:

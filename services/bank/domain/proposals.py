@@ -3,8 +3,10 @@
 import unicodedata
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 from enum import StrEnum
+from typing import Final
 from uuid import UUID
 
 from services.bank.domain.lines import Direction, Status
@@ -28,6 +30,8 @@ class LineState(StrEnum):
     REVERSED = "reversed"
 
 
+DAY_OF_OTHER_ZONES: Final = timedelta(days=1)
+"""A bank's day may be the one before that of the deal's opening in UTC."""
 OPEN_STATES = (LineState.PROPOSED, LineState.UNMATCHED)
 """The states of lines that wait for an operator."""
 
@@ -65,17 +69,19 @@ class Deal:
     is_paid: bool
     is_linked: bool
     sender_name: str
+    created_at: datetime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Coming:
-    """The values of a line that count for its proposal."""
+    """The values of a line that count for its proposal. `day` is that of its booking."""
 
     account: str
     currency_code: str
     amount: Decimal
     references: Collection[str]
     counterparty_name: str
+    day: date
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,6 +118,7 @@ def propose(line: Coming, deals: Sequence[Deal]) -> Proposal:
         for deal in here
         if deal.is_open
         and deal.amount == line.amount
+        and line.day >= deal.created_at.date() - DAY_OF_OTHER_ZONES
         and is_same_name(deal.sender_name, line.counterparty_name)
     ]
     return Proposal(tier=Tier.HINT, deal=hinted[0]) if len(hinted) == 1 else Proposal(tier=Tier.NONE)

@@ -13,7 +13,7 @@ RIGHTS: Mapping[str, str] = {
     "lines": "SELECT, INSERT, UPDATE (status, booked_on, valued_on, counterparty_name, counterparty_account, text,"
     " reference_texts, state, tier, deal_id, invoice_id, deal_amount, reason, seal)",
     "connectors": "SELECT, INSERT, UPDATE (heard_at, revoked_at)",
-    "line_matches": "SELECT, INSERT",
+    "line_matches": "SELECT, INSERT, DELETE",
     **ACT_RIGHTS,
 }
 """The rights of the service's role on each table (kit.db.rights). Rows that never change: no DELETE, and UPDATE

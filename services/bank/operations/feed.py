@@ -9,15 +9,16 @@ from uuid import UUID
 
 from sqlalchemy.orm import Session
 
+from fiatgate.bank.v1 import feed_pb2 as pb
 from kit.base.account_forms import account_key
-from kit.base.ids import new_id
 from kit.base.money import decimals_of, has_decimals
+from kit.base.proto import most_of
 from kit.db.database import retry_conflicts
 from kit.rpc import values
 from services.bank import errors
 from services.bank.domain import feed as rules
 from services.bank.domain.feed import Outcome
-from services.bank.domain.lines import Line, Status
+from services.bank.domain.lines import Line, Status, line_id
 from services.bank.domain.proposals import LineState, first_state
 from services.bank.operations.connectors import hash_of
 from services.bank.store import connectors, lines
@@ -135,7 +136,9 @@ def _stepped(
         view = replace(kept, status=line.status, state=state)
     else:
         view = LineView(
-            id=kept.id if kept else new_id(),
+            id=kept.id
+            if kept
+            else line_id(line.account, identity, line.booked_on or line.valued_on or now.date()),
             import_id=None,
             statement_id=None,
             connector_id=kept.connector_id if kept else source.id,
@@ -177,7 +180,10 @@ def source_id_of(line: LineView) -> str:
 def list_posted_lines(
     deps: Deps, *, connector_id: str, source_id: str, account: str, limit: int, after_line_id: str
 ) -> Sequence[LineView]:
-    """Returns lines of connectors of this one's name, newest first. Raises API_KEY_INVALID."""
+    """Returns lines of connectors of this one's name on the accounts of this one, newest first. Raises API_KEY_INVALID,
+    VALIDATION_ERROR.
+    """
+    values.text("source_id", source_id, least=0, most=most_of(pb.PostedLine, "source_id"))
     id = values.uuid_or(errors.key_invalid, connector_id)
     with deps.db.transaction() as tx:
         source = _admitted(deps, tx, connectors.by_id(tx, id))
@@ -186,6 +192,7 @@ def list_posted_lines(
             connectors.of_the_name(tx, source.name),
             values.rows(limit),
             identity=_identity(source.name, source_id) if source_id else "",
+            accounts=source.accounts,
             account=account_key(account),
             after=values.uuid("after_line_id", after_line_id) if after_line_id else None,
         )

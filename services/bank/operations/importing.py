@@ -156,9 +156,7 @@ def _taken(deps: Deps, tx: Session, file: ImportView, statements: Sequence[State
     rows = []
     for statement in statements:
         view = _statement(file, statement)
-        before = imports.statement_before(tx, view)
-        gap = before is not None and view.opening is not None and before.closing != view.opening
-        imports.add_statements(tx, [replace(view, has_gap=gap)])
+        imports.add_statements(tx, [view])
         rows += [_line(deps, view, line, identity=next(identities), now=now) for line in statement.lines]
     return len(rows), lines.add_new(tx, rows)
 
@@ -174,13 +172,13 @@ def _statement(file: ImportView, statement: Statement) -> StatementView:
         closing=statement.closing,
         opened_on=statement.opened_on,
         closed_on=statement.closed_on,
-        has_gap=False,
     )
 
 
 def _line(deps: Deps, of: StatementView, line: of_files.Line, *, identity: str, now: datetime) -> LineView:
+    day = line.booked_on or line.valued_on or now.date()
     view = LineView(
-        id=new_id(),
+        id=of_files.line_id(of.account, identity, day),
         import_id=of.import_id,
         statement_id=of.id,
         connector_id=None,

@@ -92,7 +92,10 @@ def restore_line(deps: Deps, *, line_id: str) -> None:
         acts.record(tx, "bank-line.restore", f"bank-line:{id}", before={"reason": line.reason}, after={})
 
 
-def follow_payments(deps: Deps, *, from_start: bool) -> None:
-    after = 0 if from_start else None
-    while (after := proposing.follow_payments(deps, after=after)) is not None:
-        pass
+def follow_payments(deps: Deps, *, replace_after: int | None) -> int:
+    """Returns where the next call goes on, 0 when nothing is left. Raises VALIDATION_ERROR."""
+    if replace_after is None:
+        proposing.follow_step(deps)
+        return 0
+    after = values.whole_number("replace_after", replace_after, least=0)
+    return proposing.replace_payments(deps, after=after)

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 from uuid import UUID
 
+from kit.db.database import retry_conflicts
 from services.bank.clients import InvoicesClient
 from services.bank.domain.lines import references_in
 from services.bank.domain.proposals import OPEN_STATES, Coming, LineState, Proposal, propose
@@ -65,6 +66,7 @@ def _coming(line: LineView) -> Coming:
         amount=line.left,
         references=references_in(texts),
         counterparty_name=line.counterparty_name,
+        day=line.booked_on or line.valued_on or line.created_at.date(),
     )
 
 
@@ -77,23 +79,28 @@ def _differs(line: LineView, proposal: Proposal) -> bool:
     )
 
 
-def follow_payments(deps: Deps, *, after: int | None = None) -> int | None:
-    """Stores payments by lines that invoices has recorded after this number, or since the last time. Returns the last
-    number if there may be more, else None.
+def follow_step(deps: Deps) -> bool:
+    """Stores payments by lines that invoices has recorded since the last time. Returns whether there may be more."""
+    if deps.invoices is None:
+        return False
+    with deps.db.autocommit() as connection:
+        after = lines.last_followed(connection)
+    found = deps.invoices.payments_after(after, most=PAYMENTS_BATCH)
+    if found:
+        with deps.db.transaction() as tx:
+            lines.add_matches(tx, found)
+    return len(found) == PAYMENTS_BATCH
+
+
+@retry_conflicts
+def replace_payments(deps: Deps, *, after: int) -> int:
+    """Fetches payments after this number again, in the place of what is known of them. Returns the number after which
+    there may be more, else 0.
     """
     if deps.invoices is None:
-        return None
-    if after is None:
-        with deps.db.autocommit() as connection:
-            after = lines.last_followed(connection)
+        return 0
     found = deps.invoices.payments_after(after, most=PAYMENTS_BATCH)
-    if not found:
-        return None
+    last = found[-1].number if len(found) == PAYMENTS_BATCH else None
     with deps.db.transaction() as tx:
-        lines.add_matches(tx, found)
-    return found[-1].number if len(found) == PAYMENTS_BATCH else None
-
-
-def follow_step(deps: Deps) -> bool:
-    """Follows once; true when there may be more."""
-    return follow_payments(deps) is not None
+        lines.replace_matches(tx, after, found, last=last)
+    return last or 0

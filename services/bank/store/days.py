@@ -73,9 +73,8 @@ WITH RECURSIVE named AS (
 )
 SELECT named.account, oldest.day AS first_day
 FROM named CROSS JOIN LATERAL (
-  SELECT least(statements.opened_on, lines.day) AS day
-  FROM (SELECT statement_id, {LINE_DAY} AS day FROM lines WHERE account = named.account ORDER BY id LIMIT 1) AS lines
-  LEFT JOIN statements ON statements.id = statement_id
+  SELECT least({LINE_DAY}, (SELECT min(opened_on) FROM statements WHERE account = named.account)) AS day
+  FROM lines WHERE account = named.account ORDER BY id LIMIT 1
 ) AS oldest
 LIMIT :most
 """)  # noqa: S608  made of constants
@@ -83,7 +82,7 @@ LIMIT :most
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Account:
-    """An account that has lines. `first_day` is that of its first statement, or of its first line."""
+    """An account that has lines. `first_day` is that of its oldest statement or line."""
 
     account: str
     first_day: date

@@ -18,8 +18,30 @@ from services.bank.store.views import ImportView, StatementView
 _IMPORTS: Final = table_of(Import)
 _STATEMENTS: Final = table_of(Statement)
 _ROWS: Final = Rows(ImportView, _IMPORTS)
-_STATEMENT_ROWS: Final = Rows(StatementView, _STATEMENTS)
 _OF: Final = _IMPORTS.c
+_OF_IMPORTS: Final = text("""
+WITH listed AS (
+  SELECT statements.*, max(earlier.closed_on) AS ended_on
+  FROM statements LEFT JOIN statements AS earlier
+    ON earlier.account = statements.account AND earlier.currency_code = statements.currency_code
+    AND earlier.closing IS NOT NULL AND earlier.closed_on <= statements.opened_on
+    AND (earlier.opened_on < statements.opened_on OR earlier.closed_on < statements.opened_on)
+  WHERE statements.import_id = ANY(CAST(:ids AS uuid[]))
+  GROUP BY statements.id
+)
+SELECT id, import_id, account, currency_code, number, opening, closing, opened_on, closed_on,
+  opening IS NOT NULL AND ended_on IS NOT NULL AND NOT EXISTS (
+    SELECT FROM statements AS earlier
+    WHERE earlier.account = listed.account AND earlier.currency_code = listed.currency_code
+      AND earlier.closed_on BETWEEN listed.ended_on AND listed.opened_on AND earlier.closing = listed.opening
+      AND (earlier.number, earlier.opened_on, earlier.closed_on)
+        IS DISTINCT FROM (listed.number, listed.opened_on, listed.closed_on)
+  ) AS has_gap
+FROM listed ORDER BY id
+""")
+"""A statement follows one that ended before it begins, or another one of the day. The same statement in a second file
+does not count.
+"""
 _ONE_AT_A_TIME: Final = text("SELECT pg_advisory_xact_lock(hashtextextended('bank-file', 0))")
 
 
@@ -48,7 +70,7 @@ def next_waiting(tx: Session | Connection) -> tuple[ImportView, bytes, bytes] | 
 
 def locked_if_waiting(tx: Session, id: UUID) -> bool:
     """Returns whether no other worker has read the file, which is locked then. Files are stored one after the other:
-    the statement before decides about a gap.
+    two may have the same new line.
     """
     tx.execute(_ONE_AT_A_TIME)
     wanted = select(_OF.id).where(_OF.id == id, _OF.state == ImportState.WAITING)
@@ -61,29 +83,17 @@ def end(tx: Session, id: UUID, **values: Any) -> None:
 
 def add_statements(tx: Session, statements: Sequence[StatementView]) -> None:
     if statements:
-        tx.execute(insert(_STATEMENTS), [asdict(each) for each in statements])
-
-
-def statement_before(tx: Session, statement: StatementView) -> StatementView | None:
-    """Returns the account's statement that ended last before this one begins; None when one of the two has no days."""
-    if statement.opened_on is None:
-        return None
-    of = _STATEMENTS.c
-    wanted = (
-        select(*_STATEMENT_ROWS.columns)
-        .where(of.account == statement.account, of.currency_code == statement.currency_code)
-        .where(of.closed_on <= statement.opened_on, of.closing.is_not(None))
-        .order_by(of.closed_on.desc(), of.id.desc())
-        .limit(1)
-    )
-    return _STATEMENT_ROWS.one_or_none(tx.execute(wanted))
+        tx.execute(
+            insert(_STATEMENTS),
+            [
+                {name: value for name, value in asdict(each).items() if name != "has_gap"}
+                for each in statements
+            ],
+        )
 
 
 def statements_of(tx: Session | Connection, ids: Sequence[UUID]) -> dict[UUID, list[StatementView]]:
     found: dict[UUID, list[StatementView]] = {id: [] for id in ids}
-    wanted = (
-        select(*_STATEMENT_ROWS.columns).where(_STATEMENTS.c.import_id.in_(ids)).order_by(_STATEMENTS.c.id)
-    )
-    for each in _STATEMENT_ROWS.all(tx.execute(wanted)):
-        found[each.import_id].append(each)
+    for row in tx.execute(_OF_IMPORTS, {"ids": list(ids)}).mappings():
+        found[row["import_id"]].append(StatementView(**row))
     return found

@@ -5,7 +5,7 @@ from dataclasses import asdict, fields, replace
 from typing import Any, Final
 from uuid import UUID
 
-from sqlalchemy import Connection, case, func, select, text, update
+from sqlalchemy import Connection, case, delete, func, select, text, tuple_, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
@@ -32,6 +32,11 @@ WHERE lines.id = new.id AND state IN ('waiting', 'proposed', 'unmatched')
 _PAID: Final = text("""
 UPDATE lines SET state = 'matched' WHERE id = ANY(:ids) AND state NOT IN ('matched', 'ignored', 'reversed')
   AND amount <= (SELECT sum(amount) FROM line_matches WHERE line_id = lines.id)
+""")
+_UNPAID: Final = text("""
+UPDATE lines SET state = 'waiting', tier = NULL, deal_id = NULL, invoice_id = NULL, deal_amount = NULL
+WHERE id = ANY(:ids) AND state = 'matched'
+  AND amount > (SELECT coalesce(sum(amount), 0) FROM line_matches WHERE line_id = lines.id)
 """)
 _STORED: Final = tuple(each.name for each in fields(LineView) if each.name != "matches")
 
@@ -70,12 +75,14 @@ def posted(
     connectors: Sequence[UUID],
     most: int,
     *,
+    accounts: Sequence[str],
     identity: str,
     account: str,
     after: UUID | None,
 ) -> list[LineView]:
-    """Returns lines of these connectors, newest first."""
-    wanted = _ALL.where(_OF.connector_id.in_(connectors)).order_by(_OF.id.desc()).limit(most)
+    """Returns lines of these connectors on these accounts, each as ACCOUNT:CURRENCY, newest first."""
+    here = (_OF.account + ":" + _OF.currency_code).in_(accounts)
+    wanted = _ALL.where(_OF.connector_id.in_(connectors), here).order_by(_OF.id.desc()).limit(most)
     if identity:
         wanted = wanted.where(_OF.identity == identity)
     if account:
@@ -154,6 +161,24 @@ def add_matches(tx: Session, matches: Sequence[MatchView]) -> None:
     """Adds the payments that are not there, and ends the lines that they use up."""
     tx.execute(insert(_MATCHES).on_conflict_do_nothing(), [asdict(each) for each in matches])
     tx.execute(_PAID, {"ids": list({each.line_id for each in matches})})
+
+
+def replace_matches(
+    tx: Session, after: int, matches: Sequence[MatchView], *, last: int | None = None
+) -> None:
+    """Puts these payments in the place of those with numbers above `after`, up to the last if there is one. Lines that
+    lose a payment are looked at anew.
+    """
+    mine = tuple_(_MATCHES.c.line_id, _MATCHES.c.deal_id).in_(
+        [(each.line_id, each.deal_id) for each in matches]
+    )
+    of_span = _MATCHES.c.number > after
+    if last is not None:
+        of_span &= _MATCHES.c.number <= last
+    gone = tx.scalars(delete(_MATCHES).where(mine | of_span).returning(_MATCHES.c.line_id)).all()
+    if matches:
+        add_matches(tx, matches)
+    tx.execute(_UNPAID, {"ids": list(set(gone))})
 
 
 def _lines(tx: Session | Connection, wanted: Any) -> list[LineView]:

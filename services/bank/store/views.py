@@ -12,7 +12,7 @@ from services.bank.domain.proposals import ImportState, LineState, Tier
 
 @dataclass(frozen=True, slots=True)
 class StatementView:
-    """The days and balances are as the bank gives them."""
+    """The days and balances are as the bank gives them. `has_gap` is filled in by lists."""
 
     id: UUID
     import_id: UUID
@@ -23,7 +23,7 @@ class StatementView:
     closing: Decimal | None
     opened_on: date | None
     closed_on: date | None
-    has_gap: bool
+    has_gap: bool = False
 
 
 @dataclass(frozen=True, slots=True)

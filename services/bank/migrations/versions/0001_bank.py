@@ -44,7 +44,6 @@ CREATE TABLE statements (
   closing numeric(22, 2),
   opened_on date,
   closed_on date,
-  has_gap boolean NOT NULL,
   CONSTRAINT pk_statements PRIMARY KEY (id),
   CONSTRAINT fk_statements_import_id FOREIGN KEY (import_id) REFERENCES imports (id),
   CONSTRAINT ck_statements_account CHECK (account ~ '^[0-9A-Z]{1,64}$'),
@@ -119,10 +118,10 @@ CREATE TABLE line_matches (
   invoice_id uuid NOT NULL,
   amount numeric(22, 2) NOT NULL,
   paid_at timestamp with time zone NOT NULL,
-  CONSTRAINT pk_line_matches PRIMARY KEY (number),
+  CONSTRAINT pk_line_matches PRIMARY KEY (line_id, deal_id),
   CONSTRAINT ck_line_matches_amount CHECK (amount > 0)
 );
-CREATE INDEX ix_line_matches_line ON line_matches (line_id);
+CREATE INDEX ix_line_matches_number ON line_matches (number);
 CREATE INDEX ix_line_matches_deal ON line_matches (deal_id);
 """
 _CONNECTORS = """
@@ -152,6 +151,8 @@ LINE_TERMS = (
     *("id", "import_id", "statement_id", "connector_id", "account", "identity", "direction", "amount"),
     *("currency_code", "created_at"),
 )
+MATCH_TERMS = ("number", "line_id", "deal_id", "invoice_id", "amount", "paid_at")
+"""A repair deletes rows of this copy and writes them anew."""
 LINE_TEXTS = ("valued_on", "counterparty_name", "counterparty_account", "text", "reference_texts")
 """The bank may change them when it books a pending line."""
 
@@ -169,6 +170,6 @@ def upgrade() -> None:
     pending = f"OLD.status = 'pending' AND ({old}) IS NOT DISTINCT FROM ({new})"
     guards.keep("lines", (*LINE_TERMS, *LINE_TEXTS), unless=pending)
     guards.stay("lines")
-    guards.append_only("line_matches")
+    guards.keep("line_matches", MATCH_TERMS)
     acts.make_acts()
     guards.bound_values()
