@@ -3,6 +3,7 @@
 import uuid
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from datetime import date
 from decimal import Decimal
 
 import pytest
@@ -16,7 +17,7 @@ from services.bank.store.books import PARTS
 from services.bank.store.lines import add_matches, replace_matches, save_proposals
 from services.bank.store.views import LineView, MatchView
 from services.bank.wiring import Deps
-from tests.bank.shapes import balance, camt, entry
+from tests.bank.shapes import balance, camt, end_to_end, entry, ustrd
 from tests.support.acting import refusal
 
 CALLERS = 20
@@ -96,6 +97,17 @@ def test_a_pending_line_becomes_the_booked_one(bank: Deps) -> None:
     assert [line.status for line in stored(bank, "A3")] == ["pending"]
     imported(bank, of("A3", entry("10.00")))
     assert [line.status for line in stored(bank, "A3")] == ["booked"]
+
+
+def test_a_pending_line_that_is_booked_with_other_blanks_and_references_can_be_used(bank: Deps) -> None:
+    imported(bank, of("A14", entry("10.00", ustrd("SVWZ+ order 7KQ4-M2XB"), status=PENDING)))
+    details = end_to_end("7KQ4M2XB") + ustrd("SVWZ+order 7KQ4M2XB")
+    booked = entry("10.00", details, after="<ValDt><Dt>2026-01-03</Dt></ValDt>")
+    assert imported(bank, of("A14", booked)).file.new_lines == 1
+    (line,) = stored(bank, "A14")
+    assert (line.status, line.text, line.reference_texts) == ("booked", "SVWZ+order 7KQ4M2XB", "7KQ4M2XB")
+    assert lines.get_line(bank, line_id=str(line.id)).valued_on == date(2026, 1, 3)
+    assert problems(bank) == set()
 
 
 @pytest.mark.parametrize(

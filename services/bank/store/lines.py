@@ -39,6 +39,11 @@ WHERE id = ANY(:ids) AND state = 'matched'
   AND amount > (SELECT coalesce(sum(amount), 0) FROM line_matches WHERE line_id = lines.id)
 """)
 _STORED: Final = tuple(each.name for each in fields(LineView) if each.name != "matches")
+_SAID_ANEW: Final = (
+    *("status", "booked_on", "valued_on", "counterparty_name", "counterparty_account", "text"),
+    *("reference_texts", "seal"),
+)
+"""What the bank says when it takes a step with a line. Its seal is over the texts, so they are written together."""
 
 
 def add_new(tx: Session, lines: Sequence[LineView]) -> int:
@@ -46,7 +51,7 @@ def add_new(tx: Session, lines: Sequence[LineView]) -> int:
     if not lines:
         return 0
     new = insert(_LINES)
-    changes: dict[str, Any] = {name: new.excluded[name] for name in ("status", "booked_on", "seal")}
+    changes: dict[str, Any] = {name: new.excluded[name] for name in _SAID_ANEW}
     changes["state"] = case((_OF.state == LineState.IGNORED, _OF.state), else_=new.excluded.state)
     stored = new.on_conflict_do_update(
         constraint="uq_lines_account_identity",
@@ -65,8 +70,7 @@ def posted_and_locked(tx: Session, identities: Sequence[str]) -> dict[str, LineV
 
 def take_step(tx: Session, line: LineView) -> None:
     """Writes what the bank says anew of a line."""
-    names = ("status", "booked_on", "valued_on", "counterparty_name", "counterparty_account", "text")
-    values = {name: getattr(line, name) for name in (*names, "reference_texts", "state", "seal")}
+    values = {name: getattr(line, name) for name in (*_SAID_ANEW, "state")}
     tx.execute(update(_LINES).where(_OF.id == line.id).values(values))
 
 
