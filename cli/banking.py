@@ -10,7 +10,7 @@ from demo import seeding
 from fiatgate.bank.v1 import bank_pb2 as pb
 from fiatgate.invoices.v1 import invoices_pb2, lines_pb2
 from kit.base.clock import SystemClock
-from kit.rpc.errors import not_found
+from kit.rpc.errors import not_found, precondition
 
 READ_SECONDS: Final = 60
 
@@ -46,7 +46,10 @@ def demo_statement() -> pb.Import:
 
 def confirmed(line_id: str) -> pb.Line:
     """Confirms the deal that is proposed for the line, or links it to one that was confirmed before."""
-    line = connection.bank().GetLine(pb.GetLineRequest(line_id=line_id)).line
+    line = connection.bank().GetLine(pb.GetLineRequest(line_id=line_id, anew=True)).line
+    if not line.payable:
+        state = pb.LineState.Name(line.state).removeprefix("LINE_STATE_").lower()
+        raise precondition("BANK_LINE_CONFLICT", f"The line can't pay: it is {state}")
     part = lines_pb2.LinePart(line_id=line.line_id, amount=line.left, line_amount=line.amount)
     if line.tier == pb.TIER_CONFIRMED:
         connection.line_payments().LinkDeal(lines_pb2.LinkDealRequest(deal_id=line.deal_id, lines=[part]))

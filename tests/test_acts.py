@@ -106,7 +106,7 @@ NO_ACT: Final = {
     "BankService/FollowPayments": "copies what invoices has recorded with its acts",
     "CatalogService/KeepLogo": "a picture that no method has; the act of the change that takes it names it",
     "CheckoutService/*": "steps of a customer: their history is in the invoice",
-    "FeedService/PostLines": "what a bank says, sealed, with its connector",
+    "FeedService/PostLines": "what a bank says, sealed, with its connector; what is taken back is restored",
     "HeadsService/KeepHead": "a process keeps the head of another's chain; its table is append-only itself",
     "InvoicesService/CreateInvoice": "a merchant's program: its history is in the invoice",
     "MerchantsService/KeepLogo": "a picture that no merchant has; the act of the change that takes it names it",

@@ -58,17 +58,26 @@ def _ended(line: pb.Line, story: invoices_pb2.GetInvoiceStoryResponse) -> Sequen
         # Without a part of this line another transfer paid the deal: this one came beside it.
         came = (paid or Decimal(line.deal_amount)) + Decimal(line.left)
         return [
-            _correction("More came …", "surplus", line, line.invoice_id, came=fiat_text(came)),
-            Step("Return a surplus …", queried("/refunds/new", {"invoice": line.invoice_id}), "desk"),
+            _correction("More came …", "surplus", line, line.invoice_id, came=fiat_text(came), **_rest(line)),
+            Step(
+                "Return a surplus …",
+                queried("/refunds/new", {"invoice": line.invoice_id} | _rest(line)),
+                "desk",
+            ),
         ]
     case = str(story.case.number) if story.HasField("case") else ""
-    steps = [_correction("Credit it …", "late_credit", line, line.invoice_id, received=line.left, case=case)]
+    given = {"case": case} | _rest(line)
+    steps = [_correction("Credit it …", "late_credit", line, line.invoice_id, received=line.left, **given)]
     if case:
-        steps.append(
-            Step("Return it …", queried("/refunds/new", {"invoice": line.invoice_id, "case": case}), "desk")
-        )
+        query = {"invoice": line.invoice_id} | given
+        steps.append(Step("Return it …", queried("/refunds/new", query), "desk"))
         steps.append(Step(f"Late money {case}", f"/cases/{case}", "desk"))
     return steps
+
+
+def _rest(line: pb.Line) -> dict[str, str]:
+    """Returns what the form needs to take the rest of the line out of the work (`console.calls.use_line`)."""
+    return {"line": line.line_id, "left": line.left}
 
 
 async def _reversals(page: Page, line: pb.Line) -> Sequence[Step]:
@@ -95,6 +104,6 @@ async def _alike(page: Page, line: pb.Line) -> Sequence[pb.Line]:
     return same[:ALIKE_MOST]
 
 
-def _correction(words: str, kind: str, line: pb.Line, invoice_id: str, **given: str) -> Step:
+def _correction(words: str, kind: str, line: pb.Line, invoice_id: str, /, **given: str) -> Step:
     query = {"kind": kind, "invoice": invoice_id, "evidence": evidence_of(line)} | given
     return Step(words, queried("/corrections/new", query), "treasury")

@@ -130,7 +130,8 @@ class LinePage(Page):
                 raise
             await self._show(req, resp, line_id, refused=refused)
         else:
-            await self.deps.bank.FollowPayments(pb.FollowPaymentsRequest())
+            if notice == "bank-line-confirmed":
+                await paying.follow(self)
             leave_for(resp, "/bank", notice=notice)
 
     async def _show(

@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import Final
 
+from console.calls import or_none
 from console.page import Page
+from console.ui.values import word
 from fiatgate.bank.v1 import bank_pb2 as pb
 from fiatgate.invoices.v1 import invoices_pb2, lines_pb2
 from kit.base.ids import parse_id
@@ -17,39 +19,56 @@ CONFIRMABLE: Final = (pb.TIER_CERTAIN, pb.TIER_CONFIRMED, pb.TIER_HINT)
 """The tiers whose line comes to the deal's amount."""
 TOGETHER: Final = (pb.TIER_CERTAIN, pb.TIER_CONFIRMED)
 """Those that are confirmed several at once: a hint has no reference, so a person compares each."""
+UNPAYABLE: Final = {
+    "waiting": "pending at the bank, or not looked at yet",
+    "matched": "used up",
+    "reversed": "taken back by the bank",
+    "outgoing": "money that went out",
+}
+"""Words for people about the states of lines that may not pay."""
 REFUSALS: Final = frozenset(
     {"BANK_LINE_CONFLICT", "BANK_LINE_NOT_FOUND", "DEAL_STATE_CONFLICT", "DEAL_NOT_FOUND", "NOT_DECIDED"}
 )
 
 
+async def payable(page: Page, line_id: str, *, anew: bool = False) -> pb.Line:
+    """Returns the line. Raises BANK_LINE_CONFLICT for one that may not pay, also when the page showed that it may."""
+    line = (await page.deps.bank.GetLine(pb.GetLineRequest(line_id=line_id, anew=anew))).line
+    if not line.payable:
+        state = word(line, "state")
+        raise precondition("BANK_LINE_CONFLICT", f"The line can’t pay: it is {UNPAYABLE.get(state, state)}")
+    return line
+
+
 async def confirm(page: Page, line_id: str) -> pb.Line:
     """Confirms the deal that is proposed, paid by the line; links it to one that was confirmed before."""
-    line = (await page.deps.bank.GetLine(pb.GetLineRequest(line_id=line_id))).line
-    if line.tier not in CONFIRMABLE or not line.deal_id or line.matches:
+    line = await payable(page, line_id, anew=True)
+    if line.tier not in CONFIRMABLE or Decimal(line.left) != Decimal(line.deal_amount or 0):
         raise precondition("BANK_LINE_CONFLICT", "This line does not come to the amount of one open deal")
     parts = [lines_pb2.LinePart(line_id=line.line_id, amount=line.left, line_amount=line.amount)]
     await _pay(page, line.deal_id, parts, is_paid=line.tier == pb.TIER_CONFIRMED)
     return line
 
 
+async def follow(page: Page) -> None:
+    """Lets bank fetch the payments at once. A second later it does so itself."""
+    await or_none(page.deps.bank.FollowPayments(pb.FollowPaymentsRequest()))
+
+
 async def link(page: Page, line_ids: Sequence[str], named: str) -> None:
     """Lets the lines pay the deal that is named by its reference or id, each with as much as is still due."""
     deal = await _deal(page, named)
-    asked = (page.deps.bank.GetLine(pb.GetLineRequest(line_id=each)) for each in line_ids)
-    lines = [answer.line for answer in await asyncio.gather(*asked)]
+    lines = await asyncio.gather(*(payable(page, each) for each in line_ids))
     due, parts = Decimal(deal.amount_fiat), []
     for line in lines:
         if line.currency_code != deal.currency_code:
             message = f"The deal is in {deal.currency_code}, the line in {line.currency_code}"
             raise invalid("VALIDATION_ERROR", message, field="deal")
-        amount = min(due, Decimal(line.left))
-        if amount > 0:
+        if (amount := min(due, Decimal(line.left))) > 0:
             parts.append(
                 lines_pb2.LinePart(line_id=line.line_id, amount=f"{amount:f}", line_amount=line.amount)
             )
             due -= amount
-    if not parts:
-        raise invalid("VALIDATION_ERROR", "Nothing is left of these lines", field="deal")
     await _pay(page, deal.deal_id, parts, is_paid=deal.status == invoices_pb2.DEAL_STATUS_COMPLETED)
 
 

@@ -50,20 +50,20 @@ class SeveralPage(Page):
             lines = await self._lines(ids)
             self.show(req, resp, "bank-link", refused=refused, lines=lines, deal=deal)
         else:
-            await self.deps.bank.FollowPayments(pb.FollowPaymentsRequest())
+            await paying.follow(self)
             leave_for(resp, "/bank", notice="bank-line-confirmed")
 
     async def _confirm(
         self, req: Request, resp: falcon.asgi.Response, ids: Sequence[str], *, is_sure: bool
     ) -> None:
         lines = await self._lines(ids)
-        fitting = [line for line in lines if line.tier in paying.TOGETHER and line.deal_id]
+        fitting = [line for line in lines if line.payable and line.tier in paying.TOGETHER]
         stayed: list[Outcome] = []
         if is_sure:
             of = [line.line_id for line in fitting]
             outcomes = await each_of(of, lambda id: paying.confirm(self, id), beside=paying.REFUSALS)
             stayed = [each for each in outcomes if not each.is_done]
-            await self.deps.bank.FollowPayments(pb.FollowPaymentsRequest())
+            await paying.follow(self)
             if not stayed:
                 leave_for(resp, "/bank", notice="bank-lines-confirmed")
                 return

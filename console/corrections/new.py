@@ -10,7 +10,7 @@ from typing import Any, Final
 import falcon.asgi
 
 from console.agreed_page import AgreedPage, given
-from console.calls import invoices_of
+from console.calls import invoices_of, use_line, used_line
 from console.corrections.evidence import Held, held_of
 from console.corrections.lists import kind_of
 from console.exchange import Request
@@ -26,8 +26,9 @@ from kit.rpc.errors import Refused, database_unavailable, not_found
 from kit.rpc.values import together
 
 AMOUNTS: Final = ("amount", "received", "rate")
-FILLED: Final = ("amount", "received", "came", "evidence")
+FILLED: Final = ("amount", "received", "came", "evidence", "line", "left")
 """The fields that a link to the form may fill in, as that of a bank line does."""
+BECOMES: Final = {"late_credit": "late money", "surplus": "surplus"}
 
 
 class NewCorrectionPage(AgreedPage):
@@ -37,7 +38,7 @@ class NewCorrectionPage(AgreedPage):
     roles = frozenset({"treasury", "admin"})
     fields = (
         *("kind", "invoice", "merchant", "case", *AMOUNTS, "came", "reason", "evidence", "expected"),
-        "request_key",
+        *("line", "left", "request_key"),
     )
     most = 500
     mendable = frozenset(
@@ -50,6 +51,8 @@ class NewCorrectionPage(AgreedPage):
             "INVOICE_NOT_FOUND",
             "DEAL_NOT_FOUND",
             "MERCHANT_NOT_FOUND",
+            "NOT_DECIDED",
+            "BANK_LINE_CONFLICT",
         }
     )
     again = "correction-again"
@@ -72,6 +75,8 @@ class NewCorrectionPage(AgreedPage):
         request = _request(typed)
         request.reason = typed["reason"]
         request.request_key, request.expected_amount = typed["request_key"], typed["expected"]
+        if (kind := BECOMES.get(typed["kind"])) and (invoice := await self._invoice(typed["invoice"])):
+            await use_line(self.deps.bank, typed, f"Credited as {kind} of order {invoice.external_id}")
         call = self.deps.corrections.MakeCorrection(request)
         path = f"/invoices/{typed['invoice']}" if typed["invoice"] else f"/merchants/{typed['merchant']}/view"
         path = f"/cases/{typed['case']}" if typed["case"] else path
@@ -150,6 +155,7 @@ class NewCorrectionPage(AgreedPage):
             merchant_id=merchant_id if balance else "",
             name=names.get(merchant_id, merchant_id),
             balance=balance,
+            used_line=await used_line(self.deps.bank, typed),
             **values,
         )
 

@@ -7,7 +7,7 @@ from typing import Final
 
 import falcon.asgi
 
-from console.calls import invoices_of
+from console.calls import invoices_of, use_line, used_line
 from console.exchange import Request
 from console.page import Page, leave_for
 from console.ui.pages import only_for
@@ -21,11 +21,15 @@ from kit.rpc.errors import Refused, database_unavailable, not_found
 
 FIELDS: Final = (
     *("invoice", "case", "amount", "account_kind", "account", "holder", "bank", "reason"),
-    "request_key",
+    *("line", "left", "request_key"),
 )
+GIVEN: Final = ("invoice", "case", "line", "left")
 FIELD_MOST: Final = 500
 MENDABLE: Final = frozenset(
-    {"VALIDATION_ERROR", "REFUND_INVALID", "REFUND_EXISTS", "MERCHANT_BLOCKED", "OWNER_BLOCKED"}
+    {
+        *("VALIDATION_ERROR", "REFUND_INVALID", "REFUND_EXISTS", "MERCHANT_BLOCKED", "OWNER_BLOCKED"),
+        *("NOT_DECIDED", "BANK_LINE_CONFLICT"),
+    }
 )
 
 
@@ -37,7 +41,7 @@ class ReturnPage(Page):
 
     async def on_get(self, req: Request, resp: falcon.asgi.Response) -> None:
         only_for(req, self.roles)
-        given = {each: (req.get_param(each) or "").strip() for each in ("invoice", "case")}
+        given = {each: (req.get_param(each) or "").strip() for each in GIVEN}
         await self._show(req, resp, dict.fromkeys(FIELDS, "") | given | {"request_key": str(new_id())})
 
     on_head = on_get
@@ -46,7 +50,8 @@ class ReturnPage(Page):
         only_for(req, self.roles)
         form = await self.form(req)
         typed = {name: form.line(name, most=FIELD_MOST) for name in FIELDS}
-        is_paid = word(await self._invoice(typed["invoice"]), "status") == "success"
+        invoice = await self._invoice(typed["invoice"])
+        is_paid = word(invoice, "status") == "success"
         request = pb.RequestRefundRequest(
             invoice_id=typed["invoice"],
             external_id=typed["request_key"],
@@ -58,6 +63,7 @@ class ReturnPage(Page):
         if typed["account"]:
             request.account.CopyFrom(account_in(typed))
         try:
+            await use_line(self.deps.bank, typed, f"Returned as money of order {invoice.external_id}")
             made = (await self.deps.refunds.RequestRefund(request)).refund
         except Refused as refused:
             if refused.reason not in MENDABLE:
@@ -74,7 +80,9 @@ class ReturnPage(Page):
         refused: Refused | None = None,
     ) -> None:
         invoice = await self._invoice(typed["invoice"])
-        self.show(req, resp, "refund-new", refused=refused, invoice=invoice, typed=typed, kinds=ACCOUNT_KINDS)
+        used = await used_line(self.deps.bank, typed)
+        values = {"invoice": invoice, "typed": typed, "kinds": ACCOUNT_KINDS, "used_line": used}
+        self.show(req, resp, "refund-new", refused=refused, **values)
 
     async def _invoice(self, invoice_id: str) -> invoices_pb2.Invoice:
         found = await invoices_of(self.deps.deals, [invoice_id], merchant_id="") if invoice_id else {}

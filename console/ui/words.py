@@ -142,7 +142,6 @@ PROBLEMS: Final[Mapping[str, str]] = {
     "WITHDRAWAL_STATE_CONFLICT": "The withdrawal is in another state by now. Nothing was changed.",
     "NOT_DECIDED": "This was made or changed in the database, past the service: no act decided it. Nothing was done. "
     "Have an administrator run fiatgate verify.",
-    "BANK_LINE_CONFLICT": "The lines can’t pay this deal so: one is used up, or they do not come to its amount.",
     "REFUND_STATE_CONFLICT": "The refund is in another state by now. Nothing was changed.",
     "WITHDRAWAL_METHOD_NOT_FOUND": "This withdrawal method is switched off by now. Choose another one.",
     "WITHDRAWAL_ADDRESS_INVALID": "USDT can't be sent to this address on the method's network.",
@@ -278,7 +277,7 @@ FIELDS: Final[Mapping[str, str]] = {
 _PERCENTS: Final = frozenset({"client_share", "commission", "markup"})
 """Fractions of the services, and per cent of the forms."""
 _SAID_BY_SERVICES: Final = frozenset(
-    {"PASSWORD_REFUSED", "INVITATIONS_LIMITED", "CORRECTION_INVALID", "REFUND_INVALID"}
+    {"PASSWORD_REFUSED", "INVITATIONS_LIMITED", "CORRECTION_INVALID", "REFUND_INVALID", "BANK_LINE_CONFLICT"}
 )
 """Reasons whose message is the sentence."""
 _AMOUNTS: Final = frozenset({"available", "requested", "amount", "original_amount"})

@@ -7,7 +7,7 @@ or records a decision has a seal, and counts only with it.
 import hmac
 import json
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from uuid import UUID
 
@@ -42,7 +42,7 @@ def _canonical(value: object) -> object:
     match value:
         case datetime():
             return value.astimezone(UTC).isoformat(timespec="microseconds")
-        case UUID():
+        case UUID() | date():
             return str(value)
         case Decimal():
             return f"{value.normalize():f}"

@@ -28,9 +28,5 @@ def connector_not_found() -> Refused:
     return not_found("CONNECTOR_NOT_FOUND", "No such connector")
 
 
-def line_has_paid() -> Refused:
-    return precondition("BANK_LINE_CONFLICT", "The line has paid a deal")
-
-
-def line_not_ignored() -> Refused:
-    return precondition("BANK_LINE_CONFLICT", "The line is not ignored")
+def line_conflict(why: str) -> Refused:
+    return precondition("BANK_LINE_CONFLICT", f"The line {why}")

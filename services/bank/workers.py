@@ -41,7 +41,7 @@ def gauges(deps: Deps) -> Sequence[Gauge]:
         Gauge(
             "bank_lines_reversed",
             found["bank_lines_reversed"],
-            "Bank lines taken back after they paid a deal",
+            "Bank lines taken back after they paid a deal, and debits of files that take money back",
         ),
         Gauge(
             "bank_connectors_silent", found["bank_connectors_silent"], "Connectors silent beyond their limit"

@@ -251,6 +251,45 @@ def test_a_line_that_is_reversed_after_it_paid_stays_reversed(bank: Deps) -> Non
     assert problems(bank) == set()
 
 
+def test_money_that_the_bank_takes_back_after_its_rest_was_ignored_is_seen(bank: Deps) -> None:
+    key = new_key(bank, "F14:EUR")
+    post(bank, key, line("a", "F14"), line("b", "F14"))
+    whole, part = listed(bank, key)
+    before = waiting_in(bank, "bank_lines_reversed")
+    paid(bank, replace(part, amount=Decimal(4)), 3)
+    for each in (whole, part):
+        lines.ignore_line(bank, line_id=str(each.id), reason="the rest")
+    post(bank, key, line("a", "F14", status=REVERSED), line("b", "F14", status=REVERSED))
+    found = {each.id: (each.state, each.reason) for each in listed(bank, key)}
+    assert found == {part.id: (LineState.REVERSED, None), whole.id: (LineState.IGNORED, "the rest")}
+    assert waiting_in(bank, "bank_lines_reversed") == before + 1
+    assert problems(bank) == set()
+
+
+def test_a_file_that_takes_money_back_is_seen_until_it_is_settled(bank: Deps) -> None:
+    before = waiting_in(bank, "bank_lines_reversed")
+    taken_back = "<RvslInd>true</RvslInd>"
+    imported(bank, of("F15", *(entry("10.00", mark=mark, before=taken_back) for mark in ("DBIT", "CRDT"))))
+    assert {each.state for each in stored(bank, "F15")} == {LineState.REVERSED}
+    assert waiting_in(bank, "bank_lines_reversed") == before + 1
+    for each in stored(bank, "F15"):
+        lines.ignore_line(bank, line_id=str(each.id), reason="settled")
+    assert waiting_in(bank, "bank_lines_reversed") == before
+    assert problems(bank) == set()
+
+
+def test_a_line_that_has_paid_when_it_is_ignored_is_matched_once_it_is_put_back(bank: Deps) -> None:
+    key = new_key(bank, "F16:EUR")
+    post(bank, key, line("a", "F16"))
+    (one,) = listed(bank, key)
+    lines.ignore_line(bank, line_id=str(one.id), reason="ours")
+    paid(bank, one, 4)
+    assert problems(bank) == set()
+    lines.restore_line(bank, line_id=str(one.id))
+    assert [each.state for each in listed(bank, key)] == [LineState.MATCHED]
+    assert problems(bank) == set()
+
+
 def waiting_in(bank: Deps, name: str) -> int:
     with bank.db.autocommit() as connection:
         return {each.name: each.count for each in waiting(connection, QUEUES, now=bank.clock.now())}[name]

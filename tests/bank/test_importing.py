@@ -8,6 +8,7 @@ from decimal import Decimal
 
 import pytest
 from sqlalchemy import text
+from sqlalchemy.exc import DBAPIError
 
 from services.bank.domain.proposals import Deal, ImportState, LineState, Proposal, Tier
 from services.bank.files.values import FILE_MOST_BYTES
@@ -76,13 +77,25 @@ def test_proposals_are_saved_for_lines_that_nobody_has_decided(bank: Deps) -> No
         with bank.db.transaction() as tx:
             save_proposals(tx, proposals)
     assert {
-        f"{line.amount:.0f}": (line.state, line.tier, line.deal_id, line.deal_amount)
+        f"{line.amount:.0f}": (line.state, line.tier, line.deal_id, line.deal_amount, line.is_payable)
         for line in stored(bank, "A9")
     } == {
-        "10": (LineState.PROPOSED, Tier.AMOUNT_DIFFERS, deal.id, Decimal("10.50")),
-        "20": (LineState.UNMATCHED, Tier.NONE, None, None),
-        "30": (LineState.IGNORED, None, None, None),
+        "10": (LineState.PROPOSED, Tier.AMOUNT_DIFFERS, deal.id, Decimal("10.50"), True),
+        "20": (LineState.UNMATCHED, Tier.NONE, None, None, True),
+        "30": (LineState.IGNORED, None, None, None, False),
     }
+    whole = {"line_id": str(found["20"]), "reason": "credited as late money"}
+    refused = refusal(lines.ignore_line, bank, **whole, left="19.00")
+    assert (refused.reason, refused.message) == (
+        "BANK_LINE_CONFLICT",
+        "The line is unmatched, and 20.00 of it is left",
+    )
+    for _ in ("once", "again"):
+        lines.ignore_line(bank, **whole, left="20.00")
+    other = {"line_id": str(found["20"]), "reason": "credited elsewhere"}
+    assert refusal(lines.ignore_line, bank, **other, left="20.00").message == "The line is ignored"
+    wrong = refusal(lines.ignore_line, bank, **other, left="x")
+    assert (wrong.reason, wrong.metadata["field"]) == ("VALIDATION_ERROR", "left")
 
 
 def test_lines_of_a_later_file_that_are_known_are_not_added(bank: Deps) -> None:
@@ -108,6 +121,18 @@ def test_a_pending_line_that_is_booked_with_other_blanks_and_references_can_be_u
     assert (line.status, line.text, line.reference_texts) == ("booked", "SVWZ+order 7KQ4M2XB", "7KQ4M2XB")
     assert lines.get_line(bank, line_id=str(line.id)).valued_on == date(2026, 1, 3)
     assert problems(bank) == set()
+
+
+def test_the_day_of_a_line_is_sealed_and_kept_once_it_is_booked(bank: Deps) -> None:
+    imported(bank, of("A15", entry("10.00", status=PENDING)))
+    moved = text("UPDATE lines SET booked_on = '2026-01-09' WHERE account = 'A15'")
+    with bank.db.transaction() as tx:
+        tx.execute(moved)
+    assert problems(bank) == {"seal"}
+    imported(bank, of("A15", entry("10.00")))
+    assert problems(bank) == set()
+    with pytest.raises(DBAPIError, match="keep their value"), bank.db.transaction() as tx:
+        tx.execute(moved)
 
 
 @pytest.mark.parametrize(

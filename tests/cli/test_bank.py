@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from fiatgate.invoices.v1 import invoices_pb2 as pb
 from tests.bank.shapes import camt, entry
 from tests.cli.command_line import Fiatgate, run
 from tests.cli.test_verify import behind_its_back, problems, verify
-from tests.gateway.desk import Desk
+from tests.gateway.desk import Desk, Shop
 from tests.support.stack import Stack
 
 SECONDS = 30
@@ -26,6 +26,8 @@ class Account:
     """A shop whose customers pay to one account with references."""
 
     desk: Desk
+    shop: Shop
+    method: str
     deals: list[pb.Deal]
     fiatgate: Fiatgate
 
@@ -66,7 +68,7 @@ def account(stack: Stack) -> Iterator[Account]:
         desk.requisite(method)
         shop = desk.open_shop(currency)
         deals = [desk.choose(shop.create()["invoice_id"], method) for _ in range(2)]
-        yield Account(desk, deals, Fiatgate(stack))
+        yield Account(desk, shop, method, deals, Fiatgate(stack))
 
 
 def test_a_statement_confirms_its_deals_and_verify_compares_both_sides(
@@ -79,6 +81,10 @@ def test_a_statement_confirms_its_deals_and_verify_compares_both_sides(
     assert account.fiatgate("bank", "import", file) == taken
     lines = [account.line_of(deal) for deal in account.deals]
     assert [line["tier"] for line in lines] == ["certain", "certain"]
+    account.fiatgate("bank", "ignore", lines[0]["line_id"], "--reason", "ours")
+    assert run("bank", "confirm", lines[0]["line_id"], "--json").exit_code == 1
+    account.fiatgate("bank", "restore", lines[0]["line_id"])
+    wait_until(lambda: account.line_of(first)["state"] == "proposed", "its proposal", timeout_seconds=SECONDS)
     account.fiatgate("bank", "confirm", *(line["line_id"] for line in lines))
     assert {account.line_of(deal)["state"] for deal in account.deals} == {"matched"}
     assert run("bank", "confirm", lines[0]["line_id"], "--json").exit_code == 1
@@ -108,3 +114,17 @@ def test_a_statement_confirms_its_deals_and_verify_compares_both_sides(
     with behind_its_back(account.desk.stack, "invoices") as cursor:
         cursor.execute("UPDATE line_payments SET amount = amount + 1 WHERE line_id = %s", (line,))
     assert verify().exit_code == 0
+
+
+def test_a_proposal_that_sql_wrote_confirms_no_deal(account: Account, tmp_path: Path) -> None:
+    desk = account.desk
+    named, forged = (desk.choose(account.shop.create()["invoice_id"], account.method) for _ in range(2))
+    file = replace(account, deals=[named]).file(tmp_path, forged.amount_fiat)
+    account.fiatgate("bank", "import", str(file))
+    line = account.line_of(named)["line_id"]
+    with behind_its_back(desk.stack, "bank") as cursor:
+        change = "state = 'proposed', tier = 'certain', deal_id = %s, invoice_id = %s, deal_amount = amount"
+        cursor.execute(f"UPDATE lines SET {change} WHERE id = %s", (forged.deal_id, forged.invoice_id, line))
+    run("bank", "confirm", line, "--json")
+    found = desk.deals.GetDeal(pb.GetDealRequest(deal_id=forged.deal_id)).deal
+    assert found.status == pb.DEAL_STATUS_PENDING

@@ -16,7 +16,7 @@ from kit.base.codes import in_groups
 from kit.base.money import money_text
 from tests.bank.shapes import camt, entry
 from tests.console.conftest import Open, Staff
-from tests.console.house import Person, text_of
+from tests.console.house import Person, hidden, text_of
 from tests.console.looks import looks_right
 from tests.console.till import Till
 
@@ -95,7 +95,7 @@ def test_several_lines_are_confirmed_in_one_step_with_their_sum(bank_till: Till,
     assert [bank_till.state(deal) for deal in (first, second)] == ["successfully_paid"] * 2
     assert lines_of(operator, "proposed", mark) == []
     assert sorted(lines_of(operator, "matched", mark)) == sorted(ids)
-    assert "can’t pay this deal" in text_of(operator.post(f"/bank/{ids[0]}/confirm"))
+    assert "The line can’t pay: it is used up." in text_of(operator.post(f"/bank/{ids[0]}/confirm"))
     for path in (f"/invoices/{first.invoice_id}", f"/deals/{first.deal_id}"):
         shown = operator.get(path)
         assert f"Paid by bank line of {money_text(first.amount_fiat, first.currency_code)}" in text_of(shown)
@@ -120,7 +120,12 @@ def test_a_line_without_a_deal_is_linked_by_a_reference_or_ignored(bank_till: Ti
     assert "The line is ignored." in text_of(
         operator.post(f"/bank/{interest}/ignore", {"reason": "interest"})
     )
+    other = bank_till.chosen()
+    old = operator.post("/bank/several", {"act": "link", "line": interest, "deal": other.deal_id})
+    assert "The line can’t pay: it is ignored." in text_of(old)
+    assert bank_till.state(other) == "awaiting_payment"
     assert "The line is looked at anew." in text_of(operator.post(f"/bank/{interest}/restore"))
+    assert waiting(operator, "unmatched", f"interest {mark}") == interest
 
 
 def test_a_deal_that_was_confirmed_by_hand_gets_its_line_and_a_wrong_amount_is_told(
@@ -187,6 +192,19 @@ def test_a_line_fills_in_the_forms_for_money_that_fits_no_open_deal(bank_till: T
     (path,) = links_of(person.get(f"/bank/{found['ended']}").text, "Credit it")
     form = person.get(path).text
     assert 'value="7.00"' in form and f"Bank line {found['ended']}" in form
+    fields = hidden(form, "/corrections/new") | {"received": "7.00", "reason": "Late", "evidence": mark}
+    seen = person.post("/corrections/new", fields | {"left": "8.00"})
+    changed = person.post("/corrections/new", hidden(seen.text, "/corrections/new"))
+    assert "The line is proposed, and 7.00 of it is left." in text_of(changed)
+    seen = person.post("/corrections/new", fields)
+    agreed = hidden(seen.text, "/corrections/new")
+    failed = person.post("/corrections/new", agreed | {"expected": "0.000001"})
+    assert "The bank line of this money is ignored: Credited as late money of order" in text_of(failed)
+    assert "corrected" in text_of(person.post("/corrections/new", agreed)), "the same form goes on"
+    other = bank_till.chosen()
+    old = person.post("/bank/several", {"act": "link", "line": found["ended"], "deal": other.deal_id})
+    assert "The line can’t pay: it is ignored." in text_of(old)
+    assert bank_till.state(other) == "awaiting_payment"
 
     person.post(f"/bank/{found['paid']}/confirm")
     back = statement(bank_till, (paid, paid.amount_fiat, f"{mark} back")).replace("CRDT", "DBIT")
@@ -272,15 +290,26 @@ def test_a_line_of_a_connector_that_is_taken_back_after_it_paid_waits_until_it_i
     accounts = ("--account", f"{account}:{deal.currency_code}", "--silence", "900")
     key = stack.cli("bank", "connectors", "create", name, *accounts)["key"]
 
-    def post(status: str) -> str:
-        line = {"source_id": "1", "account": account, "direction": "credit", "amount": deal.amount_fiat}
-        line |= {"currency_code": deal.currency_code, "status": status, "booked_on": "2026-11-28"}
-        sent = {"lines": [line | {"text": deal.reference}]}
+    def post(status: str, of: pb.Deal = deal) -> str:
+        line = {"source_id": of.deal_id, "account": account, "direction": "credit", "amount": of.amount_fiat}
+        line |= {"currency_code": of.currency_code, "status": status, "booked_on": "2026-11-28"}
+        sent = {"lines": [line | {"text": of.reference}]}
         answer = requests.post(
             f"{stack.url}/feed/v1/lines", json=sent, headers={"X-Api-Key": key}, timeout=15
         )
         (outcome,) = answer.json()["data"]
         return str(outcome["line_id"])
+
+    other = bank_till.chosen()
+    gone = post("booked", other)
+    assert waiting(operator, "proposed", other.reference) == gone
+    post("reversed", other)
+    for old in (
+        operator.post(f"/bank/{gone}/confirm"),
+        operator.post("/bank/several", {"act": "link", "line": gone, "deal": other.deal_id}),
+    ):
+        assert "The line can’t pay: it is taken back by the bank." in text_of(old)
+    assert bank_till.state(other) == "awaiting_payment"
 
     line = post("booked")
     assert waiting(operator, "proposed", deal.reference) == line

@@ -299,6 +299,7 @@ BAD: Final[dict[str, tuple[Any, ...]]] = {
     "FollowPayments.replace_after": (-1,),
     "ListPostedLines.source_id": ("x" * 201, "a\0b"),
     "IgnoreLine.reason": ("", " ", "a\0b"),
+    "IgnoreLine.left": FORMS,
 }
 ANY: Final = {
     *(

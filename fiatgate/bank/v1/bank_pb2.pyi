@@ -229,6 +229,7 @@ class Line(_message.Message):
     MATCHES_FIELD_NUMBER: _builtins.int
     CREATED_AT_FIELD_NUMBER: _builtins.int
     CONNECTOR_ID_FIELD_NUMBER: _builtins.int
+    PAYABLE_FIELD_NUMBER: _builtins.int
     line_id: _builtins.str
     """UUIDv8 of its day, its account and what makes it the same line: again the same when it comes again after a restore."""
     import_id: _builtins.str
@@ -256,6 +257,8 @@ class Line(_message.Message):
     """Why it is ignored."""
     connector_id: _builtins.str
     """The connector that posted it first."""
+    payable: _builtins.bool
+    """Whether it may pay deals: a booked credit that is proposed or unmatched, and of which something is left."""
     @_builtins.property
     def references(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
     @_builtins.property
@@ -288,10 +291,11 @@ class Line(_message.Message):
         matches: _abc.Iterable[Global___LineMatch] | None = ...,
         created_at: _timestamp_pb2.Timestamp | None = ...,
         connector_id: _builtins.str = ...,
+        payable: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["account", b"account", "amount", b"amount", "booked_on", b"booked_on", "connector_id", b"connector_id", "counterparty_account", b"counterparty_account", "counterparty_name", b"counterparty_name", "created_at", b"created_at", "currency_code", b"currency_code", "deal_amount", b"deal_amount", "deal_id", b"deal_id", "import_id", b"import_id", "invoice_id", b"invoice_id", "left", b"left", "line_id", b"line_id", "matches", b"matches", "reason", b"reason", "references", b"references", "state", b"state", "text", b"text", "tier", b"tier", "valued_on", b"valued_on"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["account", b"account", "amount", b"amount", "booked_on", b"booked_on", "connector_id", b"connector_id", "counterparty_account", b"counterparty_account", "counterparty_name", b"counterparty_name", "created_at", b"created_at", "currency_code", b"currency_code", "deal_amount", b"deal_amount", "deal_id", b"deal_id", "import_id", b"import_id", "invoice_id", b"invoice_id", "left", b"left", "line_id", b"line_id", "matches", b"matches", "payable", b"payable", "reason", b"reason", "references", b"references", "state", b"state", "text", b"text", "tier", b"tier", "valued_on", b"valued_on"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -527,15 +531,19 @@ class GetLineRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     LINE_ID_FIELD_NUMBER: _builtins.int
+    ANEW_FIELD_NUMBER: _builtins.int
     line_id: _builtins.str
+    anew: _builtins.bool
+    """Before the proposal is confirmed: it is made anew, and refused when it is another one than was stored."""
     def __init__(
         self,
         *,
         line_id: _builtins.str = ...,
+        anew: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["line_id", b"line_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["anew", b"anew", "line_id", b"line_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -752,18 +760,24 @@ class IgnoreLineRequest(_message.Message):
 
     LINE_ID_FIELD_NUMBER: _builtins.int
     REASON_FIELD_NUMBER: _builtins.int
+    LEFT_FIELD_NUMBER: _builtins.int
     line_id: _builtins.str
     reason: _builtins.str
     """1 to 500 characters."""
+    left: _builtins.str
+    """What is left of it, when its money is credited or returned otherwise: then the line has to be payable, and the same
+    call again is the same. Empty: it does not matter.
+    """
     def __init__(
         self,
         *,
         line_id: _builtins.str = ...,
         reason: _builtins.str = ...,
+        left: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["line_id", b"line_id", "reason", b"reason"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["left", b"left", "line_id", b"line_id", "reason", b"reason"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -123,7 +123,7 @@ class BankServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def GetLine(self, request, context):
-        """Reasons: BANK_LINE_NOT_FOUND.
+        """Reasons: BANK_LINE_NOT_FOUND, NOT_DECIDED, BANK_LINE_CONFLICT (`anew`).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -145,7 +145,7 @@ class BankServiceServicer:
 
     def IgnoreLine(self, request, context):
         """Takes a line, or what is left of it, out of the work, with a reason. Reasons: BANK_LINE_NOT_FOUND, BANK_LINE_CONFLICT
-        (the whole of it has paid deals).
+        (the whole of it has paid deals, or not so much is left).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -46,14 +46,14 @@ class BankServiceStub:
     ListLines: _grpc.UnaryUnaryMultiCallable[_bank_pb2.ListLinesRequest, _bank_pb2.ListLinesResponse]
     """Newest first, with what they are proposed for."""
     GetLine: _grpc.UnaryUnaryMultiCallable[_bank_pb2.GetLineRequest, _bank_pb2.GetLineResponse]
-    """Reasons: BANK_LINE_NOT_FOUND."""
+    """Reasons: BANK_LINE_NOT_FOUND, NOT_DECIDED, BANK_LINE_CONFLICT (`anew`)."""
     ListDays: _grpc.UnaryUnaryMultiCallable[_bank_pb2.ListDaysRequest, _bank_pb2.ListDaysResponse]
     """The day's end of each account: what came and went, beside the balances of its statements. Newest day first."""
     ListAccounts: _grpc.UnaryUnaryMultiCallable[_bank_pb2.ListAccountsRequest, _bank_pb2.ListAccountsResponse]
     """The accounts that have lines, at most 1000."""
     IgnoreLine: _grpc.UnaryUnaryMultiCallable[_bank_pb2.IgnoreLineRequest, _bank_pb2.IgnoreLineResponse]
     """Takes a line, or what is left of it, out of the work, with a reason. Reasons: BANK_LINE_NOT_FOUND, BANK_LINE_CONFLICT
-    (the whole of it has paid deals).
+    (the whole of it has paid deals, or not so much is left).
     """
     RestoreLine: _grpc.UnaryUnaryMultiCallable[_bank_pb2.RestoreLineRequest, _bank_pb2.RestoreLineResponse]
     """Puts an ignored line back. Reasons: BANK_LINE_NOT_FOUND, BANK_LINE_CONFLICT (it is not ignored)."""
@@ -78,14 +78,14 @@ class BankServiceAsyncStub(BankServiceStub):
     ListLines: _aio.UnaryUnaryMultiCallable[_bank_pb2.ListLinesRequest, _bank_pb2.ListLinesResponse]  # type: ignore[assignment]
     """Newest first, with what they are proposed for."""
     GetLine: _aio.UnaryUnaryMultiCallable[_bank_pb2.GetLineRequest, _bank_pb2.GetLineResponse]  # type: ignore[assignment]
-    """Reasons: BANK_LINE_NOT_FOUND."""
+    """Reasons: BANK_LINE_NOT_FOUND, NOT_DECIDED, BANK_LINE_CONFLICT (`anew`)."""
     ListDays: _aio.UnaryUnaryMultiCallable[_bank_pb2.ListDaysRequest, _bank_pb2.ListDaysResponse]  # type: ignore[assignment]
     """The day's end of each account: what came and went, beside the balances of its statements. Newest day first."""
     ListAccounts: _aio.UnaryUnaryMultiCallable[_bank_pb2.ListAccountsRequest, _bank_pb2.ListAccountsResponse]  # type: ignore[assignment]
     """The accounts that have lines, at most 1000."""
     IgnoreLine: _aio.UnaryUnaryMultiCallable[_bank_pb2.IgnoreLineRequest, _bank_pb2.IgnoreLineResponse]  # type: ignore[assignment]
     """Takes a line, or what is left of it, out of the work, with a reason. Reasons: BANK_LINE_NOT_FOUND, BANK_LINE_CONFLICT
-    (the whole of it has paid deals).
+    (the whole of it has paid deals, or not so much is left).
     """
     RestoreLine: _aio.UnaryUnaryMultiCallable[_bank_pb2.RestoreLineRequest, _bank_pb2.RestoreLineResponse]  # type: ignore[assignment]
     """Puts an ignored line back. Reasons: BANK_LINE_NOT_FOUND, BANK_LINE_CONFLICT (it is not ignored)."""
@@ -137,7 +137,7 @@ class BankServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _bank_pb2.GetLineRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_bank_pb2.GetLineResponse, _abc.Awaitable[_bank_pb2.GetLineResponse]]:
-        """Reasons: BANK_LINE_NOT_FOUND."""
+        """Reasons: BANK_LINE_NOT_FOUND, NOT_DECIDED, BANK_LINE_CONFLICT (`anew`)."""
 
     @_abc_1.abstractmethod
     def ListDays(
@@ -162,7 +162,7 @@ class BankServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_bank_pb2.IgnoreLineResponse, _abc.Awaitable[_bank_pb2.IgnoreLineResponse]]:
         """Takes a line, or what is left of it, out of the work, with a reason. Reasons: BANK_LINE_NOT_FOUND, BANK_LINE_CONFLICT
-        (the whole of it has paid deals).
+        (the whole of it has paid deals, or not so much is left).
         """
 
     @_abc_1.abstractmethod

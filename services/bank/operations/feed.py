@@ -10,6 +10,7 @@ from uuid import UUID
 from sqlalchemy.orm import Session
 
 from fiatgate.bank.v1 import feed_pb2 as pb
+from kit.audit import acts
 from kit.base.account_forms import account_key
 from kit.base.money import decimals_of, has_decimals
 from kit.base.proto import most_of
@@ -101,9 +102,15 @@ def _taken(
         )
     lines.add_new(tx, [line for identity, line in known.items() if identity not in before])
     for identity, was in before.items():
-        if known[identity] != was:
-            lines.take_step(tx, known[identity])
+        if (kept := known[identity]) != was:
+            lines.take_step(tx, kept)
+            _restored(tx, was, kept)
     return outcomes
+
+
+def _restored(tx: Session, was: LineView, line: LineView) -> None:
+    before, after = ({} if each.reason is None else {"reason": each.reason} for each in (was, line))
+    acts.record(tx, "bank-line.restore", f"bank-line:{line.id}", before=before, after=after)
 
 
 def _change(deps: Deps, kept: LineView | None, line: Line) -> rules.Change:
@@ -164,7 +171,8 @@ def _stepped(
             seal=b"",
         )
     if view.reason is not None:
-        view = replace(view, state=LineState.IGNORED)
+        is_taken_back = view.status is Status.REVERSED and bool(view.matches)
+        view = replace(view, reason=None) if is_taken_back else replace(view, state=LineState.IGNORED)
     return replace(view, seal=seal_of_line(deps.settings.seals, view))
 
 

@@ -6,6 +6,7 @@ from typing import Final
 from fiatgate.bank.v1 import bank_pb2 as pb
 from kit.audit import acts
 from kit.base.account_forms import account_key
+from kit.base.money import fiat_text
 from kit.base.proto import most_of
 from kit.db.database import retry_conflicts
 from kit.rpc import values
@@ -48,8 +49,10 @@ def list_lines(
         )
 
 
-def get_line(deps: Deps, *, line_id: str) -> LineView:
-    """Raises BANK_LINE_NOT_FOUND; NOT_DECIDED for one that SQL wrote."""
+def get_line(deps: Deps, *, line_id: str, anew: bool = False) -> LineView:
+    """Raises BANK_LINE_NOT_FOUND; NOT_DECIDED for one that SQL wrote; BANK_LINE_CONFLICT when it is proposed `anew` and
+    that differs.
+    """
     id = values.uuid_or(errors.line_not_found, line_id)
     with deps.db.autocommit() as connection:
         found = lines.by_id(connection, id)
@@ -57,23 +60,32 @@ def get_line(deps: Deps, *, line_id: str) -> LineView:
         raise errors.line_not_found()
     if not is_as_read(deps.settings.seals, found):
         raise not_decided("bank line")
+    if anew and found.is_payable and not proposing.is_proposed_now(deps, found):
+        raise errors.line_conflict("has another proposal by now: look at it again")
     return found
 
 
 @retry_conflicts
-def ignore_line(deps: Deps, *, line_id: str, reason: str) -> None:
-    """Takes a line, or what is left of it, out of the work, also one that was reversed after it paid. Raises
-    BANK_LINE_NOT_FOUND, BANK_LINE_CONFLICT.
+def ignore_line(deps: Deps, *, line_id: str, reason: str, left: str = "") -> None:
+    """Takes a line, or what is left of it, out of the work, also one that was reversed. With `left` its money is used
+    otherwise: so much has to be left, and the same call again is the same. Raises BANK_LINE_NOT_FOUND,
+    BANK_LINE_CONFLICT.
     """
     id = values.uuid_or(errors.line_not_found, line_id)
     why = values.text("reason", reason.strip(), most=REASON_MAX_CHARACTERS)
+    rest = values.decimal("left", left) if left else None
+    while proposing.follow_step(deps):
+        pass
     with deps.db.transaction() as tx:
         line = lines.locked(tx, id)
         if line is None:
             raise errors.line_not_found()
-        is_settled = line.state is LineState.REVERSED and bool(line.matches)
-        if not is_settled and line.state not in (LineState.WAITING, *OPEN_STATES):
-            raise errors.line_has_paid()
+        if rest is not None and (line.state, line.reason) == (LineState.IGNORED, why):
+            return
+        if line.state not in (LineState.WAITING, LineState.REVERSED, *OPEN_STATES):
+            raise errors.line_conflict(f"is {line.state}")
+        if rest is not None and not (line.is_payable and line.left == rest):
+            raise errors.line_conflict(f"is {line.state}, and {fiat_text(line.left)} of it is left")
         lines.set_state(tx, id, LineState.IGNORED, reason=why)
         acts.record(tx, "bank-line.ignore", f"bank-line:{id}", after={"reason": why})
 
@@ -87,8 +99,11 @@ def restore_line(deps: Deps, *, line_id: str) -> None:
         if line is None:
             raise errors.line_not_found()
         if line.state is not LineState.IGNORED:
-            raise errors.line_not_ignored()
-        lines.set_state(tx, id, first_state(line.direction, line.status), reason=None)
+            raise errors.line_conflict("is not ignored")
+        state = first_state(line.direction, line.status)
+        if state is LineState.WAITING and not line.left:
+            state = LineState.MATCHED
+        lines.set_state(tx, id, state, reason=None)
         acts.record(tx, "bank-line.restore", f"bank-line:{id}", before={"reason": line.reason}, after={})
 
 

@@ -58,6 +58,18 @@ def _proposals(invoices: InvoicesClient, some: Sequence[LineView]) -> dict[UUID,
     return {id: propose(coming, deals) for id, coming in comings.items()}
 
 
+def is_proposed_now(deps: Deps, line: LineView) -> bool:
+    """Returns whether the stored proposal is that of this moment, else stores that: SQL may have written the other."""
+    if deps.invoices is None:
+        return True
+    proposal = _proposals(deps.invoices, [line])[line.id]
+    if not _differs(line, proposal):
+        return True
+    with deps.db.transaction() as tx:
+        lines.save_proposals(tx, {line.id: proposal})
+    return False
+
+
 def _coming(line: LineView) -> Coming:
     texts = (*line.reference_texts.split("\n"), line.text, line.counterparty_name)
     return Coming(
@@ -72,7 +84,7 @@ def _coming(line: LineView) -> Coming:
 
 def _differs(line: LineView, proposal: Proposal) -> bool:
     deal = proposal.deal
-    return (line.tier, line.deal_id, line.deal_amount) != (
+    return line.state is LineState.WAITING or (line.tier, line.deal_id, line.deal_amount) != (
         proposal.tier,
         deal and deal.id,
         deal and deal.amount,

@@ -70,6 +70,7 @@ def line_to_message(line: LineView) -> pb.Line:
         matches=map(_match_to_message, line.matches),
         created_at=timestamp_from(line.created_at),
         connector_id=str(line.connector_id or ""),
+        payable=line.is_payable,
     )
 
 

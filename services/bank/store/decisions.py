@@ -15,8 +15,8 @@ IGNORED: Final = Decided("bank-line", ("bank-line.ignore", "bank-line.restore"),
 _FILE: Final = "a bank file"
 _LINE: Final = "a bank line"
 _SEALED: Final = (
-    *("account", "identity", "direction", "amount", "currency_code", "status", "counterparty_name"),
-    *("counterparty_account", "text", "reference_texts"),
+    *("account", "identity", "direction", "amount", "currency_code", "status", "booked_on"),
+    *("counterparty_name", "counterparty_account", "text", "reference_texts"),
 )
 
 

@@ -43,7 +43,7 @@ _SAID_ANEW: Final = (
     *("status", "booked_on", "valued_on", "counterparty_name", "counterparty_account", "text"),
     *("reference_texts", "seal"),
 )
-"""What the bank says when it takes a step with a line. Its seal is over the texts, so they are written together."""
+"""The bank fills these anew when it books or reverses a line. The seal is over the texts: they go together."""
 
 
 def add_new(tx: Session, lines: Sequence[LineView]) -> int:
@@ -70,7 +70,7 @@ def posted_and_locked(tx: Session, identities: Sequence[str]) -> dict[str, LineV
 
 def take_step(tx: Session, line: LineView) -> None:
     """Writes what the bank says anew of a line."""
-    values = {name: getattr(line, name) for name in (*_SAID_ANEW, "state")}
+    values = {name: getattr(line, name) for name in (*_SAID_ANEW, "state", "reason")}
     tx.execute(update(_LINES).where(_OF.id == line.id).values(values))
 
 

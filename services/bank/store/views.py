@@ -7,7 +7,7 @@ from decimal import Decimal
 from uuid import UUID
 
 from services.bank.domain.lines import Direction, Status
-from services.bank.domain.proposals import ImportState, LineState, Tier
+from services.bank.domain.proposals import OPEN_STATES, ImportState, LineState, Tier
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,3 +108,9 @@ class LineView:
     @property
     def left(self) -> Decimal:
         return self.amount - sum((match.amount for match in self.matches), Decimal(0))
+
+    @property
+    def is_payable(self) -> bool:
+        """Whether it may pay deals, or be credited or returned otherwise."""
+        is_booked_credit = self.direction is Direction.CREDIT and self.status is Status.BOOKED
+        return is_booked_credit and self.state in OPEN_STATES and self.left > 0

@@ -153,7 +153,9 @@ LINE_TERMS = (
 )
 MATCH_TERMS = ("number", "line_id", "deal_id", "invoice_id", "amount", "paid_at")
 """A repair deletes rows of this copy and writes them anew."""
-LINE_TEXTS = ("valued_on", "counterparty_name", "counterparty_account", "text", "reference_texts")
+LINE_TEXTS = (
+    *("booked_on", "valued_on", "counterparty_name", "counterparty_account", "text", "reference_texts"),
+)
 """The bank may change them when it books a pending line."""
 
 
