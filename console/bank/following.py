@@ -52,11 +52,7 @@ def _lower(line: pb.Line) -> Sequence[Step]:
 
 def _ended(line: pb.Line, story: invoices_pb2.GetInvoiceStoryResponse) -> Sequence[Step]:
     if story.invoice.status == invoices_pb2.INVOICE_STATUS_SUCCESS:
-        paid = sum(
-            (Decimal(each.amount) for each in line.matches if each.deal_id == line.deal_id), Decimal(0)
-        )
-        # Without a part of this line another transfer paid the deal: this one came beside it.
-        came = (paid or Decimal(line.deal_amount)) + Decimal(line.left)
+        came = Decimal(line.deal_amount) + Decimal(line.left)
         return [
             _correction("More came …", "surplus", line, line.invoice_id, came=fiat_text(came), **_rest(line)),
             Step(
