@@ -138,6 +138,12 @@ def reference_taken(refund_id: UUID) -> Refused:
     )
 
 
+def sent_with_another(bank_reference: str) -> Refused:
+    return values.invalid(
+        "bank_reference", f"It was sent with {bank_reference}: leave this empty, or say that it failed"
+    )
+
+
 def correction_invalid(message: str, **metadata: str) -> Refused:
     return precondition("CORRECTION_INVALID", message, **metadata)
 

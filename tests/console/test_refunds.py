@@ -117,6 +117,7 @@ def test_a_large_refund_is_sent_once_when_a_second_person_has_compared_it(
     assert "approved already" in text_of(staff("admin", "desk").post(f"{request}/approve"))
     history = text_of(other.get(path))
     assert history.count("Being sent by") == 1 and f"approved by {other.email}" in history
+    assert 'name="bank_reference"' not in operator.get(path).text, "sending named it"
     assert "The customer has the money back." in text_of(operator.post(f"{path}/complete", fields))
     assert shop.balance().reserved == "0.000000"
 

@@ -565,7 +565,7 @@ class CompleteRefundRequest(_message.Message):
     BANK_REFERENCE_FIELD_NUMBER: _builtins.int
     refund_id: _builtins.str
     bank_reference: _builtins.str
-    """Obligatory if SendRefund had none; never that of another refund."""
+    """Obligatory if SendRefund had none, else empty or the same; never that of another refund."""
     def __init__(
         self,
         *,

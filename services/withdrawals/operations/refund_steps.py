@@ -123,14 +123,22 @@ def send_approved(deps: Deps, tx: Session, asked: Approval) -> None:
 
 
 def complete_refund(deps: Deps, *, refund_id: str, bank_reference: str) -> RefundView:
-    """Records that the customer has the money. Raises what `send_refund` raises."""
+    """Records that the customer has the money. Raises what `send_refund` raises, and VALIDATION_ERROR for another
+    reference than the one that it was sent with.
+    """
     found = _found(deps, refund_id)
     reference = _reference(bank_reference or found.bank_reference or "", least=1)
 
     def is_again(refund: RefundView) -> bool:
         return refund.status is RefundStatus.SUCCEEDED and refund.bank_reference == reference
 
-    return approvals.done(_advance(deps, found, RefundStatus.SUCCEEDED, is_again, bank_reference=reference))
+    def compare(tx: Session, refund: RefundView) -> None:
+        if refund.bank_reference not in (None, reference):
+            raise errors.sent_with_another(refund.bank_reference)
+
+    return approvals.done(
+        _advance(deps, found, RefundStatus.SUCCEEDED, is_again, compare, bank_reference=reference)
+    )
 
 
 def fail_refund(deps: Deps, *, refund_id: str, failure: str) -> RefundView:

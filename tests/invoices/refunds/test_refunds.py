@@ -270,6 +270,13 @@ def test_one_is_completed_only_with_a_reference(till: Till) -> None:
     assert acting(CID, till.step(SUCCEEDED, sent, bank_reference="BR-2")).bank_reference == "BR-2"
 
 
+def test_one_is_completed_with_the_reference_that_it_was_sent_with(till: Till) -> None:
+    sent = acting(CID, till.step(SENT, till.reached(READY)))
+    refused = refusal(acting, CID, till.step(SUCCEEDED, sent, bank_reference=new_id().hex))
+    assert refused.metadata["field"] == "bank_reference" and f"BR-{sent.id}" in str(refused)
+    assert acting(CID, till.step(SUCCEEDED, sent, bank_reference="")).bank_reference == f"BR-{sent.id}"
+
+
 def test_a_payment_of_the_bank_pays_one_refund(till: Till) -> None:
     paid, reference = till.reached(READY), new_id().hex
     acting(CID, till.step(SENT, paid, bank_reference=reference))
