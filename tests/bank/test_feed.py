@@ -185,11 +185,11 @@ def test_a_wrong_value_names_the_line(bank: Deps, wrong: dict[str, object], fiel
 
 
 def test_a_key_reads_only_the_lines_of_its_accounts(bank: Deps) -> None:
-    wide = new_key(bank, "F14:EUR", "F15:EUR", "F15:USD")
-    post(bank, wide, line("a", "F14"), line("b", "F15"), line("c", "F15", currency="USD"))
-    narrow = made(bank, "F15:EUR", name=connector_of(bank, wide).name)
-    assert [each.account for each in listed(bank, narrow)] == ["F15"]
-    assert listed(bank, narrow, source_id="a") == listed(bank, narrow, account="F14") == []
+    wide = new_key(bank, "F17:EUR", "F18:EUR", "F18:USD")
+    post(bank, wide, line("a", "F17"), line("b", "F18"), line("c", "F18", currency="USD"))
+    narrow = made(bank, "F18:EUR", name=connector_of(bank, wide).name)
+    assert [each.account for each in listed(bank, narrow)] == ["F18"]
+    assert listed(bank, narrow, source_id="a") == listed(bank, narrow, account="F17") == []
     for wrong in ("a\0b", "x" * 201):
         assert refusal(listed, bank, narrow, source_id=wrong).metadata["field"] == "source_id"
 
