@@ -11,7 +11,7 @@ from console.bank import following, paying
 from console.config import DeskSettings
 from console.exchange import Request
 from console.list_page import Asked, Found, ListPage
-from console.page import Page, leave_for
+from console.page import Page, leave_for, own_path
 from console.ui.filters import Tabs, Text
 from console.ui.values import iso, word
 from console.wiring import Deps
@@ -67,6 +67,11 @@ class LinesPage(ListPage):
                 "reversed": "Taken back",
                 "all": "All",
             },
+            counts={
+                "proposed": "bank_lines_proposed",
+                "unmatched": "bank_lines_unmatched",
+                "reversed": "bank_lines_reversed",
+            },
         ),
         Text("account", "Account"),
     )
@@ -107,8 +112,10 @@ class LinePage(Page):
     on_head = on_get
 
     async def on_post_confirm(self, req: Request, resp: falcon.asgi.Response, line_id: str) -> None:
-        await self.form(req)
-        await self._step(req, resp, line_id, paying.confirm(self, line_id), notice="bank-line-confirmed")
+        back = own_path((await self.form(req)).text("back") or "/bank")
+        await self._step(
+            req, resp, line_id, paying.confirm(self, line_id), notice="bank-line-confirmed", back=back
+        )
 
     async def on_post_ignore(self, req: Request, resp: falcon.asgi.Response, line_id: str) -> None:
         form = await self.form(req)
@@ -121,7 +128,14 @@ class LinePage(Page):
         await self._step(req, resp, line_id, call, notice="bank-line-restored")
 
     async def _step(
-        self, req: Request, resp: falcon.asgi.Response, line_id: str, call: Awaitable[object], *, notice: str
+        self,
+        req: Request,
+        resp: falcon.asgi.Response,
+        line_id: str,
+        call: Awaitable[object],
+        *,
+        notice: str,
+        back: str = "/bank",
     ) -> None:
         try:
             await call
@@ -132,7 +146,7 @@ class LinePage(Page):
         else:
             if notice == "bank-line-confirmed":
                 await paying.follow(self)
-            leave_for(resp, "/bank", notice=notice)
+            leave_for(resp, back, notice=notice)
 
     async def _show(
         self, req: Request, resp: falcon.asgi.Response, line_id: str, *, refused: Refused | None = None

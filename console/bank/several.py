@@ -22,19 +22,26 @@ NAME_MOST: Final = 64
 
 
 class SeveralPage(Page):
-    """/bank/several: asks once, with the number and the sum, then confirms each; or links the lines to one deal."""
+    """/bank/several: asks once, with the number and the sum, then confirms each; or links the lines to one deal.
+
+    Besides ticked lines it takes all certain ones, of one account or of all.
+    """
 
     link = "/bank"
 
     async def on_post(self, req: Request, resp: falcon.asgi.Response) -> None:
         form = await self.form(req)
         ids, deal = list(dict.fromkeys(form.all("line")))[:LINES_MOST], form.line("deal", most=NAME_MOST)
-        if not ids:
+        if form.text("act") == "certain":
+            await self._confirm(
+                req, resp, await self._certain(form.line("account", most=NAME_MOST)), is_sure=False
+            )
+        elif not ids:
             leave_for(resp, "/bank", problem="nothing_ticked")
         elif form.text("act") == "link":
             await self._link(req, resp, ids[:LINKED_MOST], deal)
         elif form.text("act") == "confirm":
-            await self._confirm(req, resp, ids, is_sure=bool(form.text("sure")))
+            await self._confirm(req, resp, await self._lines(ids), is_sure=bool(form.text("sure")))
         else:
             raise invalid("VALIDATION_ERROR", "Expected confirm or link", field="act")
 
@@ -54,10 +61,10 @@ class SeveralPage(Page):
             leave_for(resp, "/bank", notice="bank-line-confirmed")
 
     async def _confirm(
-        self, req: Request, resp: falcon.asgi.Response, ids: Sequence[str], *, is_sure: bool
+        self, req: Request, resp: falcon.asgi.Response, lines: Sequence[pb.Line], *, is_sure: bool
     ) -> None:
-        lines = await self._lines(ids)
-        fitting = [line for line in lines if line.payable and line.tier in paying.TOGETHER]
+        together = [line for line in lines if line.payable and line.tier in paying.TOGETHER]
+        fitting = list({line.deal_id: line for line in together}.values())  # a deal is paid once
         stayed: list[Outcome] = []
         if is_sure:
             of = [line.line_id for line in fitting]
@@ -73,6 +80,12 @@ class SeveralPage(Page):
         shown: dict[str, Any] = {"sums": sums, "left_out": len(lines) - len(fitting)}
         shown["stayed"] = {each.id: each.sentence for each in stayed}
         self.show(req, resp, "bank-several", lines=fitting, **shown)
+
+    async def _certain(self, account: str) -> Sequence[pb.Line]:
+        request = pb.ListLinesRequest(
+            state=pb.LINE_STATE_PROPOSED, tier=pb.TIER_CERTAIN, account=account, limit=LINES_MOST
+        )
+        return (await self.deps.bank.ListLines(request)).lines
 
     async def _lines(self, ids: Sequence[str]) -> list[pb.Line]:
         outcomes = await each_of(

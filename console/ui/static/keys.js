@@ -1,5 +1,5 @@
 // Keys: j and k select a row, Enter opens it, / goes to the search, ? lists the keys. An element with `data-key` is
-// activated by its key: first within the selected row, then on the page. Single keys can be switched off in the list.
+// activated by its key: first within the selected row, then on the page, but not in another row. Single keys can be switched off in the list.
 // Enter sends a form; in a text of several lines Ctrl and Enter do.
 const OFF = "fiatgate-keys-off";
 const rows = () => [...document.querySelectorAll("[data-row]")].filter((each) => each.offsetParent !== null);
@@ -22,8 +22,9 @@ function step(by) {
 }
 
 function keyed(key) {
+  const here = (each) => !selected() || !each.closest("[data-row]") || selected().contains(each);
   const shown = (place) =>
-    [...(place?.querySelectorAll("[data-key]") ?? [])].find((each) => each.dataset.key === key && each.offsetParent !== null);
+    [...(place?.querySelectorAll("[data-key]") ?? [])].find((each) => each.dataset.key === key && each.offsetParent !== null && here(each));
   return shown(selected()) ?? shown(document);
 }
 
