@@ -20,7 +20,7 @@ from console.words.deals import author_words, step_words
 from console.words.states import words_of
 from fiatgate.approvals.v1 import approvals_pb2
 from fiatgate.invoices.v1 import invoices_pb2 as pb
-from fiatgate.withdrawals.v1 import corrections_pb2
+from fiatgate.withdrawals.v1 import corrections_pb2, refunds_pb2
 from kit.base.codes import in_groups
 from kit.base.ids import parse_id
 from kit.base.money import amount_text, money_text
@@ -50,7 +50,7 @@ class Evidence:
     steps     with the bank lines that paid it at the end
     last      the step of the deal that led to its state
     near      open deals on the same account, nearest amounts first
-    corrections  of its invoice, newest first; none while withdrawals is away
+    corrections, refunds  of its invoice, newest first; none while withdrawals is away
     account_undecided  no act decided the account as it is now
     """
 
@@ -63,6 +63,7 @@ class Evidence:
     near: Sequence[pb.Deal]
     asked: Sequence[approvals_pb2.Approval]
     corrections: Sequence[corrections_pb2.Correction]
+    refunds: Sequence[refunds_pb2.Refund]
     merchant: str
     account_undecided: bool
 
@@ -107,9 +108,10 @@ class Evidence:
 async def evidence_of(page: Page, deal_id: str) -> Evidence:
     """Returns the deal with its evidence. Raises DEAL_NOT_FOUND."""
     answer = await page.deps.deals.GetDeal(pb.GetDealRequest(deal_id=deal_id))
-    asked, corrections, names, paid_by = await asyncio.gather(
+    asked, corrections, refunds, names, paid_by = await asyncio.gather(
         _asked(page, answer.deal),
         _corrections(page, answer.deal),
+        _refunds(page, answer.deal),
         page.names(answer.deal.merchant_id),
         lines_that_paid(page.deps.line_payments.ListLinePayments, page.deps.bank.ListLines, [answer.deal]),
     )
@@ -123,6 +125,7 @@ async def evidence_of(page: Page, deal_id: str) -> Evidence:
         near=answer.near,
         asked=asked,
         corrections=corrections,
+        refunds=refunds,
         merchant=names.get(answer.deal.merchant_id, ""),
         account_undecided=answer.account_undecided,
     )
@@ -184,6 +187,14 @@ async def _corrections(page: Page, deal: pb.Deal) -> Sequence[corrections_pb2.Co
     request = corrections_pb2.ListCorrectionsRequest(invoice_id=deal.invoice_id)
     found = await or_none(page.deps.corrections.ListCorrections(request))
     return found.corrections if found else ()
+
+
+async def _refunds(page: Page, deal: pb.Deal) -> Sequence[refunds_pb2.Refund]:
+    if waits(deal):
+        return ()
+    request = refunds_pb2.ListRefundsRequest(invoice_id=deal.invoice_id)
+    found = await or_none(page.deps.refunds.ListRefunds(request))
+    return found.refunds if found else ()
 
 
 def _step(step: pb.DealTransition) -> Step:

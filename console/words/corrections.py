@@ -4,8 +4,10 @@ from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from typing import Final
 
+from console.words.refunds import LIVE
 from fiatgate.invoices.v1 import invoices_pb2
 from fiatgate.withdrawals.v1 import corrections_pb2 as pb
+from fiatgate.withdrawals.v1 import refunds_pb2
 from kit.base.money import money_text, typed_decimal
 from kit.rpc.values import invalid
 
@@ -31,7 +33,7 @@ DIRECTIONS: Final[Mapping[str, str]] = {
 }
 CHANGED: Final = "It would move {} USDT by now, so nothing was done. Look at it again."
 
-
+_CREDITED: Final = refunds_pb2.REFUND_ORIGIN_CREDITED
 _UNPAID: Final = frozenset(
     {invoices_pb2.DEAL_STATUS_FAILED, invoices_pb2.DEAL_STATUS_EXPIRED, invoices_pb2.DEAL_STATUS_CANCELED}
 )
@@ -49,14 +51,24 @@ def beyond(came: str, deal: invoices_pb2.Deal) -> str:
     return f"{amount:f}"
 
 
-def possible(deal: invoices_pb2.Deal, made: Iterable[pb.Correction]) -> frozenset[str]:
-    """Returns the kinds of corrections that an ended deal allows after those of its invoice, and "refund"."""
+def possible(
+    deal: invoices_pb2.Deal, made: Iterable[pb.Correction], refunds: Iterable[refunds_pb2.Refund] = ()
+) -> frozenset[str]:
+    """Returns the kinds of corrections that an ended deal allows after those and the refunds of its invoice, and
+    "refund".
+    """
     is_paid = deal.status == invoices_pb2.DEAL_STATUS_COMPLETED
     if not is_paid and deal.status not in _UNPAID:
         return frozenset()
     credited = Decimal(deal.merchant_usdt) if is_paid else Decimal(0)
-    taken, has_surplus = Decimal(0), False
+    live = [each for each in refunds if each.status in LIVE]
+    back = {each.origin for each in live}
+    held = sum(Decimal(each.amount) for each in live)
+    left = Decimal(deal.amount_fiat) if is_paid else Decimal(0)
+    left -= sum(Decimal(each.refund_amount) for each in live if each.origin == _CREDITED)
+    taken, has_surplus = Decimal(0), refunds_pb2.REFUND_ORIGIN_SURPLUS in back
     for each in made:
+        left += Decimal(each.received_amount or 0)
         has_surplus = has_surplus or each.kind == pb.CORRECTION_KIND_SURPLUS
         if each.kind == pb.CORRECTION_KIND_REVERSAL:
             taken += Decimal(each.amount)
@@ -64,9 +76,9 @@ def possible(deal: invoices_pb2.Deal, made: Iterable[pb.Correction]) -> frozense
             credited += Decimal(each.amount)
     allowed = {
         "surplus": is_paid and not has_surplus,
-        "late_credit": not is_paid and credited <= taken,
-        "reversal": credited > taken,
-        "refund": credited > 0 and not taken,
+        "late_credit": not is_paid and credited <= taken and refunds_pb2.REFUND_ORIGIN_LATE not in back,
+        "reversal": credited > taken + held,
+        "refund": credited > 0 and not taken and left > 0,
     }
     return frozenset(name for name, is_allowed in allowed.items() if is_allowed)
 

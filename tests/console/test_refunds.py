@@ -159,6 +159,27 @@ def test_late_money_is_returned_from_its_case_to_an_account_that_the_operator_gi
     assert staff("viewer").get(unescape(link)).status_code == 403
 
 
+def test_what_goes_back_is_not_offered_again(shop: Shop, staff: Staff, house: House) -> None:
+    shop.credited()  # pays the commission of the whole refund
+    invoice, admin = shop.credited(), staff("admin")
+    member = house.person("finance", merchant=shop.shop.merchant_id)
+    (deal,) = set(re.findall(r'href="(/deals/[0-9a-f-]{36})"', admin.get(f"/invoices/{invoice}").text))
+
+    def offered() -> set[str]:
+        page = admin.get(deal).text + member.get(f"/invoices/{invoice}").text
+        return set(re.findall(r'class="button[^>]*>(Take back|More came|Return a surplus|Refund)</a>', page))
+
+    assert offered() == {"Take back", "More came", "Return a surplus", "Refund"}
+    fields = {"invoice": invoice, "request_key": str(uuid4()), "amount": "5"}
+    surplus = urlsplit(admin.post("/refunds/new", fields).url).path
+    assert offered() == {"Take back", "Refund"}
+    path = f"/api/v1/invoices/{invoice}/refunds"
+    assert shop.shop.post(path, json={"external_id": unique("refund"), **ACCOUNT}).status_code == 201
+    assert offered() == set()
+    admin.post(f"{surplus}/cancel")
+    assert offered() == {"More came", "Return a surplus"}
+
+
 def test_pages_of_refunds_look_right(shop: Shop, staff: Staff, open_page: Open) -> None:
     path, _ = refund(shop)
     page = staff.page(open_page, "desk", viewport={"width": 1440, "height": 900})
