@@ -43,7 +43,9 @@ from console.webhooks import routes as webhooks
 from console.wiring import Deps, addresses, wired
 from console.withdrawals import routes as withdrawals
 from console.withdrawing import routes as withdrawing
+from console.words.late_money import ANSWERS
 from fiatgate.approvals.v1 import approvals_pb2
+from fiatgate.invoices.v1.invoices_pb2 import GetInvoiceStoryRequest
 from kit.web.bodies import BODY_SECONDS, Bounds
 from kit.web.config import clients_of
 from kit.web.counting import scraped
@@ -109,10 +111,14 @@ ROOMS: Final = {
 
 
 async def _of_correction(page: Page, approval: approvals_pb2.Approval) -> Mapping[str, Any]:
-    """Returns the merchant's money, and the deal of a correction that is about an invoice."""
+    """Returns the merchant's money; of a correction that is about an invoice the deal, and the case of late money."""
     kind, _, id = approval.object.partition(":")
-    values = await corrections.evidence(page, approval)
-    return {**values, "deal": await evidence_of_invoice(page, id) if kind == "invoice" else None}
+    values = {**await corrections.evidence(page, approval), "deal": None, "case": None, "answers": ANSWERS}
+    if kind == "invoice":
+        story = await page.deps.deals.GetInvoiceStory(GetInvoiceStoryRequest(invoice_id=id))
+        values["deal"] = await evidence_of_invoice(page, id)
+        values["case"] = story.case if story.HasField("case") else None
+    return values
 
 
 EVIDENCE: Final[Mapping[str, EvidenceOf]] = {

@@ -166,7 +166,7 @@ def test_late_money_is_credited_at_the_locked_rate_and_the_case_is_named(
 
 
 def test_a_case_waits_for_the_second_person_of_its_credit_and_ends_only_as_its_money_did(
-    shop: Shop, treasury: Person, staff: Staff
+    shop: Shop, treasury: Person, staff: Staff, house: House
 ) -> None:
     case, desk = str(shop.late("Paid")), staff("desk")
     invoice = shop.desk.deals.GetCase(GetCaseRequest(number=int(case))).case.invoice_id
@@ -185,6 +185,11 @@ def test_a_case_waits_for_the_second_person_of_its_credit_and_ends_only_as_its_m
     assert "The correction waits for a second person" in page and "Return it" not in page
     assert "before a second person has approved it" in text_of(answer("credit"))
     (path,) = set(APPROVAL.findall(asked.text))
+    member = house.person("finance", merchant=shop.shop.merchant_id)
+    member.post(f"/cases/{case}/answer", {"answer": "credit", "text": "Ours"})
+    seen_by_other = text_of(staff("admin").get(path))
+    for each in (f"Case {case}", "The customer writes Paid", f"{member.email} answered", "credit it Ours"):
+        assert each in seen_by_other, seen_by_other
     staff("admin").post(f"{path}/approve")
     assert answer("return").status_code == 422
     assert "The answer is given to the customer." in text_of(answer("credit"))
