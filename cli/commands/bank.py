@@ -17,6 +17,8 @@ from kit.rpc.errors import invalid
 app = group("bank", "Files of banks, their lines, and the deals that they have paid.")
 connectors = group("bank connectors", "Programs that post the lines of accounts, with their keys.")
 app.add_typer(connectors, name="connectors")
+rules = group("bank rules", "Which lines confirm deals without a person.")
+app.add_typer(rules, name="rules")
 LINES: Final = Table(
     columns="line_id: line | state | tier | booked_on: day | came: amount | counterparty_name: from | text"
     " | deal_id: deal",
@@ -39,6 +41,13 @@ CONNECTORS: Final = Table(
     empty="No connectors yet: fiatgate bank connectors create NAME --account ACCOUNT:EUR",
     noun="connector",
     ids=("connector_id",),
+)
+RULES: Final = Table(
+    columns="method_code: method | enabled: on | deal_most: most a deal | day_most: most a day | day_sum: today"
+    " | currency_code: currency | actor: changed by | changed_at: changed",
+    stacks="method_code enabled | deal_most day_most | day_sum currency_code | actor changed_at",
+    empty="No line confirms a deal without a person: fiatgate bank rules on METHOD --deal 100 --day 1000",
+    noun="rule",
 )
 DAYS: Final = Table(
     columns="day | account | opening | matched | unmatched | ignored | debits: out | reversed: taken back | closing"
@@ -271,3 +280,38 @@ def revoke(request: feed_pb2.RevokeConnectorRequest) -> None:
     """Refuse a connector's key from now on."""
     found = connection.feed().RevokeConnector(request).connector
     output.outcome(found, f"Revoked: the key of {found.name}.", "fiatgate bank connectors list")
+
+
+# -- rules
+
+
+@command(rules, "list")
+def list_rules() -> None:
+    """List the rules by which lines that certainly fit confirm deals without a person."""
+    found = connection.line_payments().ListLineRules(lines_pb2.ListLineRulesRequest()).rules
+    RULES.show([output.plain(each) for each in found])
+
+
+@command(
+    *(rules, "on", "sepa_eur --deal 100 --day 1000", lines_pb2.SetLineRuleRequest),
+    argument("method_code", "METHOD"),
+    option("deal_most", "AMOUNT", "The most that a deal may have.", "--deal", required=True),
+    option("day_most", "AMOUNT", "The most that all deals of a day may have.", "--day", required=True),
+    modes="all",
+)
+def on(request: lines_pb2.SetLineRuleRequest) -> None:
+    """Let lines that certainly fit confirm deals of a method up to these limits. A second person approves it, or a
+    higher limit.
+    """
+    request.enabled = True
+    rule = connection.line_payments().SetLineRule(request).rule
+    output.outcome(rule, f"Lines confirm deals of {rule.method_code}.", "fiatgate bank rules list")
+
+
+@command(
+    *(rules, "off", "sepa_eur", lines_pb2.SetLineRuleRequest), argument("method_code", "METHOD"), modes="all"
+)
+def off(request: lines_pb2.SetLineRuleRequest) -> None:
+    """Leave all deals of a method to people, at once."""
+    rule = connection.line_payments().SetLineRule(request).rule
+    output.outcome(rule, f"People confirm deals of {rule.method_code}.", "fiatgate bank rules list")

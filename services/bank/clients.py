@@ -13,7 +13,7 @@ from kit.rpc.client import channel
 from kit.rpc.errors import Refused
 from kit.work.worker import Outage
 from services.bank.domain.proposals import Deal
-from services.bank.store.views import MatchView
+from services.bank.store.views import LineView, MatchView
 
 SECONDS = 5.0
 T = TypeVar("T")
@@ -53,6 +53,14 @@ class InvoicesClient:
             for each in found
         ]
 
+    def confirm_by_line(self, line: LineView, deal_id: UUID) -> str:
+        """Confirms the deal by all that is left of the line. Returns why a person has to do it, "" when it is done."""
+        part = lines_pb2.LinePart(
+            line_id=str(line.id), amount=f"{line.left:f}", line_amount=f"{line.amount:f}"
+        )
+        request = lines_pb2.ConfirmByLineRequest(deal_id=str(deal_id), line=part)
+        return self._answer(self._stub.ConfirmByLine, request).held
+
     def _answer(self, method: Callable[..., T], request: Any) -> T:
         try:
             return self._calls.call(method, request)
@@ -75,4 +83,5 @@ def _deal_from_message(deal: lines_pb2.DealOfLine) -> Deal:
         is_linked=deal.is_linked,
         sender_name=deal.sender_name,
         created_at=datetime_from(deal.created_at),
+        is_automatic=deal.is_automatic,
     )

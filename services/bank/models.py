@@ -129,6 +129,9 @@ class Line(Base):
     deal_amount: Mapped[Decimal | None] = mapped_column(FIAT)
     reason: Mapped[str | None]
     seal: Mapped[bytes]
+    # Of the confirmation without a person: when it began, and why it was left to people.
+    tried_at: Mapped[datetime | None]
+    held: Mapped[str | None]
 
 
 class Connector(Base):

@@ -26,7 +26,7 @@ from fiatgate.rpc.v1 import access_pb2 as fiatgate_dot_rpc_dot_v1_dot_access__pb
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n fiatgate/invoices/v1/lines.proto\x12\x14\x66iatgate.invoices.v1\x1a\x1c\x66iatgate/rpc/v1/access.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"P\n\x17\x46indDealsOfLinesRequest\x12\x10\n\x08\x61\x63\x63ounts\x18\x01 \x03(\t\x12\x12\n\nreferences\x18\x02 \x03(\t\x12\x0f\n\x07\x61mounts\x18\x03 \x03(\t\"K\n\x18\x46indDealsOfLinesResponse\x12/\n\x05\x64\x65\x61ls\x18\x01 \x03(\x0b\x32 .fiatgate.invoices.v1.DealOfLine\"\xab\x02\n\nDealOfLine\x12\x0f\n\x07\x64\x65\x61l_id\x18\x01 \x01(\t\x12\x12\n\ninvoice_id\x18\x02 \x01(\t\x12\x11\n\treference\x18\x03 \x01(\t\x12\x0f\n\x07\x61\x63\x63ount\x18\x04 \x01(\t\x12\x15\n\rcurrency_code\x18\x05 \x01(\t\x12\x13\n\x0b\x61mount_fiat\x18\x06 \x01(\t\x12\x0f\n\x07is_open\x18\x07 \x01(\x08\x12\x0f\n\x07is_paid\x18\x08 \x01(\x08\x12\x11\n\tis_linked\x18\t \x01(\x08\x12.\n\ncreated_at\x18\n \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nexpires_at\x18\x0b \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x13\n\x0bsender_name\x18\x0c \x01(\t\"@\n\x08LinePart\x12\x0f\n\x07line_id\x18\x01 \x01(\t\x12\x0e\n\x06\x61mount\x18\x02 \x01(\t\x12\x13\n\x0bline_amount\x18\x03 \x01(\t\"Q\n\x0fLinkDealRequest\x12\x0f\n\x07\x64\x65\x61l_id\x18\x01 \x01(\t\x12-\n\x05lines\x18\x02 \x03(\x0b\x32\x1e.fiatgate.invoices.v1.LinePart\"\x12\n\x10LinkDealResponse\"\x9e\x01\n\x18ListUnlinkedDealsRequest\x12\x11\n\tfirst_day\x18\x01 \x01(\t\x12\x10\n\x08last_day\x18\x02 \x01(\t\x12\x37\n\x08\x61\x63\x63ounts\x18\x03 \x03(\x0b\x32%.fiatgate.invoices.v1.ImportedAccount\x12\x15\n\rafter_deal_id\x18\x04 \x01(\t\x12\r\n\x05limit\x18\x05 \x01(\x05\"5\n\x0fImportedAccount\x12\x0f\n\x07\x61\x63\x63ount\x18\x01 \x01(\t\x12\x11\n\tfirst_day\x18\x02 \x01(\t\"L\n\x19ListUnlinkedDealsResponse\x12/\n\x05\x64\x65\x61ls\x18\x01 \x03(\x0b\x32 .fiatgate.invoices.v1.DealOfLine\"H\n\x17ListLinePaymentsRequest\x12\r\n\x05\x61\x66ter\x18\x01 \x01(\x03\x12\r\n\x05limit\x18\x02 \x01(\x05\x12\x0f\n\x07\x64\x65\x61l_id\x18\x03 \x01(\t\"O\n\x18ListLinePaymentsResponse\x12\x33\n\x08payments\x18\x01 \x03(\x0b\x32!.fiatgate.invoices.v1.LinePayment\"\xa5\x01\n\x0bLinePayment\x12\x0e\n\x06number\x18\x01 \x01(\x03\x12\x0f\n\x07line_id\x18\x02 \x01(\t\x12\x0f\n\x07\x64\x65\x61l_id\x18\x03 \x01(\t\x12\x12\n\ninvoice_id\x18\x04 \x01(\t\x12\x0e\n\x06\x61mount\x18\x05 \x01(\t\x12\x13\n\x0bline_amount\x18\x06 \x01(\t\x12+\n\x07paid_at\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp2\xe6\x04\n\x13LinePaymentsService\x12\x90\x01\n\x10\x46indDealsOfLines\x12-.fiatgate.invoices.v1.FindDealsOfLinesRequest\x1a..fiatgate.invoices.v1.FindDealsOfLinesResponse\"\x1d\x8a\xb5\x18\x19\x12\x04\x62\x61nk:\x07readersb\x08searches\x12\x80\x01\n\x08LinkDeal\x12%.fiatgate.invoices.v1.LinkDealRequest\x1a&.fiatgate.invoices.v1.LinkDealResponse\"%\x8a\xb5\x18!\x12\x0c\x63onsole-desk:\x04\x64\x65skP\x01\x62\tdecisions\x12\x9b\x01\n\x11ListUnlinkedDeals\x12..fiatgate.invoices.v1.ListUnlinkedDealsRequest\x1a/.fiatgate.invoices.v1.ListUnlinkedDealsResponse\"%\x8a\xb5\x18!\x12\x0c\x63onsole-desk:\x07readersb\x08searches\x12\x9a\x01\n\x10ListLinePayments\x12-.fiatgate.invoices.v1.ListLinePaymentsRequest\x1a..fiatgate.invoices.v1.ListLinePaymentsResponse\"\'\x8a\xb5\x18#\x12\x04\x62\x61nk\x12\x0c\x63onsole-desk:\x07readersb\x04\x64\x65skb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n fiatgate/invoices/v1/lines.proto\x12\x14\x66iatgate.invoices.v1\x1a\x1c\x66iatgate/rpc/v1/access.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"P\n\x17\x46indDealsOfLinesRequest\x12\x10\n\x08\x61\x63\x63ounts\x18\x01 \x03(\t\x12\x12\n\nreferences\x18\x02 \x03(\t\x12\x0f\n\x07\x61mounts\x18\x03 \x03(\t\"K\n\x18\x46indDealsOfLinesResponse\x12/\n\x05\x64\x65\x61ls\x18\x01 \x03(\x0b\x32 .fiatgate.invoices.v1.DealOfLine\"\xc1\x02\n\nDealOfLine\x12\x0f\n\x07\x64\x65\x61l_id\x18\x01 \x01(\t\x12\x12\n\ninvoice_id\x18\x02 \x01(\t\x12\x11\n\treference\x18\x03 \x01(\t\x12\x0f\n\x07\x61\x63\x63ount\x18\x04 \x01(\t\x12\x15\n\rcurrency_code\x18\x05 \x01(\t\x12\x13\n\x0b\x61mount_fiat\x18\x06 \x01(\t\x12\x0f\n\x07is_open\x18\x07 \x01(\x08\x12\x0f\n\x07is_paid\x18\x08 \x01(\x08\x12\x11\n\tis_linked\x18\t \x01(\x08\x12.\n\ncreated_at\x18\n \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nexpires_at\x18\x0b \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x13\n\x0bsender_name\x18\x0c \x01(\t\x12\x14\n\x0cis_automatic\x18\r \x01(\x08\"@\n\x08LinePart\x12\x0f\n\x07line_id\x18\x01 \x01(\t\x12\x0e\n\x06\x61mount\x18\x02 \x01(\t\x12\x13\n\x0bline_amount\x18\x03 \x01(\t\"Q\n\x0fLinkDealRequest\x12\x0f\n\x07\x64\x65\x61l_id\x18\x01 \x01(\t\x12-\n\x05lines\x18\x02 \x03(\x0b\x32\x1e.fiatgate.invoices.v1.LinePart\"\x12\n\x10LinkDealResponse\"\x9e\x01\n\x18ListUnlinkedDealsRequest\x12\x11\n\tfirst_day\x18\x01 \x01(\t\x12\x10\n\x08last_day\x18\x02 \x01(\t\x12\x37\n\x08\x61\x63\x63ounts\x18\x03 \x03(\x0b\x32%.fiatgate.invoices.v1.ImportedAccount\x12\x15\n\rafter_deal_id\x18\x04 \x01(\t\x12\r\n\x05limit\x18\x05 \x01(\x05\"5\n\x0fImportedAccount\x12\x0f\n\x07\x61\x63\x63ount\x18\x01 \x01(\t\x12\x11\n\tfirst_day\x18\x02 \x01(\t\"L\n\x19ListUnlinkedDealsResponse\x12/\n\x05\x64\x65\x61ls\x18\x01 \x03(\x0b\x32 .fiatgate.invoices.v1.DealOfLine\"U\n\x14\x43onfirmByLineRequest\x12\x0f\n\x07\x64\x65\x61l_id\x18\x01 \x01(\t\x12,\n\x04line\x18\x02 \x01(\x0b\x32\x1e.fiatgate.invoices.v1.LinePart\"%\n\x15\x43onfirmByLineResponse\x12\x0c\n\x04held\x18\x01 \x01(\t\"\xbc\x01\n\x08LineRule\x12\x13\n\x0bmethod_code\x18\x01 \x01(\t\x12\x15\n\rcurrency_code\x18\x02 \x01(\t\x12\x0f\n\x07\x65nabled\x18\x03 \x01(\x08\x12\x11\n\tdeal_most\x18\x04 \x01(\t\x12\x10\n\x08\x64\x61y_most\x18\x05 \x01(\t\x12.\n\nchanged_at\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\r\n\x05\x61\x63tor\x18\x07 \x01(\t\x12\x0f\n\x07\x64\x61y_sum\x18\x08 \x01(\t\"\x16\n\x14ListLineRulesRequest\"F\n\x15ListLineRulesResponse\x12-\n\x05rules\x18\x01 \x03(\x0b\x32\x1e.fiatgate.invoices.v1.LineRule\"_\n\x12SetLineRuleRequest\x12\x13\n\x0bmethod_code\x18\x01 \x01(\t\x12\x0f\n\x07\x65nabled\x18\x02 \x01(\x08\x12\x11\n\tdeal_most\x18\x03 \x01(\t\x12\x10\n\x08\x64\x61y_most\x18\x04 \x01(\t\"C\n\x13SetLineRuleResponse\x12,\n\x04rule\x18\x01 \x01(\x0b\x32\x1e.fiatgate.invoices.v1.LineRule\"H\n\x17ListLinePaymentsRequest\x12\r\n\x05\x61\x66ter\x18\x01 \x01(\x03\x12\r\n\x05limit\x18\x02 \x01(\x05\x12\x0f\n\x07\x64\x65\x61l_id\x18\x03 \x01(\t\"O\n\x18ListLinePaymentsResponse\x12\x33\n\x08payments\x18\x01 \x03(\x0b\x32!.fiatgate.invoices.v1.LinePayment\"\xa5\x01\n\x0bLinePayment\x12\x0e\n\x06number\x18\x01 \x01(\x03\x12\x0f\n\x07line_id\x18\x02 \x01(\t\x12\x0f\n\x07\x64\x65\x61l_id\x18\x03 \x01(\t\x12\x12\n\ninvoice_id\x18\x04 \x01(\t\x12\x0e\n\x06\x61mount\x18\x05 \x01(\t\x12\x13\n\x0bline_amount\x18\x06 \x01(\t\x12+\n\x07paid_at\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp2\xe3\x07\n\x13LinePaymentsService\x12\x90\x01\n\x10\x46indDealsOfLines\x12-.fiatgate.invoices.v1.FindDealsOfLinesRequest\x1a..fiatgate.invoices.v1.FindDealsOfLinesResponse\"\x1d\x8a\xb5\x18\x19\x12\x04\x62\x61nk:\x07readersb\x08searches\x12\x80\x01\n\x08LinkDeal\x12%.fiatgate.invoices.v1.LinkDealRequest\x1a&.fiatgate.invoices.v1.LinkDealResponse\"%\x8a\xb5\x18!\x12\x0c\x63onsole-desk:\x04\x64\x65skP\x01\x62\tdecisions\x12\x9b\x01\n\x11ListUnlinkedDeals\x12..fiatgate.invoices.v1.ListUnlinkedDealsRequest\x1a/.fiatgate.invoices.v1.ListUnlinkedDealsResponse\"%\x8a\xb5\x18!\x12\x0c\x63onsole-desk:\x07readersb\x08searches\x12\x81\x01\n\rConfirmByLine\x12*.fiatgate.invoices.v1.ConfirmByLineRequest\x1a+.fiatgate.invoices.v1.ConfirmByLineResponse\"\x17\x8a\xb5\x18\x13\x12\x04\x62\x61nkP\x01\x62\tdecisions\x12}\n\rListLineRules\x12*.fiatgate.invoices.v1.ListLineRulesRequest\x1a+.fiatgate.invoices.v1.ListLineRulesResponse\"\x13\x8a\xb5\x18\x0f:\x07readersb\x04\x64\x65sk\x12x\n\x0bSetLineRule\x12(.fiatgate.invoices.v1.SetLineRuleRequest\x1a).fiatgate.invoices.v1.SetLineRuleResponse\"\x14\x8a\xb5\x18\x10:\x04\x64\x65skP\x01X\x01\x62\x04\x64\x65sk\x12\x9a\x01\n\x10ListLinePayments\x12-.fiatgate.invoices.v1.ListLinePaymentsRequest\x1a..fiatgate.invoices.v1.ListLinePaymentsResponse\"\'\x8a\xb5\x18#\x12\x04\x62\x61nk\x12\x0c\x63onsole-desk:\x07readersb\x04\x64\x65skb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -39,6 +39,12 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_LINEPAYMENTSSERVICE'].methods_by_name['LinkDeal']._serialized_options = b'\212\265\030!\022\014console-desk:\004deskP\001b\tdecisions'
   _globals['_LINEPAYMENTSSERVICE'].methods_by_name['ListUnlinkedDeals']._loaded_options = None
   _globals['_LINEPAYMENTSSERVICE'].methods_by_name['ListUnlinkedDeals']._serialized_options = b'\212\265\030!\022\014console-desk:\007readersb\010searches'
+  _globals['_LINEPAYMENTSSERVICE'].methods_by_name['ConfirmByLine']._loaded_options = None
+  _globals['_LINEPAYMENTSSERVICE'].methods_by_name['ConfirmByLine']._serialized_options = b'\212\265\030\023\022\004bankP\001b\tdecisions'
+  _globals['_LINEPAYMENTSSERVICE'].methods_by_name['ListLineRules']._loaded_options = None
+  _globals['_LINEPAYMENTSSERVICE'].methods_by_name['ListLineRules']._serialized_options = b'\212\265\030\017:\007readersb\004desk'
+  _globals['_LINEPAYMENTSSERVICE'].methods_by_name['SetLineRule']._loaded_options = None
+  _globals['_LINEPAYMENTSSERVICE'].methods_by_name['SetLineRule']._serialized_options = b'\212\265\030\020:\004deskP\001X\001b\004desk'
   _globals['_LINEPAYMENTSSERVICE'].methods_by_name['ListLinePayments']._loaded_options = None
   _globals['_LINEPAYMENTSSERVICE'].methods_by_name['ListLinePayments']._serialized_options = b'\212\265\030#\022\004bank\022\014console-desk:\007readersb\004desk'
   _globals['_FINDDEALSOFLINESREQUEST']._serialized_start=121
@@ -46,25 +52,39 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_FINDDEALSOFLINESRESPONSE']._serialized_start=203
   _globals['_FINDDEALSOFLINESRESPONSE']._serialized_end=278
   _globals['_DEALOFLINE']._serialized_start=281
-  _globals['_DEALOFLINE']._serialized_end=580
-  _globals['_LINEPART']._serialized_start=582
-  _globals['_LINEPART']._serialized_end=646
-  _globals['_LINKDEALREQUEST']._serialized_start=648
-  _globals['_LINKDEALREQUEST']._serialized_end=729
-  _globals['_LINKDEALRESPONSE']._serialized_start=731
-  _globals['_LINKDEALRESPONSE']._serialized_end=749
-  _globals['_LISTUNLINKEDDEALSREQUEST']._serialized_start=752
-  _globals['_LISTUNLINKEDDEALSREQUEST']._serialized_end=910
-  _globals['_IMPORTEDACCOUNT']._serialized_start=912
-  _globals['_IMPORTEDACCOUNT']._serialized_end=965
-  _globals['_LISTUNLINKEDDEALSRESPONSE']._serialized_start=967
-  _globals['_LISTUNLINKEDDEALSRESPONSE']._serialized_end=1043
-  _globals['_LISTLINEPAYMENTSREQUEST']._serialized_start=1045
-  _globals['_LISTLINEPAYMENTSREQUEST']._serialized_end=1117
-  _globals['_LISTLINEPAYMENTSRESPONSE']._serialized_start=1119
-  _globals['_LISTLINEPAYMENTSRESPONSE']._serialized_end=1198
-  _globals['_LINEPAYMENT']._serialized_start=1201
-  _globals['_LINEPAYMENT']._serialized_end=1366
-  _globals['_LINEPAYMENTSSERVICE']._serialized_start=1369
-  _globals['_LINEPAYMENTSSERVICE']._serialized_end=1983
+  _globals['_DEALOFLINE']._serialized_end=602
+  _globals['_LINEPART']._serialized_start=604
+  _globals['_LINEPART']._serialized_end=668
+  _globals['_LINKDEALREQUEST']._serialized_start=670
+  _globals['_LINKDEALREQUEST']._serialized_end=751
+  _globals['_LINKDEALRESPONSE']._serialized_start=753
+  _globals['_LINKDEALRESPONSE']._serialized_end=771
+  _globals['_LISTUNLINKEDDEALSREQUEST']._serialized_start=774
+  _globals['_LISTUNLINKEDDEALSREQUEST']._serialized_end=932
+  _globals['_IMPORTEDACCOUNT']._serialized_start=934
+  _globals['_IMPORTEDACCOUNT']._serialized_end=987
+  _globals['_LISTUNLINKEDDEALSRESPONSE']._serialized_start=989
+  _globals['_LISTUNLINKEDDEALSRESPONSE']._serialized_end=1065
+  _globals['_CONFIRMBYLINEREQUEST']._serialized_start=1067
+  _globals['_CONFIRMBYLINEREQUEST']._serialized_end=1152
+  _globals['_CONFIRMBYLINERESPONSE']._serialized_start=1154
+  _globals['_CONFIRMBYLINERESPONSE']._serialized_end=1191
+  _globals['_LINERULE']._serialized_start=1194
+  _globals['_LINERULE']._serialized_end=1382
+  _globals['_LISTLINERULESREQUEST']._serialized_start=1384
+  _globals['_LISTLINERULESREQUEST']._serialized_end=1406
+  _globals['_LISTLINERULESRESPONSE']._serialized_start=1408
+  _globals['_LISTLINERULESRESPONSE']._serialized_end=1478
+  _globals['_SETLINERULEREQUEST']._serialized_start=1480
+  _globals['_SETLINERULEREQUEST']._serialized_end=1575
+  _globals['_SETLINERULERESPONSE']._serialized_start=1577
+  _globals['_SETLINERULERESPONSE']._serialized_end=1644
+  _globals['_LISTLINEPAYMENTSREQUEST']._serialized_start=1646
+  _globals['_LISTLINEPAYMENTSREQUEST']._serialized_end=1718
+  _globals['_LISTLINEPAYMENTSRESPONSE']._serialized_start=1720
+  _globals['_LISTLINEPAYMENTSRESPONSE']._serialized_end=1799
+  _globals['_LINEPAYMENT']._serialized_start=1802
+  _globals['_LINEPAYMENT']._serialized_end=1967
+  _globals['_LINEPAYMENTSSERVICE']._serialized_start=1970
+  _globals['_LINEPAYMENTSSERVICE']._serialized_end=2965
 # @@protoc_insertion_point(module_scope)

@@ -91,6 +91,7 @@ class DealOfLine(_message.Message):
     CREATED_AT_FIELD_NUMBER: _builtins.int
     EXPIRES_AT_FIELD_NUMBER: _builtins.int
     SENDER_NAME_FIELD_NUMBER: _builtins.int
+    IS_AUTOMATIC_FIELD_NUMBER: _builtins.int
     deal_id: _builtins.str
     invoice_id: _builtins.str
     reference: _builtins.str
@@ -107,6 +108,8 @@ class DealOfLine(_message.Message):
     """Whether a line has paid it."""
     sender_name: _builtins.str
     """As the customer wrote it; may be empty."""
+    is_automatic: _builtins.bool
+    """Whether it is pending and the rule of its method is on (ConfirmByLine)."""
     @_builtins.property
     def created_at(self) -> _timestamp_pb2.Timestamp: ...
     @_builtins.property
@@ -126,10 +129,11 @@ class DealOfLine(_message.Message):
         created_at: _timestamp_pb2.Timestamp | None = ...,
         expires_at: _timestamp_pb2.Timestamp | None = ...,
         sender_name: _builtins.str = ...,
+        is_automatic: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "expires_at", b"expires_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["account", b"account", "amount_fiat", b"amount_fiat", "created_at", b"created_at", "currency_code", b"currency_code", "deal_id", b"deal_id", "expires_at", b"expires_at", "invoice_id", b"invoice_id", "is_linked", b"is_linked", "is_open", b"is_open", "is_paid", b"is_paid", "reference", b"reference", "sender_name", b"sender_name"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["account", b"account", "amount_fiat", b"amount_fiat", "created_at", b"created_at", "currency_code", b"currency_code", "deal_id", b"deal_id", "expires_at", b"expires_at", "invoice_id", b"invoice_id", "is_automatic", b"is_automatic", "is_linked", b"is_linked", "is_open", b"is_open", "is_paid", b"is_paid", "reference", b"reference", "sender_name", b"sender_name"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -287,6 +291,179 @@ class ListUnlinkedDealsResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ListUnlinkedDealsResponse: _TypeAlias = ListUnlinkedDealsResponse  # noqa: Y015
+
+@_typing.final
+class ConfirmByLineRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    DEAL_ID_FIELD_NUMBER: _builtins.int
+    LINE_FIELD_NUMBER: _builtins.int
+    deal_id: _builtins.str
+    @_builtins.property
+    def line(self) -> Global___LinePart: ...
+    def __init__(
+        self,
+        *,
+        deal_id: _builtins.str = ...,
+        line: Global___LinePart | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["line", b"line"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["deal_id", b"deal_id", "line", b"line"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ConfirmByLineRequest: _TypeAlias = ConfirmByLineRequest  # noqa: Y015
+
+@_typing.final
+class ConfirmByLineResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    HELD_FIELD_NUMBER: _builtins.int
+    held: _builtins.str
+    """Why a person has to confirm it: "rule_off", "deal_limit", "day_limit". Empty: it is confirmed."""
+    def __init__(
+        self,
+        *,
+        held: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["held", b"held"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ConfirmByLineResponse: _TypeAlias = ConfirmByLineResponse  # noqa: Y015
+
+@_typing.final
+class LineRule(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    METHOD_CODE_FIELD_NUMBER: _builtins.int
+    CURRENCY_CODE_FIELD_NUMBER: _builtins.int
+    ENABLED_FIELD_NUMBER: _builtins.int
+    DEAL_MOST_FIELD_NUMBER: _builtins.int
+    DAY_MOST_FIELD_NUMBER: _builtins.int
+    CHANGED_AT_FIELD_NUMBER: _builtins.int
+    ACTOR_FIELD_NUMBER: _builtins.int
+    DAY_SUM_FIELD_NUMBER: _builtins.int
+    method_code: _builtins.str
+    currency_code: _builtins.str
+    """That of the method when the rule was switched on: deals in another one are not confirmed."""
+    enabled: _builtins.bool
+    deal_most: _builtins.str
+    """Fiat: the most that a deal may have, and that all deals of a day (UTC) may have together, both included."""
+    day_most: _builtins.str
+    actor: _builtins.str
+    """Who changed it last; the second person if it needed one."""
+    day_sum: _builtins.str
+    """What it has confirmed today, fiat."""
+    @_builtins.property
+    def changed_at(self) -> _timestamp_pb2.Timestamp: ...
+    def __init__(
+        self,
+        *,
+        method_code: _builtins.str = ...,
+        currency_code: _builtins.str = ...,
+        enabled: _builtins.bool = ...,
+        deal_most: _builtins.str = ...,
+        day_most: _builtins.str = ...,
+        changed_at: _timestamp_pb2.Timestamp | None = ...,
+        actor: _builtins.str = ...,
+        day_sum: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["changed_at", b"changed_at"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["actor", b"actor", "changed_at", b"changed_at", "currency_code", b"currency_code", "day_most", b"day_most", "day_sum", b"day_sum", "deal_most", b"deal_most", "enabled", b"enabled", "method_code", b"method_code"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___LineRule: _TypeAlias = LineRule  # noqa: Y015
+
+@_typing.final
+class ListLineRulesRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListLineRulesRequest: _TypeAlias = ListLineRulesRequest  # noqa: Y015
+
+@_typing.final
+class ListLineRulesResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RULES_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def rules(self) -> _containers.RepeatedCompositeFieldContainer[Global___LineRule]: ...
+    def __init__(
+        self,
+        *,
+        rules: _abc.Iterable[Global___LineRule] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["rules", b"rules"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListLineRulesResponse: _TypeAlias = ListLineRulesResponse  # noqa: Y015
+
+@_typing.final
+class SetLineRuleRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    METHOD_CODE_FIELD_NUMBER: _builtins.int
+    ENABLED_FIELD_NUMBER: _builtins.int
+    DEAL_MOST_FIELD_NUMBER: _builtins.int
+    DAY_MOST_FIELD_NUMBER: _builtins.int
+    method_code: _builtins.str
+    enabled: _builtins.bool
+    deal_most: _builtins.str
+    """Fiat, above zero; ignored to switch off."""
+    day_most: _builtins.str
+    """At least deal_most."""
+    def __init__(
+        self,
+        *,
+        method_code: _builtins.str = ...,
+        enabled: _builtins.bool = ...,
+        deal_most: _builtins.str = ...,
+        day_most: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["day_most", b"day_most", "deal_most", b"deal_most", "enabled", b"enabled", "method_code", b"method_code"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SetLineRuleRequest: _TypeAlias = SetLineRuleRequest  # noqa: Y015
+
+@_typing.final
+class SetLineRuleResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RULE_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def rule(self) -> Global___LineRule: ...
+    def __init__(
+        self,
+        *,
+        rule: Global___LineRule | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["rule", b"rule"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["rule", b"rule"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SetLineRuleResponse: _TypeAlias = SetLineRuleResponse  # noqa: Y015
 
 @_typing.final
 class ListLinePaymentsRequest(_message.Message):

@@ -50,6 +50,21 @@ class LinePaymentsServiceStub:
                 request_serializer=fiatgate_dot_invoices_dot_v1_dot_lines__pb2.ListUnlinkedDealsRequest.SerializeToString,
                 response_deserializer=fiatgate_dot_invoices_dot_v1_dot_lines__pb2.ListUnlinkedDealsResponse.FromString,
                 _registered_method=True)
+        self.ConfirmByLine = channel.unary_unary(
+                '/fiatgate.invoices.v1.LinePaymentsService/ConfirmByLine',
+                request_serializer=fiatgate_dot_invoices_dot_v1_dot_lines__pb2.ConfirmByLineRequest.SerializeToString,
+                response_deserializer=fiatgate_dot_invoices_dot_v1_dot_lines__pb2.ConfirmByLineResponse.FromString,
+                _registered_method=True)
+        self.ListLineRules = channel.unary_unary(
+                '/fiatgate.invoices.v1.LinePaymentsService/ListLineRules',
+                request_serializer=fiatgate_dot_invoices_dot_v1_dot_lines__pb2.ListLineRulesRequest.SerializeToString,
+                response_deserializer=fiatgate_dot_invoices_dot_v1_dot_lines__pb2.ListLineRulesResponse.FromString,
+                _registered_method=True)
+        self.SetLineRule = channel.unary_unary(
+                '/fiatgate.invoices.v1.LinePaymentsService/SetLineRule',
+                request_serializer=fiatgate_dot_invoices_dot_v1_dot_lines__pb2.SetLineRuleRequest.SerializeToString,
+                response_deserializer=fiatgate_dot_invoices_dot_v1_dot_lines__pb2.SetLineRuleResponse.FromString,
+                _registered_method=True)
         self.ListLinePayments = channel.unary_unary(
                 '/fiatgate.invoices.v1.LinePaymentsService/ListLinePayments',
                 request_serializer=fiatgate_dot_invoices_dot_v1_dot_lines__pb2.ListLinePaymentsRequest.SerializeToString,
@@ -84,6 +99,29 @@ class LinePaymentsServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ConfirmByLine(self, request, context):
+        """Confirms a pending deal by one line, if the rule of its method lets it: its author is `bank matcher`. Reasons:
+        DEAL_NOT_FOUND, DEAL_STATE_CONFLICT, BANK_LINE_CONFLICT, NOT_DECIDED; ACTOR_INVALID for people and commands.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListLineRules(self, request, context):
+        """The rules by which lines confirm deals without a person, by method. A method without one has none.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def SetLineRule(self, request, context):
+        """Switches the rule of a method on or off. Reasons: APPROVAL_REQUIRED (act line-rule.set) to switch it on or raise a
+        limit, APPROVAL_STATE_CONFLICT.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def ListLinePayments(self, request, context):
         """In the order of their commits.
         """
@@ -108,6 +146,21 @@ def add_LinePaymentsServiceServicer_to_server(servicer, server):
                     servicer.ListUnlinkedDeals,
                     request_deserializer=fiatgate_dot_invoices_dot_v1_dot_lines__pb2.ListUnlinkedDealsRequest.FromString,
                     response_serializer=fiatgate_dot_invoices_dot_v1_dot_lines__pb2.ListUnlinkedDealsResponse.SerializeToString,
+            ),
+            'ConfirmByLine': grpc.unary_unary_rpc_method_handler(
+                    servicer.ConfirmByLine,
+                    request_deserializer=fiatgate_dot_invoices_dot_v1_dot_lines__pb2.ConfirmByLineRequest.FromString,
+                    response_serializer=fiatgate_dot_invoices_dot_v1_dot_lines__pb2.ConfirmByLineResponse.SerializeToString,
+            ),
+            'ListLineRules': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListLineRules,
+                    request_deserializer=fiatgate_dot_invoices_dot_v1_dot_lines__pb2.ListLineRulesRequest.FromString,
+                    response_serializer=fiatgate_dot_invoices_dot_v1_dot_lines__pb2.ListLineRulesResponse.SerializeToString,
+            ),
+            'SetLineRule': grpc.unary_unary_rpc_method_handler(
+                    servicer.SetLineRule,
+                    request_deserializer=fiatgate_dot_invoices_dot_v1_dot_lines__pb2.SetLineRuleRequest.FromString,
+                    response_serializer=fiatgate_dot_invoices_dot_v1_dot_lines__pb2.SetLineRuleResponse.SerializeToString,
             ),
             'ListLinePayments': grpc.unary_unary_rpc_method_handler(
                     servicer.ListLinePayments,
@@ -197,6 +250,87 @@ class LinePaymentsService:
             '/fiatgate.invoices.v1.LinePaymentsService/ListUnlinkedDeals',
             fiatgate_dot_invoices_dot_v1_dot_lines__pb2.ListUnlinkedDealsRequest.SerializeToString,
             fiatgate_dot_invoices_dot_v1_dot_lines__pb2.ListUnlinkedDealsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ConfirmByLine(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/fiatgate.invoices.v1.LinePaymentsService/ConfirmByLine',
+            fiatgate_dot_invoices_dot_v1_dot_lines__pb2.ConfirmByLineRequest.SerializeToString,
+            fiatgate_dot_invoices_dot_v1_dot_lines__pb2.ConfirmByLineResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListLineRules(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/fiatgate.invoices.v1.LinePaymentsService/ListLineRules',
+            fiatgate_dot_invoices_dot_v1_dot_lines__pb2.ListLineRulesRequest.SerializeToString,
+            fiatgate_dot_invoices_dot_v1_dot_lines__pb2.ListLineRulesResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def SetLineRule(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/fiatgate.invoices.v1.LinePaymentsService/SetLineRule',
+            fiatgate_dot_invoices_dot_v1_dot_lines__pb2.SetLineRuleRequest.SerializeToString,
+            fiatgate_dot_invoices_dot_v1_dot_lines__pb2.SetLineRuleResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -43,6 +43,16 @@ class LinePaymentsServiceStub:
     """
     ListUnlinkedDeals: _grpc.UnaryUnaryMultiCallable[_lines_pb2.ListUnlinkedDealsRequest, _lines_pb2.ListUnlinkedDealsResponse]
     """Confirmed deals that no line has paid, on accounts whose lines are imported. Newest first."""
+    ConfirmByLine: _grpc.UnaryUnaryMultiCallable[_lines_pb2.ConfirmByLineRequest, _lines_pb2.ConfirmByLineResponse]
+    """Confirms a pending deal by one line, if the rule of its method lets it: its author is `bank matcher`. Reasons:
+    DEAL_NOT_FOUND, DEAL_STATE_CONFLICT, BANK_LINE_CONFLICT, NOT_DECIDED; ACTOR_INVALID for people and commands.
+    """
+    ListLineRules: _grpc.UnaryUnaryMultiCallable[_lines_pb2.ListLineRulesRequest, _lines_pb2.ListLineRulesResponse]
+    """The rules by which lines confirm deals without a person, by method. A method without one has none."""
+    SetLineRule: _grpc.UnaryUnaryMultiCallable[_lines_pb2.SetLineRuleRequest, _lines_pb2.SetLineRuleResponse]
+    """Switches the rule of a method on or off. Reasons: APPROVAL_REQUIRED (act line-rule.set) to switch it on or raise a
+    limit, APPROVAL_STATE_CONFLICT.
+    """
     ListLinePayments: _grpc.UnaryUnaryMultiCallable[_lines_pb2.ListLinePaymentsRequest, _lines_pb2.ListLinePaymentsResponse]
     """In the order of their commits."""
 
@@ -61,6 +71,16 @@ class LinePaymentsServiceAsyncStub(LinePaymentsServiceStub):
     """
     ListUnlinkedDeals: _aio.UnaryUnaryMultiCallable[_lines_pb2.ListUnlinkedDealsRequest, _lines_pb2.ListUnlinkedDealsResponse]  # type: ignore[assignment]
     """Confirmed deals that no line has paid, on accounts whose lines are imported. Newest first."""
+    ConfirmByLine: _aio.UnaryUnaryMultiCallable[_lines_pb2.ConfirmByLineRequest, _lines_pb2.ConfirmByLineResponse]  # type: ignore[assignment]
+    """Confirms a pending deal by one line, if the rule of its method lets it: its author is `bank matcher`. Reasons:
+    DEAL_NOT_FOUND, DEAL_STATE_CONFLICT, BANK_LINE_CONFLICT, NOT_DECIDED; ACTOR_INVALID for people and commands.
+    """
+    ListLineRules: _aio.UnaryUnaryMultiCallable[_lines_pb2.ListLineRulesRequest, _lines_pb2.ListLineRulesResponse]  # type: ignore[assignment]
+    """The rules by which lines confirm deals without a person, by method. A method without one has none."""
+    SetLineRule: _aio.UnaryUnaryMultiCallable[_lines_pb2.SetLineRuleRequest, _lines_pb2.SetLineRuleResponse]  # type: ignore[assignment]
+    """Switches the rule of a method on or off. Reasons: APPROVAL_REQUIRED (act line-rule.set) to switch it on or raise a
+    limit, APPROVAL_STATE_CONFLICT.
+    """
     ListLinePayments: _aio.UnaryUnaryMultiCallable[_lines_pb2.ListLinePaymentsRequest, _lines_pb2.ListLinePaymentsResponse]  # type: ignore[assignment]
     """In the order of their commits."""
 
@@ -94,6 +114,34 @@ class LinePaymentsServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_lines_pb2.ListUnlinkedDealsResponse, _abc.Awaitable[_lines_pb2.ListUnlinkedDealsResponse]]:
         """Confirmed deals that no line has paid, on accounts whose lines are imported. Newest first."""
+
+    @_abc_1.abstractmethod
+    def ConfirmByLine(
+        self,
+        request: _lines_pb2.ConfirmByLineRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_lines_pb2.ConfirmByLineResponse, _abc.Awaitable[_lines_pb2.ConfirmByLineResponse]]:
+        """Confirms a pending deal by one line, if the rule of its method lets it: its author is `bank matcher`. Reasons:
+        DEAL_NOT_FOUND, DEAL_STATE_CONFLICT, BANK_LINE_CONFLICT, NOT_DECIDED; ACTOR_INVALID for people and commands.
+        """
+
+    @_abc_1.abstractmethod
+    def ListLineRules(
+        self,
+        request: _lines_pb2.ListLineRulesRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_lines_pb2.ListLineRulesResponse, _abc.Awaitable[_lines_pb2.ListLineRulesResponse]]:
+        """The rules by which lines confirm deals without a person, by method. A method without one has none."""
+
+    @_abc_1.abstractmethod
+    def SetLineRule(
+        self,
+        request: _lines_pb2.SetLineRuleRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_lines_pb2.SetLineRuleResponse, _abc.Awaitable[_lines_pb2.SetLineRuleResponse]]:
+        """Switches the rule of a method on or off. Reasons: APPROVAL_REQUIRED (act line-rule.set) to switch it on or raise a
+        limit, APPROVAL_STATE_CONFLICT.
+        """
 
     @_abc_1.abstractmethod
     def ListLinePayments(

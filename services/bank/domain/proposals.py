@@ -70,6 +70,7 @@ class Deal:
     is_linked: bool
     sender_name: str
     created_at: datetime
+    is_automatic: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -84,6 +84,8 @@ def ignore_line(deps: Deps, *, line_id: str, reason: str, left: str = "") -> Non
             return
         if line.state not in (LineState.WAITING, LineState.REVERSED, *OPEN_STATES):
             raise errors.line_conflict(f"is {line.state}")
+        if line.is_being_confirmed(deps.clock.now()):
+            raise errors.line_conflict("is being confirmed: try again in a minute")
         if rest is not None and not (line.is_payable and line.left == rest):
             raise errors.line_conflict(f"is {line.state}, and {fiat_text(line.left)} of it is left")
         lines.set_state(tx, id, LineState.IGNORED, reason=why)

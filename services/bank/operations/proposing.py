@@ -7,7 +7,8 @@ from uuid import UUID
 from kit.db.database import retry_conflicts
 from services.bank.clients import InvoicesClient
 from services.bank.domain.lines import references_in
-from services.bank.domain.proposals import OPEN_STATES, Coming, LineState, Proposal, propose
+from services.bank.domain.proposals import OPEN_STATES, Coming, Deal, LineState, Proposal, Tier, propose
+from services.bank.operations import confirming
 from services.bank.store import lines
 from services.bank.store.decisions import is_as_read
 from services.bank.store.views import LineView
@@ -39,12 +40,20 @@ def _propose(deps: Deps, states: Sequence[LineState], most: int) -> int:
         found = lines.to_look_at(connection, states, most)
     sealed = [line for line in found if is_as_read(deps.settings.seals, line)]
     changed: dict[UUID, Proposal] = {}
+    automatic: dict[UUID, Deal] = {}
     for first in range(0, len(sealed), BATCH):
         some = sealed[first : first + BATCH]
         proposals = _proposals(deps.invoices, some)
         changed |= {line.id: proposals[line.id] for line in some if _differs(line, proposals[line.id])}
+        for line in some:
+            deal = proposals[line.id].deal
+            if deal and deal.is_automatic and proposals[line.id].tier is Tier.CERTAIN and line.held is None:
+                automatic[line.id] = deal
     with deps.db.transaction() as tx:
         lines.save_proposals(tx, changed)
+    confirmed = [id for id, deal in automatic.items() if confirming.confirm(deps, deps.invoices, id, deal)]
+    while confirmed and follow_step(deps):
+        pass
     return len(changed)
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields, replace
+from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
 
@@ -154,6 +155,10 @@ def locked(tx: Session, id: UUID) -> LineView | None:
 
 def set_state(tx: Session, id: UUID, state: LineState, *, reason: str | None) -> None:
     tx.execute(update(_LINES).where(_OF.id == id).values(state=state, reason=reason))
+
+
+def set_try(tx: Session, id: UUID, *, tried_at: datetime | None, held: str | None = None) -> None:
+    tx.execute(update(_LINES).where(_OF.id == id).values(tried_at=tried_at, held=held))
 
 
 def last_followed(tx: Session | Connection) -> int:

@@ -9,6 +9,9 @@ from uuid import UUID
 from services.bank.domain.lines import Direction, Status
 from services.bank.domain.proposals import OPEN_STATES, ImportState, LineState, Tier
 
+TRY_LASTS = timedelta(seconds=30)
+"""Longer than a call of invoices lasts."""
+
 
 @dataclass(frozen=True, slots=True)
 class StatementView:
@@ -103,6 +106,8 @@ class LineView:
     deal_amount: Decimal | None
     reason: str | None
     seal: bytes
+    tried_at: datetime | None = None
+    held: str | None = None
     matches: tuple[MatchView, ...] = field(default=())
 
     @property
@@ -114,3 +119,7 @@ class LineView:
         """Whether it may pay deals, or be credited or returned otherwise."""
         is_booked_credit = self.direction is Direction.CREDIT and self.status is Status.BOOKED
         return is_booked_credit and self.state in OPEN_STATES and self.left > 0
+
+    def is_being_confirmed(self, now: datetime) -> bool:
+        """Returns whether a worker may just be confirming its deal."""
+        return self.tried_at is not None and now < self.tried_at + TRY_LASTS

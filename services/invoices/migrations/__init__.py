@@ -19,6 +19,7 @@ RIGHTS: Mapping[str, str] = {
     " actor, ended_as)",
     "proofs": "SELECT, INSERT",
     "line_payments": "SELECT, INSERT",
+    "line_rules": "SELECT, INSERT, UPDATE",
     "switches": "SELECT, INSERT, UPDATE",
     "page_openings": "SELECT, INSERT",
     "outbox": "SELECT, INSERT, UPDATE, DELETE",

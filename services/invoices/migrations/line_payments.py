@@ -1,4 +1,4 @@
-"""The table of the bank lines that have paid deals, which the first migration makes."""
+"""The tables of the bank lines that have paid deals and of the rules by which they do, for the first migration."""
 
 LINE_PAYMENTS = """
 CREATE TABLE line_payments (
@@ -8,12 +8,26 @@ CREATE TABLE line_payments (
   amount numeric(22, 2) NOT NULL,
   line_amount numeric(22, 2) NOT NULL,
   paid_at timestamp with time zone NOT NULL,
+  rule text,
   CONSTRAINT pk_line_payments PRIMARY KEY (number),
   CONSTRAINT uq_line_payments_line_id_deal_id UNIQUE (line_id, deal_id),
   CONSTRAINT fk_line_payments_deal_id FOREIGN KEY (deal_id) REFERENCES deals (id),
   CONSTRAINT ck_line_payments_amount CHECK (amount > 0 AND amount <= line_amount)
 );
 CREATE INDEX ix_line_payments_deal ON line_payments (deal_id);
+CREATE INDEX ix_line_payments_rule ON line_payments (rule, paid_at) WHERE rule IS NOT NULL;
+
+CREATE TABLE line_rules (
+  method_code text NOT NULL,
+  currency_code text NOT NULL,
+  enabled boolean NOT NULL,
+  deal_most numeric(22, 2) NOT NULL,
+  day_most numeric(22, 2) NOT NULL,
+  changed_at timestamp with time zone NOT NULL,
+  actor text NOT NULL,
+  CONSTRAINT pk_line_rules PRIMARY KEY (method_code),
+  CONSTRAINT ck_line_rules_limits CHECK (deal_most > 0 AND deal_most <= day_most)
+);
 
 -- One after the other until the commit: a line is counted whole. The service calls it before it inserts, so that
 -- numbers are committed in their order.

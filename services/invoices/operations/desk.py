@@ -261,7 +261,7 @@ def adjust_approved(deps: Deps, tx: Session, asked: Approval) -> None:
     adjustment = _adjustment(deal, given)
     if not asked.asks_for(_adjusting(deal, adjustment)):
         raise approvals.changed_since()
-    _take(tx, deps, invoice, deal, Trigger.RESOLVE_ADJUSTED, note=asked.note, adjustment=adjustment)
+    take(tx, deps, invoice, deal, Trigger.RESOLVE_ADJUSTED, note=asked.note, adjustment=adjustment)
 
 
 def _adjusting(deal: Deal, adjustment: Adjustment) -> Terms:
@@ -317,7 +317,7 @@ def _step(
         in_appeal, written = deal.status == DealStatus.APPEAL, fields.note(note)
         if lines and in_appeal:
             trigger = Trigger.RESOLVE_PAID
-        _take(tx, deps, invoice, deal, trigger, note=written, adjustment=adjustment)
+        take(tx, deps, invoice, deal, trigger, note=written, adjustment=adjustment)
         if lines:
             pay(tx, deps, deal, lines)
         if in_appeal:
@@ -325,7 +325,7 @@ def _step(
         return _found_deal(deals.deal_view(tx, id))
 
 
-def _take(
+def take(
     tx: Session,
     deps: Deps,
     invoice: Invoice,

@@ -91,21 +91,22 @@ def link_deal(deps: Deps, *, deal_id: str, lines: Sequence[Part]) -> None:
         pay(tx, deps, deal, lines)
 
 
-def pay(tx: Session, deps: Deps, deal: Deal, parts: Sequence[Part]) -> None:
-    """Records that the parts of lines paid the deal. Raises BANK_LINE_CONFLICT unless they come to its amount and each
-    line has its part left.
+def pay(tx: Session, deps: Deps, deal: Deal, parts: Sequence[Part], *, rule: str | None = None) -> None:
+    """Records that the parts of lines paid the deal, by the rule of this method if there is one. Raises
+    BANK_LINE_CONFLICT unless they come to its amount and each line has its part left.
     """
     if sum(part.amount for part in parts) != deal.amount_fiat:
         raise errors.lines_differ(deal.amount_fiat)
     now = deps.clock.now()
     with refusing(_USED_UP):
-        numbers = lines.add(tx, deal.id, parts, at=now)
+        numbers = lines.add(tx, deal.id, parts, at=now, rule=rule)
     for number, part in zip(numbers, parts, strict=True):
         after = {
             "line_id": part.line_id,
             "deal_id": deal.id,
             "amount": part.amount,
             "line_amount": part.line_amount,
+            "rule": rule,
         }
         acts.record(
             tx, "line-payment.record", f"line-payment:{number}", merchant_id=deal.merchant_id, after=after

@@ -23,6 +23,7 @@ from kit.rpc.approvals import Approvable
 from kit.rpc.methods import serve
 from kit.rpc.slots import Slots, lists, of_people, proofs
 from services.invoices.operations.desk import ADJUST, adjust_approved, adjust_terms
+from services.invoices.operations.line_rules import SET, rule_terms, set_approved
 from services.invoices.operations.verification import ACCEPT, accept_approved, accept_terms
 from services.invoices.rpc import customers, desk, invoices, lines, reports
 from services.invoices.rpc.converters import FROM_MESSAGE
@@ -60,6 +61,7 @@ SLOTS: Final = (
 APPROVABLE: Final[Mapping[str, Approvable[Deps]]] = {
     ADJUST: Approvable(change=adjust_approved, terms=adjust_terms, role="desk"),
     ACCEPT: Approvable(change=accept_approved, terms=accept_terms, role="admin"),
+    SET: Approvable(change=set_approved, terms=rule_terms, role="desk"),
 }
 
 

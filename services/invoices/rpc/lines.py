@@ -10,8 +10,10 @@ from kit.base.money import fiat_text
 from kit.base.proto import timestamp_from
 from kit.rpc import values
 from kit.rpc.methods import Methods, by_name
-from services.invoices.operations import lines
+from services.invoices.operations import line_rules, lines
+from services.invoices.store.line_rules import RuleView
 from services.invoices.store.lines import DealOfLine, LinePayment, Part
+from services.invoices.wiring import Deps
 
 
 def parts_from_messages(given: Iterable[pb.LinePart]) -> Sequence[Part]:
@@ -42,6 +44,7 @@ def _deals(found: Sequence[DealOfLine]) -> dict[str, Any]:
                 created_at=timestamp_from(deal.created_at),
                 expires_at=timestamp_from(deal.expires_at),
                 sender_name=deal.sender_name or "",
+                is_automatic=deal.is_automatic,
             )
             for deal in found
         ]
@@ -65,7 +68,28 @@ def _payments(found: Sequence[LinePayment]) -> dict[str, Any]:
     }
 
 
+def _rule(rule: RuleView) -> pb.LineRule:
+    return pb.LineRule(
+        method_code=rule.method_code,
+        currency_code=rule.currency_code,
+        enabled=rule.enabled,
+        deal_most=fiat_text(rule.deal_most),
+        day_most=fiat_text(rule.day_most),
+        changed_at=timestamp_from(rule.changed_at),
+        actor=rule.actor,
+        day_sum=fiat_text(rule.day_sum),
+    )
+
+
+def confirm_by_line(deps: Deps, request: pb.ConfirmByLineRequest) -> pb.ConfirmByLineResponse:
+    (part,) = parts_from_messages([request.line])
+    return pb.ConfirmByLineResponse(held=line_rules.confirm_by_line(deps, deal_id=request.deal_id, part=part))
+
+
 METHODS: Final[Methods] = {
+    "ConfirmByLine": confirm_by_line,
+    "ListLineRules": by_name(line_rules.list_line_rules, lambda found: {"rules": map(_rule, found)}),
+    "SetLineRule": by_name(line_rules.set_line_rule, lambda rule: {"rule": _rule(rule)}),
     "FindDealsOfLines": by_name(lines.find_deals_of_lines, _deals),
     "ListUnlinkedDeals": by_name(lines.list_unlinked_deals, _deals),
     "LinkDeal": by_name(lines.link_deal),

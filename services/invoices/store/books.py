@@ -20,6 +20,7 @@ from services.invoices.store.decisions import (
     CASE_ANSWER,
     DEAL,
     LINE_PAYMENT,
+    LINE_RULE,
     LINK,
     REQUISITE,
     SWITCH,
@@ -217,6 +218,19 @@ PARTS: Final = (
             follow_acts(
                 LINE_PAYMENT, table="line_payments", id="number", key_type="bigint", made_by=LINE_PAYMENT.acts
             ),
+        ),
+    ),
+    Part(
+        name="rules of bank lines",
+        one="rule of bank lines",
+        table="line_rules",
+        key="method_code",
+        key_type="text",
+        follows=(
+            follow_acts(
+                LINE_RULE, table="line_rules", id="method_code", key_type="text", made_by=LINE_RULE.acts
+            ),
+            _has_the_author_of_its_act("line_rules", key="method_code", decided=LINE_RULE),
         ),
     ),
     Part(

@@ -30,7 +30,10 @@ LINK: Final = Decided(
 CASE: Final = Decided("case", ("case.resolve",), ("outcome", "ended_as"))
 CASE_ANSWER: Final = Decided("case", ("case.answer",), ("merchant_answer", "merchant_text"))
 LINE_PAYMENT: Final = Decided(
-    "line-payment", ("line-payment.record",), ("line_id", "deal_id", "amount", "line_amount")
+    "line-payment", ("line-payment.record",), ("line_id", "deal_id", "amount", "line_amount", "rule")
+)
+LINE_RULE: Final = Decided(
+    "line-rule", ("line-rule.set",), ("currency_code", "enabled", "deal_most", "day_most")
 )
 
 _TERMS: Final[Sequence[str]] = (

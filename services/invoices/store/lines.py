@@ -51,6 +51,7 @@ class DealOfLine:
     created_at: datetime
     expires_at: datetime
     sender_name: str | None
+    is_automatic: bool
 
 
 _KEY_OF_REQUISITE: Final = ACCOUNT_KEY.replace("account", "requisites.account")
@@ -59,7 +60,9 @@ WITH ours AS (SELECT id, {ACCOUNT_KEY} AS account FROM requisites WHERE {ACCOUNT
 SELECT deals.id AS deal_id, deals.invoice_id, deals.reference, ours.account, deals.currency_code, deals.amount_fiat,
        deals.{DEAL_IS_OPEN} AS is_open, deals.status = 'completed' AS is_paid,
        EXISTS (SELECT FROM line_payments WHERE line_payments.deal_id = deals.id) AS is_linked,
-       deals.created_at, deals.expires_at, deals.sender_name
+       deals.created_at, deals.expires_at, deals.sender_name,
+       deals.status = 'pending' AND EXISTS (
+         SELECT FROM line_rules WHERE line_rules.method_code = deals.method_code AND enabled) AS is_automatic
 FROM deals JOIN ours ON ours.id = deals.requisite_id
 WHERE deals.sub_status <> 'replaced' AND deals.id IN (
   SELECT id FROM deals WHERE reference = ANY(CAST(:references AS text[]))
@@ -70,7 +73,8 @@ ORDER BY deals.created_at DESC, deals.id DESC LIMIT {DEALS_MOST}
 """)  # noqa: S608  made of constants
 _UNLINKED: Final = text(f"""
 SELECT deals.id AS deal_id, deals.invoice_id, deals.reference, has.account, deals.currency_code, deals.amount_fiat,
-       false AS is_open, true AS is_paid, false AS is_linked, deals.created_at, deals.expires_at, deals.sender_name
+       false AS is_open, true AS is_paid, false AS is_linked, deals.created_at, deals.expires_at, deals.sender_name,
+       false AS is_automatic
 FROM deals JOIN requisites ON requisites.id = deals.requisite_id
 JOIN unnest(CAST(:accounts AS text[]), CAST(:first_days AS date[])) AS has (account, first_day)
   ON has.account = {_KEY_OF_REQUISITE} AND deals.created_at >= CAST(has.first_day AS timestamp) AT TIME ZONE 'UTC'
@@ -84,8 +88,8 @@ ORDER BY deals.created_at DESC, deals.id DESC LIMIT :most
 """)  # noqa: S608  made of constants
 _LOCK: Final = text("SELECT lock_line_payments()")
 _ADD: Final = text("""
-INSERT INTO line_payments (line_id, deal_id, amount, line_amount, paid_at)
-VALUES (:line_id, :deal_id, :amount, :line_amount, :paid_at) RETURNING number
+INSERT INTO line_payments (line_id, deal_id, amount, line_amount, paid_at, rule)
+VALUES (:line_id, :deal_id, :amount, :line_amount, :paid_at, :rule) RETURNING number
 """)
 _PAYMENTS: Final = """
 SELECT number, line_id, deal_id, invoice_id, line_payments.amount, line_amount, paid_at
@@ -124,14 +128,18 @@ def unlinked_deals(
     return [DealOfLine(**row) for row in tx.execute(_UNLINKED, given).mappings()]
 
 
-def add(tx: Session, deal_id: UUID, parts: Sequence[Part], *, at: datetime) -> list[int]:
+def lock(tx: Session) -> None:
+    """Lets payments and changes of rules wait until the commit."""
+    tx.execute(_LOCK)
+
+
+def add(tx: Session, deal_id: UUID, parts: Sequence[Part], *, at: datetime, rule: str | None) -> list[int]:
     """Returns the numbers of the payments. IntegrityError `line_pays_once` or `uq_line_payments_line_id_deal_id` when a
     line has not enough left.
     """
-    tx.execute(_LOCK)
-    return [
-        tx.execute(_ADD, asdict(part) | {"deal_id": deal_id, "paid_at": at}).scalar_one() for part in parts
-    ]
+    lock(tx)
+    of_all = {"deal_id": deal_id, "paid_at": at, "rule": rule}
+    return [tx.execute(_ADD, asdict(part) | of_all).scalar_one() for part in parts]
 
 
 def payments(

@@ -78,6 +78,8 @@ CREATE TABLE lines (
   deal_amount numeric(22, 2),
   reason text,
   seal bytea NOT NULL,
+  tried_at timestamp with time zone,
+  held text,
   CONSTRAINT pk_lines PRIMARY KEY (id),
   CONSTRAINT uq_lines_account_identity UNIQUE (account, identity),
   CONSTRAINT fk_lines_import_id FOREIGN KEY (import_id) REFERENCES imports (id),
