@@ -209,7 +209,7 @@ class PageResource:
         request = refunds_pb2.ListRefundsOfPageRequest(invoice_id=invoice.invoice_id)
         with suppress(Refused):
             answer = await self._refunds.ListRefundsOfPage(request, timeout=REFUNDS_SECONDS)
-            return refunds_of(answer.refunds)
+            return refunds_of(answer)
         return ()
 
     async def _admit(self, req: Request, known_form: str) -> None:

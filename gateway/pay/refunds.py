@@ -1,6 +1,6 @@
 """The refunds of a payment, and the form for the account that one waits for."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -30,13 +30,16 @@ _STATUSES: Final = {
 
 @dataclass(frozen=True)
 class Refund:
-    """A refund; `account` has its last characters, empty until it is given. `failure` is the operator's sentence."""
+    """A refund; `account` has its last characters, empty until it is given. `failure` is the operator's sentence. A
+    surplus that was credited to the shop has the status `credited`.
+    """
 
     id: str
     amount: str
     status: str
     account: str
     failure: str
+    is_surplus: bool = False
 
     @property
     def is_open(self) -> bool:
@@ -65,10 +68,19 @@ def typed_in(form: Form) -> Typed:
     return Typed(form.text("refund_id"), form.text("kind"), account, holder, bank)
 
 
-def refunds_of(found: Iterable[pb.Refund]) -> Sequence[Refund]:
-    """Returns the refunds that concern the customer: a canceled one does not."""
-    return [
-        Refund(each.refund_id, each.refund_amount, _STATUSES[each.status], each.account.account, each.failure)
-        for each in found
+def refunds_of(found: pb.ListRefundsOfPageResponse) -> Sequence[Refund]:
+    """Returns the refunds that concern the customer, which a canceled one does not, and the surplus."""
+    refunds = [
+        Refund(
+            each.refund_id,
+            each.refund_amount,
+            _STATUSES[each.status],
+            each.account.account,
+            each.failure,
+            each.origin == pb.REFUND_ORIGIN_SURPLUS,
+        )
+        for each in found.refunds
         if each.status in _STATUSES
     ]
+    surplus = found.surplus_credited
+    return [*refunds, Refund("", surplus, "credited", "", "", is_surplus=True)] if surplus else refunds

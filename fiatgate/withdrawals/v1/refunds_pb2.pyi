@@ -706,16 +706,20 @@ class ListRefundsOfPageResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     REFUNDS_FIELD_NUMBER: _builtins.int
+    SURPLUS_CREDITED_FIELD_NUMBER: _builtins.int
+    surplus_credited: _builtins.str
+    """What came beyond the amount and was credited to the merchant, fiat; empty for nothing."""
     @_builtins.property
     def refunds(self) -> _containers.RepeatedCompositeFieldContainer[Global___Refund]: ...
     def __init__(
         self,
         *,
         refunds: _abc.Iterable[Global___Refund] | None = ...,
+        surplus_credited: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["refunds", b"refunds"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["refunds", b"refunds", "surplus_credited", b"surplus_credited"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

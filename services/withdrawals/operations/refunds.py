@@ -332,11 +332,12 @@ def list_refunds(
         return refunds.listed(tx, filter, after=after, oldest_first=oldest_first, limit=rows)
 
 
-def list_refunds_of_page(deps: Deps, *, invoice_id: str) -> Sequence[RefundView]:
-    """Returns the newest refunds of the invoice, for the customer."""
+def list_refunds_of_page(deps: Deps, *, invoice_id: str) -> tuple[Sequence[RefundView], Decimal | None]:
+    """Returns the newest refunds of the invoice, for the customer, and the surplus in fiat that was credited."""
     of_invoice = Filter(invoice_id=values.uuid_or(errors.invoice_not_found, invoice_id))
     with deps.db.transaction() as tx:
-        return refunds.listed(tx, of_invoice, limit=OF_PAGE_MOST)
+        surplus = corrections.surplus_of(tx, of_invoice.invoice_id)
+        return refunds.listed(tx, of_invoice, limit=OF_PAGE_MOST), surplus
 
 
 @dataclass(frozen=True)

@@ -153,7 +153,10 @@ METHODS: Final[Methods] = {
     "CancelRefund": by_name(refund_steps.cancel_refund, _refund),
     "ListRefundsOfPage": by_name(
         refunds.list_refunds_of_page,
-        lambda found: {"refunds": [refund_to_message(each, of_page=True) for each in found]},
+        lambda found: {
+            "refunds": [refund_to_message(each, of_page=True) for each in found[0]],
+            "surplus_credited": "" if found[1] is None else fiat_text(found[1]),
+        },
     ),
     "GiveRefundAccount": by_name(
         refund_steps.give_refund_account,

@@ -73,6 +73,15 @@ def listed(
     return _CORRECTIONS.all(tx.execute(query.order_by(at.desc(), id.desc()).limit(limit)))
 
 
+def surplus_of(tx: Session, invoice_id: UUID | None) -> Decimal | None:
+    """Returns the fiat that came beyond the amount of the invoice and was credited; None for nothing."""
+    return tx.scalar(
+        select(Correction.received_amount)
+        .where(Correction.invoice_id == invoice_id, Correction.kind == CorrectionKind.SURPLUS)
+        .limit(1)
+    )
+
+
 def are_decided(tx: Session, invoice_id: UUID) -> bool:
     """Returns whether acts decided every correction of the invoice: one that SQL wrote moves no money, but would count
     in `money_of`.

@@ -98,6 +98,7 @@ ALL_STATES: dict[str, tuple[pb.GetCheckoutResponse, str]] = {
 REFUNDS = [
     Refund("0", "1", "waiting", "", ""),
     *(Refund("0", "1", status, "···7", "9") for status in ("requested", "sent", "done", "failed")),
+    *(Refund("0", "1", status, "···7", "", is_surplus=True) for status in ("done", "credited")),
 ]
 
 

@@ -8,6 +8,7 @@ import requests
 
 from deploy.local.waiting import wait_until
 from fiatgate.catalog.v1 import catalog_pb2
+from fiatgate.withdrawals.v1 import corrections_pb2
 from fiatgate.withdrawals.v1 import refunds_pb2 as pb
 from kit.base.ids import new_id
 from tests.gateway.desk import HTTP_SECONDS, Desk, Shop, settled, unique
@@ -119,3 +120,31 @@ def test_a_method_with_a_form_of_accounts_asks_for_that_form(
     assert "You get" not in text_of(shown(page))
     failed = give(page, refund["refund_id"])
     assert failed.headers["Location"].endswith("?notice=refund_state_conflict")
+
+
+def test_the_receipt_names_what_came_beyond_the_amount(desk: Desk, currency: str, method: str) -> None:
+    page, _ = refunded(desk, currency, method)
+    credit = corrections_pb2.MakeCorrectionRequest(
+        kind=corrections_pb2.CORRECTION_KIND_SURPLUS,
+        invoice_id=page[-36:],
+        received_amount="5.00",
+        reason="More came",
+        evidence="BR-of-a-surplus",
+        request_key=str(new_id()),
+    )
+    desk.corrections.MakeCorrection(credit)
+    assert re.search(r"Overpayment, credited to the shop\D*5\.00", text_of(shown(page)))
+    page, _ = refunded(desk, currency, method)
+    account = pb.RefundAccount(kind="iban", account=IBAN, holder="Mia Muster")
+    back = pb.RequestRefundRequest(
+        invoice_id=page[-36:],
+        external_id=unique("surplus"),
+        origin=pb.REFUND_ORIGIN_SURPLUS,
+        refund_amount="6.00",
+        account=account,
+    )
+    id = desk.refunds.RequestRefund(back).refund.refund_id
+    desk.refunds.SendRefund(pb.SendRefundRequest(refund_id=id, bank_reference="BR-of-what-goes-back"))
+    assert "Overpayment" not in text_of(shown(page))
+    desk.refunds.CompleteRefund(pb.CompleteRefundRequest(refund_id=id))
+    assert re.search(r"Overpayment, sent back\D*6\.00", text_of(shown(page)))
