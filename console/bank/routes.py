@@ -25,7 +25,9 @@ def add_to(app: App, deps: Deps) -> None:
     UnlinkedPage(deps).add_to(app, "/bank/unlinked")
     FilesPage(deps).add_to(app, "/bank/files")
     app.add_route("/bank/files/{import_id}", ImportPage(deps))
-    app.add_route("/bank/connectors", ConnectorsPage(deps))
+    connectors = ConnectorsPage(deps)
+    app.add_route("/bank/connectors", connectors)
+    app.add_route("/bank/connectors/{connector_id}/revoke", connectors, suffix="revoke")
     app.add_route("/bank/several", SeveralPage(deps))
     if has_demo_bank(deps):
         app.add_route("/bank/demo-statement", DemoStatementPage(deps))

@@ -85,6 +85,7 @@ NOTICES: Final[Mapping[str, str]] = {
     "owner-blocked": "The owner is blocked: all calls of all its merchants are refused from now on.",
     "owner-unblocked": "The block has ended: calls of the owner's merchants are served again.",
     "key-deactivated": "The key is deactivated: requests with it are refused from now on.",
+    "key-revoked": "The key is revoked: posts with it are refused from now on.",
     "logo-used": "The logo is in use.",
     "logo-removed": "The logo is removed.",
     "category-set": "The terms of the category are set.",
@@ -270,6 +271,8 @@ FIELDS: Final[Mapping[str, str]] = {
     "method_code": "Method",
     "list": "Accounts",
     "requisites": "Accounts",
+    "accounts": "Accounts",
+    "silence_seconds": "Silent after",
 }
 """Fields of requests, as the forms name them."""
 

@@ -9,6 +9,7 @@ from uuid import uuid4
 
 import pytest
 import requests
+from playwright.sync_api import expect
 
 from deploy.local.waiting import wait_until
 from fiatgate.invoices.v1 import invoices_pb2 as pb
@@ -16,7 +17,7 @@ from kit.base.codes import in_groups
 from kit.base.money import money_text
 from tests.bank.shapes import camt, entry
 from tests.console.conftest import Open, Staff
-from tests.console.house import Person, hidden, text_of
+from tests.console.house import House, Person, hidden, text_of
 from tests.console.looks import looks_right
 from tests.console.till import Till
 
@@ -328,3 +329,36 @@ def test_a_line_of_a_connector_that_is_taken_back_after_it_paid_waits_until_it_i
     assert name in text_of(operator.get("/bank/connectors"))
     operator.post(f"/bank/{line}/ignore", {"reason": "reversed by a correction"})
     assert lines_of(operator, "reversed", deal.reference) == []
+
+
+def test_an_admin_makes_a_key_of_a_connector_that_is_shown_once_and_revokes_it(
+    staff: Staff, house: House, open_page: Open
+) -> None:
+    admin, name, url = staff("admin"), f"made-{uuid4().hex[:8]}", f"{house.stack.url}/feed/v1/lines"
+    fields = {"name": name, "accounts": "DE89 3704 0044 0532 0130 00 EUR\n77:XTS", "silence_minutes": "15"}
+    assert staff("desk").post("/bank/connectors", fields).status_code == 403
+    assert "Make a key" not in staff("desk").get("/bank/connectors").text
+    for field, wrong in {"name": "a b", "accounts": "DE1", "silence_minutes": "soon"}.items():
+        refused = admin.post("/bank/connectors", fields | {field: wrong})
+        assert f'aria-describedby="{field}-hint {field}-error"' in refused.text and wrong in refused.text
+    house.end_step_up(admin.email)
+    assert "Confirm that it is you" in text_of(admin.post("/bank/connectors", fields))
+    house.step_up(admin)
+    (key,) = re.findall(r'value="(fgc_[^"]+)"', admin.post("/bank/connectors", fields).text)
+    assert key not in admin.get("/bank/connectors").text
+
+    def heard() -> int:
+        return requests.post(url, json={"lines": []}, headers={"X-Api-Key": key}, timeout=15).status_code
+
+    assert heard() == 200
+    (made,) = (each for each in house.stack.cli("bank", "connectors", "list") if each["name"] == name)
+    assert (made["silence_seconds"], made["hint"]) == (900, key[:8])
+    assert [each["account"] for each in made["accounts"]] == ["77", "DE89370400440532013000"]
+    page = staff.page(open_page, "admin")
+    page.goto(f"{admin.url}/bank/connectors")
+    looks_right(page, "bank-connectors-admin")
+    row = page.locator("[data-row]").filter(has_text=name)
+    row.get_by_text("Revoke", exact=True).click()
+    row.get_by_role("button", name="Revoke the key").click()
+    expect(page.get_by_role("status")).to_contain_text("The key is revoked")
+    assert heard() == 403
