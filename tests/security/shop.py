@@ -24,7 +24,7 @@ TRON_ADDRESS: Final = "TJRabPrwbZy45sbavfcjinPJC18kjpRTv8"
 SETTLE_SECONDS: Final = 30
 FORGED: Final = (
     *("link", "recovery", "passkey", "session", "key", "act", "request", "api_key", "deal", "account"),
-    *("withdrawal", "address"),
+    *("withdrawal", "address", "connector", "line"),
 )
 
 

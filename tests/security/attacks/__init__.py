@@ -6,7 +6,7 @@ thing of `tests/security/shop.py`. `python -m tests.security.attacks` writes the
 
 from typing import Final
 
-from tests.security.attacks import catalog, invoices, merchants, owners, people, webhooks, withdrawals
+from tests.security.attacks import bank, catalog, invoices, merchants, owners, people, webhooks, withdrawals
 
 ATTACKS: Final = (
     *people.ATTACKS,
@@ -14,6 +14,7 @@ ATTACKS: Final = (
     *catalog.ATTACKS,
     *invoices.ATTACKS,
     *withdrawals.ATTACKS,
+    *bank.ATTACKS,
     *webhooks.ATTACKS,
     *owners.ATTACKS,
 )

@@ -140,6 +140,13 @@ ATTACKS: Final = (
         "case 7002",
         "terms is not those with which it was opened",
     ),
+    found(
+        "invoices",
+        "a payment by a bank line",
+        "INSERT INTO line_payments (line_id, deal_id, amount, line_amount, paid_at)"
+        " SELECT %(forged_request)s, id, amount_fiat, amount_fiat, now() FROM deals WHERE id = %(sold_deal)s",
+        "%(sold_deal)s: bank line %(forged_request)s is recorded by invoices, and bank has no such line",
+    ),
     refused(
         "invoices",
         "an account's number",
@@ -206,6 +213,18 @@ ATTACKS: Final = (
         "a deal deleted",
         "DELETE FROM deals WHERE id = %(open_deal)s",
         "permission denied for table deals",
+    ),
+    refused(
+        "invoices",
+        "a payment by a bank line changed",
+        "UPDATE line_payments SET amount = 1",
+        "permission denied for table line_payments",
+    ),
+    refused(
+        "invoices",
+        "a payment by a bank line deleted",
+        "DELETE FROM line_payments",
+        "permission denied for table line_payments",
     ),
     refused("invoices", "a signed fact deleted", "DELETE FROM facts", "permission denied for table facts"),
     refused(
