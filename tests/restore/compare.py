@@ -14,6 +14,8 @@ OF_BOOKS = (
     checker.each_external_id_is_used_once,
     checker.each_success_is_credited_once_with_the_right_amount,
     checker.the_ledger_sums_to_zero,
+    checker.each_bank_line_pays_at_most_its_amount_and_each_deal_once,
+    checker.each_file_of_a_bank_is_taken_whole,
     checker.nothing_is_left_behind,
 )
 """The checks of `make faults` that hold whatever was lost."""

@@ -184,6 +184,7 @@ class _Round:
             self._settle()
             if self._loss not in WHOLE:
                 stack.cli("audit", "restart-head", str(self._loss), "--note", "restored")
+                stack.cli("bank", "repair")
             self._load(endpoint.url(), 2.0)
             self._settle()
             last = report(stack, "verify", "--grace-seconds", "0")

@@ -54,7 +54,13 @@ def _with_another_end(seen: Evidence) -> Evidence:
     return replace(seen, invoices={**seen.invoices, read: dict(seen.invoices[read]) | {"status": "expired"}})
 
 
-@pytest.mark.parametrize("harm", [_without_an_invoice, _with_a_credit_twice, _with_another_end])
+def _without_a_bank_line(seen: Evidence) -> Evidence:
+    return replace(seen, bank_lines=seen.bank_lines[1:])
+
+
+@pytest.mark.parametrize(
+    "harm", [_without_an_invoice, _with_a_credit_twice, _with_another_end, _without_a_bank_line]
+)
 def test_the_comparison_notices(whole: Figures, harm: Callable[[Evidence], Evidence]) -> None:
     def violations(seen: Evidence) -> list[str]:
         lasting = float("inf")  # all answers are of before the restore point, and none of them was lost
