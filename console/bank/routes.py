@@ -6,6 +6,7 @@ from console.bank.connectors import ConnectorsPage
 from console.bank.days import DaysPage
 from console.bank.files import DemoStatementPage, FilesPage, ImportPage
 from console.bank.lines import LinePage, LinesPage, has_demo_bank
+from console.bank.rules import RulesPage
 from console.bank.several import SeveralPage
 from console.bank.unlinked import UnlinkedPage
 from console.page import App
@@ -28,6 +29,7 @@ def add_to(app: App, deps: Deps) -> None:
     connectors = ConnectorsPage(deps)
     app.add_route("/bank/connectors", connectors)
     app.add_route("/bank/connectors/{connector_id}/revoke", connectors, suffix="revoke")
+    app.add_route("/bank/rules", RulesPage(deps))
     app.add_route("/bank/several", SeveralPage(deps))
     if has_demo_bank(deps):
         app.add_route("/bank/demo-statement", DemoStatementPage(deps))

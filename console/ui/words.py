@@ -57,6 +57,7 @@ NOTICES: Final[Mapping[str, str]] = {
     "bank-line-confirmed": "The deal is confirmed, paid by its line.",
     "bank-lines-confirmed": "The deals are confirmed, each paid by its line.",
     "bank-line-ignored": "The line is ignored.",
+    "line-rule-set": "The rule is changed.",
     "bank-line-restored": "The line is looked at anew.",
     "refund-requested": "The refund is requested, and its USDT are held.",
     "return-requested": "It stands in the queue. Without an account it waits for the customer to give one.",

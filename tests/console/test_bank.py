@@ -362,3 +362,23 @@ def test_an_admin_makes_a_key_of_a_connector_that_is_shown_once_and_revokes_it(
     row.get_by_role("button", name="Revoke the key").click()
     expect(page.get_by_role("status")).to_contain_text("The key is revoked")
     assert heard() == 403
+
+
+def test_lines_confirm_deals_without_a_person_once_two_people_let_them(
+    bank_till: Till, operator: Person, staff: Staff, open_page: Open
+) -> None:
+    limits = {"method_code": bank_till.method, "enabled": "yes", "deal_most": "9000", "day_most": "90000"}
+    asked = operator.post("/bank/rules", limits)
+    assert "It takes effect when another person approves it." in text_of(asked)
+    (path,) = set(re.findall(r"/approvals/invoices/[0-9a-f-]{36}", asked.text))
+    staff("admin").post(f"{path}/approve")
+    assert "on" in text_of(operator.get("/bank/rules"))
+    deal = bank_till.chosen()
+    imported(operator, statement(bank_till, (deal, deal.amount_fiat, deal.reference)))
+    wait_until(lambda: bank_till.state(deal) == "successfully_paid", "the deal", timeout_seconds=READ_SECONDS)
+    assert "bank matcher" in text_of(operator.get(f"/invoices/{deal.invoice_id}"))
+    page = staff.page(open_page, "desk")
+    page.goto(f"{operator.url}/bank/rules")
+    looks_right(page, "bank-rules")
+    off = operator.post("/bank/rules", {"method_code": bank_till.method, "enabled": "no"})
+    assert "The rule is changed." in text_of(off)

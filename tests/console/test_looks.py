@@ -95,7 +95,7 @@ IN_ROOMS: Final = {
     "/withdrawal-methods/new /withdrawal-methods/{code} /merchants/{merchant_id}/statement "
     "/merchants/{merchant_id}/statement/print /approvals /approvals/{service}/{approval_id}",
     "test_corrections.py": "/corrections /corrections/new /debts",
-    "test_bank.py": "/bank /bank/connectors /bank/days /bank/unlinked /bank/files /bank/files/{import_id} "
+    "test_bank.py": "/bank /bank/connectors /bank/rules /bank/days /bank/unlinked /bank/files /bank/files/{import_id} "
     "/bank/{line_id}",
     "test_refunds.py": "/refunds /refunds/new /refunds/{refund_id}",
     "test_webhooks.py": "/webhooks /webhooks/{event_id} /parked",
