@@ -24,8 +24,8 @@ class DaysPage(ListPage):
     template = "bank-days"
     csv_name = "bank-days"
     columns = (
-        *("day", "account", "currency_code", "opening", "matched", "unmatched", "ignored", "debits"),
-        *("reversed", "closing", "difference", "lines", "unmatched_lines"),
+        *("day", "account", "currency_code", "opening", "matched", "proposed", "unmatched"),
+        *("ignored", "debits", "reversed", "closing", "difference", "lines", "open_lines"),
     )
     filters = (PERIOD, *DAYS, Text("account", "Account"))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Awaitable, Mapping, Sequence
 from typing import Any, Final
 
@@ -88,6 +89,7 @@ class LinesPage(ListPage):
             found,
             after=lambda row: row.line_id,
             confirmable=paying.CONFIRMABLE,
+            lines_of=Counter(row.deal_id for row in found if row.payable),
         )
 
     async def more(self, req: Request, found: Found) -> Mapping[str, Any]:
@@ -138,7 +140,7 @@ class LinePage(Page):
         back: str = "/bank",
     ) -> None:
         try:
-            await call
+            done = await call
         except Refused as refused:
             if refused.reason not in MENDABLE:
                 raise
@@ -146,6 +148,7 @@ class LinePage(Page):
         else:
             if notice == "bank-line-confirmed":
                 await paying.follow(self)
+                notice = str(done)
             leave_for(resp, back, notice=notice)
 
     async def _show(

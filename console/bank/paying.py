@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import Final
 
-from console.calls import or_none
+from console.calls import Outcome, or_none
 from console.page import Page
 from console.ui.values import word
+from console.words.states import words_of
 from fiatgate.bank.v1 import bank_pb2 as pb
 from fiatgate.invoices.v1 import invoices_pb2, lines_pb2
 from kit.base.ids import parse_id
@@ -40,14 +41,19 @@ async def payable(page: Page, line_id: str, *, anew: bool = False) -> pb.Line:
     return line
 
 
-async def confirm(page: Page, line_id: str) -> pb.Line:
-    """Confirms the deal that is proposed, paid by the line; links it to one that was confirmed before."""
+async def confirm(page: Page, line_id: str) -> str:
+    """Confirms the deal that is proposed, or links the line to it when it was confirmed before. Returns the notice."""
     line = await payable(page, line_id, anew=True)
     if line.tier not in CONFIRMABLE or Decimal(line.left) != Decimal(line.deal_amount or 0):
         raise precondition("BANK_LINE_CONFLICT", "This line does not come to the amount of one open deal")
     parts = [lines_pb2.LinePart(line_id=line.line_id, amount=line.left, line_amount=line.amount)]
-    await _pay(page, line.deal_id, parts, is_paid=line.tier == pb.TIER_CONFIRMED)
-    return line
+    return await _pay(page, line.deal_id, parts, is_paid=line.tier == pb.TIER_CONFIRMED)
+
+
+def why(stayed: Outcome) -> str:
+    """Returns why the line of this outcome did not pay."""
+    state = stayed.refused and stayed.refused.metadata.get("sub_status")
+    return f"The deal is {words_of(state)}." if state else stayed.sentence
 
 
 async def follow(page: Page) -> None:
@@ -55,8 +61,10 @@ async def follow(page: Page) -> None:
     await or_none(page.deps.bank.FollowPayments(pb.FollowPaymentsRequest()))
 
 
-async def link(page: Page, line_ids: Sequence[str], named: str) -> None:
-    """Lets the lines pay the deal that is named by its reference or id, each with as much as is still due."""
+async def link(page: Page, line_ids: Sequence[str], named: str) -> str:
+    """Lets the lines pay the deal that is named by its reference or id, each with as much as is still due. Returns the
+    notice about it.
+    """
     deal = await _deal(page, named)
     lines = await asyncio.gather(*(payable(page, each) for each in line_ids))
     due, parts = Decimal(deal.amount_fiat), []
@@ -69,14 +77,15 @@ async def link(page: Page, line_ids: Sequence[str], named: str) -> None:
                 lines_pb2.LinePart(line_id=line.line_id, amount=f"{amount:f}", line_amount=line.amount)
             )
             due -= amount
-    await _pay(page, deal.deal_id, parts, is_paid=deal.status == invoices_pb2.DEAL_STATUS_COMPLETED)
+    return await _pay(page, deal.deal_id, parts, is_paid=deal.status == invoices_pb2.DEAL_STATUS_COMPLETED)
 
 
-async def _pay(page: Page, deal_id: str, parts: Sequence[lines_pb2.LinePart], *, is_paid: bool) -> None:
+async def _pay(page: Page, deal_id: str, parts: Sequence[lines_pb2.LinePart], *, is_paid: bool) -> str:
     if is_paid:
         await page.deps.line_payments.LinkDeal(lines_pb2.LinkDealRequest(deal_id=deal_id, lines=parts))
-    else:
-        await page.deps.deals.ConfirmDeal(invoices_pb2.ConfirmDealRequest(deal_id=deal_id, lines=parts))
+        return "bank-line-linked"
+    await page.deps.deals.ConfirmDeal(invoices_pb2.ConfirmDealRequest(deal_id=deal_id, lines=parts))
+    return "bank-line-confirmed"
 
 
 async def _deal(page: Page, named: str) -> invoices_pb2.Deal:

@@ -50,7 +50,7 @@ class SeveralPage(Page):
             self.show(req, resp, "bank-link", lines=await self._lines(ids), deal="")
             return
         try:
-            await paying.link(self, ids, deal)
+            notice = await paying.link(self, ids, deal)
         except Refused as refused:
             if refused.reason not in {"VALIDATION_ERROR"} | paying.REFUSALS:
                 raise
@@ -58,7 +58,7 @@ class SeveralPage(Page):
             self.show(req, resp, "bank-link", refused=refused, lines=lines, deal=deal)
         else:
             await paying.follow(self)
-            leave_for(resp, "/bank", notice="bank-line-confirmed")
+            leave_for(resp, "/bank", notice=notice)
 
     async def _confirm(
         self, req: Request, resp: falcon.asgi.Response, lines: Sequence[pb.Line], *, is_sure: bool
@@ -78,7 +78,7 @@ class SeveralPage(Page):
         for line in fitting:
             sums[line.currency_code] += Decimal(line.left)  # type: ignore[assignment]  # a Counter counts any number
         shown: dict[str, Any] = {"sums": sums, "left_out": len(lines) - len(fitting)}
-        shown["stayed"] = {each.id: each.sentence for each in stayed}
+        shown["stayed"] = {each.id: paying.why(each) for each in stayed}
         self.show(req, resp, "bank-several", lines=fitting, **shown)
 
     async def _certain(self, account: str) -> Sequence[pb.Line]:

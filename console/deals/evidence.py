@@ -19,6 +19,7 @@ from console.words.bank import PaidBy
 from console.words.deals import author_words, step_words
 from console.words.states import words_of
 from fiatgate.approvals.v1 import approvals_pb2
+from fiatgate.bank.v1 import bank_pb2
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 from fiatgate.withdrawals.v1 import corrections_pb2, refunds_pb2
 from kit.base.codes import in_groups
@@ -47,6 +48,7 @@ class Evidence:
     """A deal with what stands beside its decision.
 
     asked     requests for a second person that wait
+    came      bank lines that wait for a person and are proposed for it, while it is open
     steps     with the bank lines that paid it at the end
     last      the step of the deal that led to its state
     near      open deals on the same account, nearest amounts first
@@ -57,6 +59,7 @@ class Evidence:
     deal: pb.Deal
     context: pb.DealContext
     requisite: pb.Requisite
+    came: Sequence[bank_pb2.Line]
     steps: Sequence[Step]
     last: Step | None
     pictures: Sequence[str]
@@ -108,17 +111,19 @@ class Evidence:
 async def evidence_of(page: Page, deal_id: str) -> Evidence:
     """Returns the deal with its evidence. Raises DEAL_NOT_FOUND."""
     answer = await page.deps.deals.GetDeal(pb.GetDealRequest(deal_id=deal_id))
-    asked, corrections, refunds, names, paid_by = await asyncio.gather(
+    asked, corrections, refunds, names, paid_by, came = await asyncio.gather(
         _asked(page, answer.deal),
         _corrections(page, answer.deal),
         _refunds(page, answer.deal),
         page.names(answer.deal.merchant_id),
         lines_that_paid(page.deps.line_payments.ListLinePayments, page.deps.bank.ListLines, [answer.deal]),
+        _came(page, answer.deal),
     )
     return Evidence(
         deal=answer.deal,
         context=answer.context,
         requisite=answer.requisite,
+        came=came,
         steps=[*map(_step, answer.history), *map(_paid, paid_by or ())],
         last=_step(answer.history[-1]) if answer.history else None,
         pictures=[PICTURES[each.kind] for each in answer.proofs if each.kind in PICTURES],
@@ -178,6 +183,14 @@ async def _asked(page: Page, deal: pb.Deal) -> Sequence[approvals_pb2.Approval]:
         object=f"deal:{deal.deal_id}", state=approvals_pb2.APPROVAL_STATE_PENDING, limit=1
     )
     return (await page.deps.approvals["invoices"].ListApprovals(request)).approvals
+
+
+async def _came(page: Page, deal: pb.Deal) -> Sequence[bank_pb2.Line]:
+    if not waits(deal):
+        return ()
+    request = bank_pb2.ListLinesRequest(deal_id=deal.deal_id, state=bank_pb2.LINE_STATE_PROPOSED)
+    found = await or_none(page.deps.bank.ListLines(request))
+    return found.lines if found else ()
 
 
 async def _corrections(page: Page, deal: pb.Deal) -> Sequence[corrections_pb2.Correction]:

@@ -55,6 +55,7 @@ NOTICES: Final[Mapping[str, str]] = {
     "address-added-usable": "The address is added. It can be used from now on.",
     "address-removed": "The address is removed: no withdrawal can be requested to it.",
     "bank-line-confirmed": "The deal is confirmed, paid by its line.",
+    "bank-line-linked": "The line is linked to its deal.",
     "bank-lines-confirmed": "The deals are confirmed, each paid by its line.",
     "bank-line-ignored": "The line is ignored.",
     "line-rule-set": "The rule is changed.",

@@ -5,6 +5,7 @@ from decimal import Decimal
 from uuid import UUID, uuid4
 
 import pytest
+from sqlalchemy import text
 
 from kit.base.clock import SystemClock
 from services.bank.operations import days, lines
@@ -34,7 +35,7 @@ def balances(opening: str, closing: str, *, first: int, last: int) -> str:
 
 def shown(day: Day) -> str:
     """The day of the month, and its figures as a person reads them."""
-    parts = (day.matched, day.unmatched, day.ignored, -day.debits, day.reversed)
+    parts = (day.matched, day.proposed + day.unmatched, day.ignored, -day.debits, day.reversed)
     moved = " ".join(f"{each:+.0f}" for each in parts)
     return f"{day.day.day}: {day.opening} {moved} = {day.closing}, {day.difference}"
 
@@ -65,9 +66,17 @@ def test_opening_and_lines_come_to_closing(bank: Deps) -> None:
     by_amount = {line.amount: line.id for line in stored(bank, "D1")}
     paid(bank, by_amount[Decimal(50)], "40.00")
     lines.ignore_line(bank, line_id=str(by_amount[Decimal(7)]), reason="interest")
+    with bank.db.transaction() as tx:
+        tx.execute(
+            text(
+                "UPDATE lines SET state = 'proposed', deal_id = id, invoice_id = id, deal_amount = 1"
+                " WHERE account = 'D1' AND amount = 30"
+            )
+        )
     (day,) = listed(bank, "D1")
+    assert (day.proposed, day.unmatched) == (Decimal(30), Decimal(10))
     assert shown(day) == "2: 100.00 +40 +40 +7 -20 -5 = 162.00, 0.00"
-    assert (day.lines, day.unmatched_lines) == (5, 2)
+    assert (day.lines, day.open_lines) == (5, 2)
 
 
 def test_a_day_without_a_balance_has_no_difference_and_the_next_one_counts_both(bank: Deps) -> None:

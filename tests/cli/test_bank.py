@@ -91,7 +91,7 @@ def test_a_statement_confirms_its_deals_and_verify_compares_both_sides(
     assert verify().exit_code == 0
     days = account.fiatgate("bank", "day", "2026-01-02", "--account", lines[0]["account"])
     ours = [each for each in days if each["currency_code"] == account.deals[0].currency_code]
-    assert [(each["matched"], each["unmatched_lines"]) for each in ours] == [
+    assert [(each["matched"], each["open_lines"]) for each in ours] == [
         (f"{sum(Decimal(each.amount_fiat) for each in account.deals):.2f}", 0)
     ]
     line = lines[0]["line_id"]

@@ -311,7 +311,8 @@ class Shoppers:
             refund_amount="1.00",
             account=refunds_pb2.RefundAccount(kind="free", account="12345", holder="Ann Buyer"),
         )
-        calls, waits = self._refunds, ("INSUFFICIENT_BALANCE",)
+        # While a refund of the merchant waits for the database, its next one is told to come again.
+        calls, waits = self._refunds, ("INSUFFICIENT_BALANCE", "RATE_LIMITED")
         made = self._step("refund", invoice_id, lambda: calls.RequestRefund(asking), *waits)
         if made is None:
             return

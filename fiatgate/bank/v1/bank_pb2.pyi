@@ -626,8 +626,8 @@ Global___ListDaysResponse: _TypeAlias = ListDaysResponse  # noqa: Y015
 
 @_typing.final
 class Day(_message.Message):
-    """One account on one day, by booked lines. Fiat. opening + matched + unmatched + ignored - debits + reversed + difference =
-    closing.
+    """One account on one day, by booked lines. Fiat. opening + matched + proposed + unmatched + ignored - debits + reversed +
+    difference = closing.
     """
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -638,6 +638,7 @@ class Day(_message.Message):
     CURRENCY_CODE_FIELD_NUMBER: _builtins.int
     OPENING_FIELD_NUMBER: _builtins.int
     MATCHED_FIELD_NUMBER: _builtins.int
+    PROPOSED_FIELD_NUMBER: _builtins.int
     UNMATCHED_FIELD_NUMBER: _builtins.int
     IGNORED_FIELD_NUMBER: _builtins.int
     DEBITS_FIELD_NUMBER: _builtins.int
@@ -645,7 +646,7 @@ class Day(_message.Message):
     CLOSING_FIELD_NUMBER: _builtins.int
     DIFFERENCE_FIELD_NUMBER: _builtins.int
     LINES_FIELD_NUMBER: _builtins.int
-    UNMATCHED_LINES_FIELD_NUMBER: _builtins.int
+    OPEN_LINES_FIELD_NUMBER: _builtins.int
     key: _builtins.str
     """Of the row: "2026-11-28/DE89370400440532013000/EUR"."""
     day: _builtins.str
@@ -656,7 +657,8 @@ class Day(_message.Message):
     statement, and the lines since. Empty when no statement says.
     """
     matched: _builtins.str
-    """Of credits: what has paid deals, what is ignored, and the rest."""
+    """Of credits: what has paid deals, what has a proposed deal, what has none, what is ignored."""
+    proposed: _builtins.str
     unmatched: _builtins.str
     ignored: _builtins.str
     debits: _builtins.str
@@ -668,7 +670,8 @@ class Day(_message.Message):
     difference: _builtins.str
     """Zero is the proof that no line is missing since the balance before. Empty without opening or closing."""
     lines: _builtins.int
-    unmatched_lines: _builtins.int
+    open_lines: _builtins.int
+    """Those with money that is proposed or unmatched."""
     def __init__(
         self,
         *,
@@ -678,6 +681,7 @@ class Day(_message.Message):
         currency_code: _builtins.str = ...,
         opening: _builtins.str = ...,
         matched: _builtins.str = ...,
+        proposed: _builtins.str = ...,
         unmatched: _builtins.str = ...,
         ignored: _builtins.str = ...,
         debits: _builtins.str = ...,
@@ -685,11 +689,11 @@ class Day(_message.Message):
         closing: _builtins.str = ...,
         difference: _builtins.str = ...,
         lines: _builtins.int = ...,
-        unmatched_lines: _builtins.int = ...,
+        open_lines: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["account", b"account", "closing", b"closing", "currency_code", b"currency_code", "day", b"day", "debits", b"debits", "difference", b"difference", "ignored", b"ignored", "key", b"key", "lines", b"lines", "matched", b"matched", "opening", b"opening", "reversed", b"reversed", "unmatched", b"unmatched", "unmatched_lines", b"unmatched_lines"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["account", b"account", "closing", b"closing", "currency_code", b"currency_code", "day", b"day", "debits", b"debits", "difference", b"difference", "ignored", b"ignored", "key", b"key", "lines", b"lines", "matched", b"matched", "open_lines", b"open_lines", "opening", b"opening", "proposed", b"proposed", "reversed", b"reversed", "unmatched", b"unmatched"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

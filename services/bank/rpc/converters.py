@@ -91,6 +91,7 @@ def day_to_message(day: Day) -> pb.Day:
         currency_code=day.currency_code,
         opening=_fiat(day.opening),
         matched=fiat_text(day.matched),
+        proposed=fiat_text(day.proposed),
         unmatched=fiat_text(day.unmatched),
         ignored=fiat_text(day.ignored),
         debits=fiat_text(day.debits),
@@ -98,7 +99,7 @@ def day_to_message(day: Day) -> pb.Day:
         closing=_fiat(day.closing),
         difference=_fiat(day.difference),
         lines=day.lines,
-        unmatched_lines=day.unmatched_lines,
+        open_lines=day.open_lines,
     )
 
 

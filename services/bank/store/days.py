@@ -50,8 +50,9 @@ CROSS JOIN LATERAL (
   SELECT count(*) AS lines,
          coalesce(sum(paid) FILTER (WHERE is_credit), 0) AS matched,
          coalesce(sum(amount - paid) FILTER (WHERE is_credit AND state = 'ignored'), 0) AS ignored,
-         coalesce(sum(amount - paid) FILTER (WHERE is_credit AND state <> 'ignored'), 0) AS unmatched,
-         count(*) FILTER (WHERE is_credit AND state <> 'ignored' AND paid < amount) AS unmatched_lines,
+         coalesce(sum(amount - paid) FILTER (WHERE is_credit AND state = 'proposed'), 0) AS proposed,
+         coalesce(sum(amount - paid) FILTER (WHERE is_credit AND state NOT IN ('ignored', 'proposed')), 0) AS unmatched,
+         count(*) FILTER (WHERE is_credit AND state <> 'ignored' AND paid < amount) AS open_lines,
          coalesce(sum(amount) FILTER (WHERE status = 'booked' AND direction = 'debit'), 0) AS debits,
          coalesce(sum({_SIGNED}) FILTER (WHERE status = 'reversed'), 0) AS reversed
   FROM (
@@ -97,13 +98,14 @@ class Day:
     currency_code: str
     opening: Decimal | None
     matched: Decimal
+    proposed: Decimal
     unmatched: Decimal
     ignored: Decimal
     debits: Decimal
     reversed: Decimal
     closing: Decimal | None
     lines: int
-    unmatched_lines: int
+    open_lines: int
 
     @property
     def key(self) -> str:
@@ -114,7 +116,7 @@ class Day:
         """The closing balance less the opening one and the lines."""
         if self.opening is None or self.closing is None:
             return None
-        moved = self.matched + self.unmatched + self.ignored - self.debits + self.reversed
+        moved = self.matched + self.proposed + self.unmatched + self.ignored - self.debits + self.reversed
         return self.closing - self.opening - moved
 
 

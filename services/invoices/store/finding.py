@@ -3,6 +3,7 @@ member's search, for the merchant's invoices by what members see: no account, no
 """
 
 from collections.abc import Sequence
+from decimal import Decimal
 from typing import Any, Final
 from uuid import UUID
 
@@ -140,6 +141,10 @@ _DEALS: Final[Any] = (
 )
 
 
+def _shown(value: object) -> str:
+    return fiat_text(value) if isinstance(value, Decimal) else str(value)
+
+
 def _deals(
     connection: Connection, condition: ColumnElement[bool] | None, limit: int, place: str, column: str
 ) -> Sequence[Found]:
@@ -152,7 +157,7 @@ def _deals(
             kind="deal",
             id=str(row.id),
             field=place,
-            value=str(getattr(row, column)),
+            value=_shown(getattr(row, column)),
             status=row.status,
             created_at=row.created_at,
             facts={
