@@ -9,6 +9,7 @@ from functools import partial
 from uuid import uuid4
 
 import pytest
+from sqlalchemy import text
 
 from kit.base.account_forms import account_key
 from kit.rpc.permissions import Checks
@@ -181,6 +182,32 @@ def test_a_line_can_not_be_ignored_while_it_may_be_confirming(bank: Bank) -> Non
     switch_on(bank.world, "100", "1000")
     bank.look()
     assert status(bank, deal) == "completed", "a worker that ended in between does not keep the line"
+
+
+def test_a_line_that_sql_put_back_confirms_nothing(bank: Bank) -> None:
+    switch_on(bank.world, "100", "1000")
+    deal = deal_here(bank)
+    id = bank.came(deal)
+    bank_lines.ignore_line(bank.deps, line_id=id, reason="returned")
+    with bank.deps.db.transaction() as tx:
+        tx.execute(text("UPDATE lines SET state = 'waiting', reason = NULL WHERE id = :id"), {"id": id})
+    bank.look()
+    assert status(bank, deal) == "pending"
+
+
+def test_a_try_that_failed_is_made_again(bank: Bank) -> None:
+    switch_on(bank.world, "100", "1000")
+    deal = deal_here(bank)
+    id = bank.came(deal)
+    with bank.world.deps.db.transaction() as tx:
+        tx.execute(text("UPDATE line_rules SET deal_most = 900"))
+    bank.look()
+    assert (status(bank, deal), bank.line(id).held) == ("pending", None)
+    with bank.world.deps.db.transaction() as tx:
+        tx.execute(text("UPDATE line_rules SET deal_most = 100"))
+    bank.world.clock.advance(seconds=TRY_LASTS / timedelta(seconds=1))
+    bank.look()
+    assert status(bank, deal) == "completed"
 
 
 def test_two_workers_never_pass_the_limit_and_pay_nothing_twice(bank: Bank) -> None:

@@ -10,6 +10,7 @@ import pytest
 from sqlalchemy import text
 
 from kit.base.actors import Actor
+from kit.rpc import callers
 from kit.rpc.errors import Refused
 from services.invoices.models import Deal
 from services.invoices.operations import desk, line_rules, lines, reading
@@ -110,7 +111,9 @@ def test_limits_hold_and_reaching_them_passes(world: World) -> None:
     assert confirm(world, world.with_deal(amount="202.00")) == ""
 
 
-def test_a_deal_in_appeal_and_another_amount_are_left_to_people(world: World) -> None:
+def test_a_deal_in_appeal_and_another_amount_are_left_to_people(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
     deal, other = world.with_deal(), world.with_deal()
     switch_on(world, "900", "1000")
     desk.open_appeal(world.deps, deal_id=str(deal.id), note="")
@@ -119,6 +122,8 @@ def test_a_deal_in_appeal_and_another_amount_are_left_to_people(world: World) ->
     given = {"deal_id": str(other.id), "part": part(other.amount_fiat)}
     refused = acting(ANN, lambda: refusal(line_rules.confirm_by_line, world.deps, **given))
     assert refused.reason == "ACTOR_INVALID"
+    monkeypatch.setattr(callers, "current", lambda: "cli")
+    assert refusal(confirm, world, other).reason == "ACTOR_INVALID", "a command without a person is no bank"
     assert (status(world, deal), status(world, other)) == ("appeal", "pending")
 
 
@@ -131,6 +136,7 @@ def test_a_rule_that_sql_wrote_confirms_nothing(world: World) -> None:
     assert requested(ANN, setting(world, "800", "900")), "it does not count as a limit that falls"
     found = [each for page in checked(world.deps.db, "rules of bank lines") for each in page.problems]
     assert [each.field for each in found] == ["deal_most"]
+    assert switch_off(world).deal_most == 10, "as its acts say"
 
 
 def test_workers_never_pass_the_limit_of_a_day(world: World) -> None:

@@ -80,7 +80,7 @@ def ignore_line(deps: Deps, *, line_id: str, reason: str, left: str = "") -> Non
         line = lines.locked(tx, id)
         if line is None:
             raise errors.line_not_found()
-        if rest is not None and (line.state, line.reason) == (LineState.IGNORED, why):
+        if rest is not None and (line.state, line.reason, line.left) == (LineState.IGNORED, why, rest):
             return
         if line.state not in (LineState.WAITING, LineState.REVERSED, *OPEN_STATES):
             raise errors.line_conflict(f"is {line.state}")

@@ -20,8 +20,7 @@ FROM lines CROSS JOIN LATERAL (
 ) AS paid
 WHERE lines.id > CAST(:first AS uuid) AND lines.id <= CAST(:last AS uuid)
   AND (paid.amount > lines.amount
-    OR lines.status <> 'reversed' AND lines.state <> 'ignored'
-      AND (lines.state = 'matched') <> (paid.amount = lines.amount))
+    OR lines.status <> 'reversed' AND (lines.state = 'matched') <> (paid.amount = lines.amount))
 """
 
 

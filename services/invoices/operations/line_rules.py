@@ -19,8 +19,8 @@ from kit.base import actors
 from kit.base.actors import Actor
 from kit.base.money import FIAT_PLACES, fiat_text, has_decimals
 from kit.db.database import retry_conflicts
-from kit.rpc import approvals, values
-from kit.rpc.errors import denied, not_decided
+from kit.rpc import approvals, callers, deadline, values
+from kit.rpc.errors import database_unavailable, denied, not_decided
 from services.invoices.domain.states import Trigger
 from services.invoices.models import Deal
 from services.invoices.operations import desk, fields, lifecycle
@@ -76,10 +76,10 @@ def _limit(field: str, text: str) -> Decimal:
 def _set(deps: Deps, code: str, wanted: Mapping[str, Any] | None) -> RuleView | Approval:
     with deps.db.transaction() as tx:
         before = _locked(tx, deps, code)
-        if wanted is None and before is None:
-            raise values.invalid("method_code", "The method has no rule")
         if wanted is None:
-            wanted = {} if before is None else asdict(replace(before, enabled=False))
+            if before is None:
+                raise values.invalid("method_code", "The method has no rule")
+            wanted = _off(tx, before)
         elif deps.settings.four_eyes and not _is_narrower(tx, before, wanted):
             return approvals.request(tx, _setting(before, wanted), deps)
         close(tx, f"line-rule:{code}", at=deps.clock.now(), note="The rule was changed")
@@ -117,6 +117,12 @@ def _setting(before: RuleView | None, wanted: Mapping[str, Any]) -> Terms:
     return rule_terms(
         {name: wanted[name] for name in ("method_code", "currency_code")} | limits | {"present": present}
     )
+
+
+def _off(tx: Session, before: RuleView) -> dict[str, Any]:
+    """Returns the rule as its acts say, switched off: SQL may have written other limits."""
+    limits = before_by_acts(tx, LINE_RULE, before.method_code, "deal_most", "day_most")
+    return asdict(replace(before, enabled=False)) | {name: Decimal(text) for name, text in limits.items()}
 
 
 def _is_narrower(tx: Session, before: RuleView | None, wanted: Mapping[str, Any]) -> bool:
@@ -163,11 +169,14 @@ def confirm_by_line(deps: Deps, *, deal_id: str, part: Part) -> str:
     id, caller = fields.deal_id(deal_id), actors.current()
     with actors.acting(MATCHER), deps.db.transaction() as tx:
         invoice, deal = lifecycle.locked_by_deal(tx, id)
-        if caller.kind != "process":
+        if caller.kind != "process" or callers.current() not in (None, "bank"):
             raise denied("ACTOR_INVALID", "Only bank confirms so: people confirm deals under their own names")
         lifecycle.step_of(deal, Trigger.CONFIRM)
         if held := _held(tx, deps, deal):
             return held
+        left_seconds = deadline.remaining_seconds()
+        if left_seconds is not None and left_seconds <= 0:
+            raise database_unavailable()  # bank has given up, and its claim of the line may end before the commit
         note = f"Bank line {part.line_id}"
         desk.take(tx, deps, invoice, deal, Trigger.CONFIRM, note=note, adjustment=None)
         pay(tx, deps, deal, [part], rule=deal.method_code)
