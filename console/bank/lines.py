@@ -115,9 +115,7 @@ class LinePage(Page):
 
     async def on_post_confirm(self, req: Request, resp: falcon.asgi.Response, line_id: str) -> None:
         back = own_path((await self.form(req)).text("back") or "/bank")
-        await self._step(
-            req, resp, line_id, paying.confirm(self, line_id), notice="bank-line-confirmed", back=back
-        )
+        await self._step(req, resp, line_id, paying.confirm_and_follow(self, line_id), back=back)
 
     async def on_post_ignore(self, req: Request, resp: falcon.asgi.Response, line_id: str) -> None:
         form = await self.form(req)
@@ -136,7 +134,7 @@ class LinePage(Page):
         line_id: str,
         call: Awaitable[object],
         *,
-        notice: str,
+        notice: str = "",
         back: str = "/bank",
     ) -> None:
         try:
@@ -146,10 +144,7 @@ class LinePage(Page):
                 raise
             await self._show(req, resp, line_id, refused=refused)
         else:
-            if notice == "bank-line-confirmed":
-                await paying.follow(self)
-                notice = str(done)
-            leave_for(resp, back, notice=notice)
+            leave_for(resp, back, notice=notice or str(done))
 
     async def _show(
         self, req: Request, resp: falcon.asgi.Response, line_id: str, *, refused: Refused | None = None

@@ -56,6 +56,12 @@ def why(stayed: Outcome) -> str:
     return f"The deal is {words_of(state)}." if state else stayed.sentence
 
 
+async def confirm_and_follow(page: Page, line_id: str) -> str:
+    notice = await confirm(page, line_id)
+    await follow(page)
+    return notice
+
+
 async def follow(page: Page) -> None:
     """Lets bank fetch the payments at once. A second later it does so itself."""
     await or_none(page.deps.bank.FollowPayments(pb.FollowPaymentsRequest()))

@@ -135,7 +135,8 @@ def test_a_statement_of_300_lines_is_worked_off_until_the_day_adds_up(
         for _ in range(on_list(page, operator.url, "proposed", text) + 1):
             page.keyboard.press("j")
         page.keyboard.press("c")
-        expect(page.get_by_role("status").first).to_contain_text("paid by its line")
+        done = "linked to its deal" if text == "byhand" else "paid by its line"
+        expect(page.get_by_role("status").first).to_contain_text(done)
         expect(page).to_have_url(re.compile(f"account={ACCOUNT}"))
     at = on_list(page, operator.url, "proposed", "less")
     for _ in range(at + 1):

@@ -64,7 +64,7 @@ def test_two_people_switch_it_on_and_one_switches_it_off(world: World) -> None:
     world.approvals.approve(BEN, asked)
     (rule,) = line_rules.list_line_rules(world.deps)
     assert (rule.enabled, rule.deal_most, rule.actor) == (True, Decimal(500), "ben@example.com")
-    deal = world.with_deal()
+    deal = world.with_deal(amount="210.00")
     assert confirm(world, deal) == ""
     assert acting(ANN, setting(world, "400", "1000")).deal_most == 400, "one person lowers a limit"
     raised = requested(ANN, setting(world, "400", "1000.01"))
@@ -75,7 +75,7 @@ def test_two_people_switch_it_on_and_one_switches_it_off(world: World) -> None:
 
 
 def test_the_author_is_the_matcher_and_the_act_names_the_line(world: World) -> None:
-    deal = world.with_deal()
+    deal = world.with_deal(amount="211.00")
     switch_on(world, "500", "1000")
     line = part(deal.amount_fiat)
     assert confirm(world, deal, line) == ""
@@ -114,7 +114,7 @@ def test_limits_hold_and_reaching_them_passes(world: World) -> None:
 def test_a_deal_in_appeal_and_another_amount_are_left_to_people(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    deal, other = world.with_deal(), world.with_deal()
+    deal, other = world.with_deal(amount="212.00"), world.with_deal(amount="213.00")
     switch_on(world, "900", "1000")
     desk.open_appeal(world.deps, deal_id=str(deal.id), note="")
     assert confirm_again(world, deal, part(deal.amount_fiat)) == "DEAL_STATE_CONFLICT"

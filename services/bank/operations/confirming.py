@@ -1,7 +1,7 @@
 """Lines that certainly fit confirm their deals, where the rule of the method lets them: invoices decides.
 
-What invoices holds back is left to people; a try that failed otherwise is made again. While a try may be under way,
-nobody can ignore the line, so that its money is not used otherwise.
+People decide about a line that invoices holds back; a try that failed otherwise is made again. While a try may be under
+way, nobody can ignore the line, so that its money is not used otherwise.
 """
 
 from typing import Final
