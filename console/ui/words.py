@@ -275,6 +275,8 @@ FIELDS: Final[Mapping[str, str]] = {
     "requisites": "Accounts",
     "accounts": "Accounts",
     "silence_seconds": "Silent after",
+    "deal_most": "Most a deal",
+    "day_most": "Most a day",
 }
 """Fields of requests, as the forms name them."""
 

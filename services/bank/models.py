@@ -129,7 +129,7 @@ class Line(Base):
     deal_amount: Mapped[Decimal | None] = mapped_column(FIAT)
     reason: Mapped[str | None]
     seal: Mapped[bytes]
-    # Of the confirmation without a person: when it began, and why it was left to people.
+    # `tried_at` is when a worker began to confirm by the line; `held` is why people have to do it.
     tried_at: Mapped[datetime | None]
     held: Mapped[str | None]
 

@@ -373,12 +373,16 @@ def test_an_admin_makes_a_key_of_a_connector_that_is_shown_once_and_revokes_it(
 def test_lines_confirm_deals_without_a_person_once_two_people_let_them(
     bank_till: Till, operator: Person, staff: Staff, open_page: Open
 ) -> None:
-    limits = {"method_code": bank_till.method, "enabled": "yes", "deal_most": "9000", "day_most": "90000"}
+    limits = {"method_code": bank_till.method, "enabled": "yes", "deal_most": "9 000,50", "day_most": "8000"}
+    wrong = operator.post("/bank/rules", limits)
+    assert "Most a day: expected the limit of a deal or more" in text_of(wrong)
+    assert 'value="9 000,50"' in wrong.text
+    limits["day_most"] = "90,000"
     asked = operator.post("/bank/rules", limits)
     assert "It takes effect when another person approves it." in text_of(asked)
     (path,) = set(re.findall(r"/approvals/invoices/[0-9a-f-]{36}", asked.text))
     staff("admin").post(f"{path}/approve")
-    assert "on" in text_of(operator.get("/bank/rules"))
+    assert "9,000.50" in text_of(operator.get("/bank/rules"))
     deal = bank_till.chosen()
     imported(operator, statement(bank_till, (deal, deal.amount_fiat, deal.reference)))
     wait_until(lambda: bank_till.state(deal) == "successfully_paid", "the deal", timeout_seconds=READ_SECONDS)

@@ -64,7 +64,7 @@ class Bank:
         return str(posted.line_id)
 
     def look(self) -> None:
-        """What the workers do until nothing is new."""
+        """Lets the workers work until nothing is new."""
         while proposing.propose_new(self.deps):
             pass
         proposing.propose_again(self.deps)
