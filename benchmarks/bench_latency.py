@@ -40,6 +40,7 @@ MOST_P50_MS = 12
 MOST_P99_MS = 30
 MOST_PROCESSOR_MS = 18
 METHOD = "eur-card"
+START_TRIES = 100
 WARM_UP_SECONDS = 3
 LATE_SECONDS = 30
 
@@ -145,8 +146,11 @@ class Seen:
 async def _measure(stack: Stack, per_second: int, seconds: int) -> Seen:
     before = processor_seconds(stack)
     async with buying(stack) as (shop, buyer):
-        with suppress(RuntimeError):  # it meets a connection that the restart has closed
-            await buyer.create(0)
+        for _ in range(START_TRIES):  # PostgreSQL may not accept connections yet
+            with suppress(RuntimeError, grpc.RpcError):
+                await buyer.buy(0)
+                break
+            await asyncio.sleep(0.1)
         started = monotonic_seconds()
         under_way = []
         for number in range(per_second * seconds):

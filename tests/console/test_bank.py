@@ -387,6 +387,15 @@ def test_lines_confirm_deals_without_a_person_once_two_people_let_them(
     imported(operator, statement(bank_till, (deal, deal.amount_fiat, deal.reference)))
     wait_until(lambda: bank_till.state(deal) == "successfully_paid", "the deal", timeout_seconds=READ_SECONDS)
     assert "bank matcher" in text_of(operator.get(f"/invoices/{deal.invoice_id}"))
+    assert "The rule is changed." in text_of(operator.post("/bank/rules", {**limits, "deal_most": "1"}))
+    large = bank_till.chosen()
+    imported(operator, statement(bank_till, (large, large.amount_fiat, f"{large.reference} large")))
+    left = waiting(operator, "proposed", f"{large.reference} large")
+    wait_until(
+        lambda: "above its limit for one" in text_of(operator.get(f"/bank/{left}")),
+        "its reason",
+        timeout_seconds=READ_SECONDS,
+    )
     page = staff.page(open_page, "desk")
     page.goto(f"{operator.url}/bank/rules")
     looks_right(page, "bank-rules")

@@ -230,6 +230,7 @@ class Line(_message.Message):
     CREATED_AT_FIELD_NUMBER: _builtins.int
     CONNECTOR_ID_FIELD_NUMBER: _builtins.int
     PAYABLE_FIELD_NUMBER: _builtins.int
+    HELD_FIELD_NUMBER: _builtins.int
     line_id: _builtins.str
     """UUIDv8 of its day, its account and what makes it the same line: again the same when it comes again after a restore."""
     import_id: _builtins.str
@@ -259,6 +260,10 @@ class Line(_message.Message):
     """The connector that posted it first."""
     payable: _builtins.bool
     """Whether it may pay deals: a booked credit that is proposed or unmatched, and of which something is left."""
+    held: _builtins.str
+    """Why it did not confirm its deal by the rule of the method: "deal_limit", "day_limit" or "refused". Empty: it was not
+    tried, or may be tried again.
+    """
     @_builtins.property
     def references(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
     @_builtins.property
@@ -292,10 +297,11 @@ class Line(_message.Message):
         created_at: _timestamp_pb2.Timestamp | None = ...,
         connector_id: _builtins.str = ...,
         payable: _builtins.bool = ...,
+        held: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["account", b"account", "amount", b"amount", "booked_on", b"booked_on", "connector_id", b"connector_id", "counterparty_account", b"counterparty_account", "counterparty_name", b"counterparty_name", "created_at", b"created_at", "currency_code", b"currency_code", "deal_amount", b"deal_amount", "deal_id", b"deal_id", "import_id", b"import_id", "invoice_id", b"invoice_id", "left", b"left", "line_id", b"line_id", "matches", b"matches", "payable", b"payable", "reason", b"reason", "references", b"references", "state", b"state", "text", b"text", "tier", b"tier", "valued_on", b"valued_on"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["account", b"account", "amount", b"amount", "booked_on", b"booked_on", "connector_id", b"connector_id", "counterparty_account", b"counterparty_account", "counterparty_name", b"counterparty_name", "created_at", b"created_at", "currency_code", b"currency_code", "deal_amount", b"deal_amount", "deal_id", b"deal_id", "held", b"held", "import_id", b"import_id", "invoice_id", b"invoice_id", "left", b"left", "line_id", b"line_id", "matches", b"matches", "payable", b"payable", "reason", b"reason", "references", b"references", "state", b"state", "text", b"text", "tier", b"tier", "valued_on", b"valued_on"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

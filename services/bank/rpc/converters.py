@@ -71,6 +71,7 @@ def line_to_message(line: LineView) -> pb.Line:
         created_at=timestamp_from(line.created_at),
         connector_id=str(line.connector_id or ""),
         payable=line.is_payable,
+        held=line.held or "",
     )
 
 
