@@ -141,40 +141,19 @@ def _names(processes: list[str]) -> str:
 
 
 def command_list() -> str:
-    root = typer.main.get_command(app)
-    commands = sorted(_leaves(root, ()), key=lambda leaf: leaf[0])
-    lines = ["| `fiatgate …` | |", "|---|---|"]
-    return "\n".join(
-        [*lines, *(f"| `{_usage(path, leaf)}` | {_first_sentence(leaf)} |" for path, leaf in commands)]
-    )
+    """Returns a row for each command: its own commands, and what `--help` says of it first."""
+    lines = ["| `fiatgate …` | | |", "|---|---|---|"]
+    for name, command in sorted(typer.main.get_command(app).commands.items()):  # type: ignore[attr-defined]
+        own = ", ".join(f"`{' '.join(path)}`" for path in sorted(_leaves(command, ())))
+        lines.append(f"| `{name}` | {own} | {re.split('[:.]', command.help)[0]} |")
+    return "\n".join(lines)
 
 
-def _leaves(command: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:
+def _leaves(command: Any, path: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
     for name, each in getattr(command, "commands", {}).items():
         yield from _leaves(each, (*path, name))
-        if not hasattr(each, "commands") or each.invoke_without_command:
-            yield (*path, name), each
-
-
-def _usage(path: tuple[str, ...], command: Any) -> str:
-    """Returns the command with its arguments and the options that are required."""
-    words = [*path]
-    for parameter in command.params:
-        if not parameter.opts[0].startswith("-"):
-            words.append(_argument(parameter))
-        elif parameter.required:
-            words.append(f"{parameter.opts[0]} {parameter.metavar or parameter.name.upper()}")
-    return " ".join(words).replace("|", "\\|")
-
-
-def _argument(parameter: Any) -> str:
-    name = parameter.metavar or parameter.name.upper()
-    return name if parameter.required else f"[{name}]"
-
-
-def _first_sentence(command: Any) -> str:
-    text = re.split(r"\n\n|\s*Example: |(?<=\.)\s", command.help.strip())[0]
-    return " ".join(text.split()).replace("|", "\\|")
+        if not hasattr(each, "commands"):
+            yield (*path, name)
 
 
 # -- files

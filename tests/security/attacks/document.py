@@ -15,12 +15,13 @@ def documented(text: str) -> str:
     """Returns the document with the table made anew: a row for each service, and one for the owners of databases."""
     rows = [
         "| with the database of | refused | found by `fiatgate verify` | not promised |",
-        "|---|---|---|---|",
+        "|---|---:|---:|---|",
     ]
     for name in (*SERVICES, "any, as its owner with triggers off"):
         of = [each for each in ATTACKS if _row_of(each) == name]
-        cells = ("; ".join(each.what for each in of if each.outcome is outcome) for outcome in Outcome)
-        rows.append(f"| {name} | {' | '.join(cells)} |")
+        counts = [sum(each.outcome is outcome for each in of) for outcome in (Outcome.REFUSED, Outcome.FOUND)]
+        open_ones = "; ".join(each.what for each in of if each.outcome is Outcome.NOT_PROMISED)
+        rows.append(f"| {name} | {counts[0]} | {counts[1]} | {open_ones} |")
     before, _, rest = text.partition(_BEGIN)
     _, _, after = rest.partition(_END)
     return before + _BEGIN + "\n" + "\n".join(rows) + "\n\n" + _END + after
