@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -10,8 +11,11 @@ from typing import Final
 from console.calls import or_none
 from console.page import Page
 from console.ui.values import queried
+from console.words.corrections import possible
+from fiatgate.approvals.v1 import approvals_pb2
 from fiatgate.bank.v1 import bank_pb2 as pb
 from fiatgate.invoices.v1 import invoices_pb2
+from fiatgate.withdrawals.v1 import corrections_pb2, refunds_pb2
 from kit.base.money import fiat_text, money_text
 
 ALIKE_MOST: Final = 5
@@ -27,6 +31,15 @@ class Step:
     role: str
 
 
+@dataclass(frozen=True)
+class Left:
+    """An invoice with the corrections and returns that it still allows, and the request for one that waits."""
+
+    story: invoices_pb2.GetInvoiceStoryResponse
+    kinds: frozenset[str]
+    asked: Sequence[Step]
+
+
 def evidence_of(line: pb.Line) -> str:
     parts = (money_text(line.amount, line.currency_code), line.booked_on, line.counterparty_name)
     return f"Bank line {line.line_id}: {', '.join(filter(None, parts))}"
@@ -40,9 +53,8 @@ async def steps_of(page: Page, line: pb.Line) -> Sequence[Step]:
         return ()
     if line.tier == pb.TIER_AMOUNT_DIFFERS:
         return _lower(line) if Decimal(line.left) < Decimal(line.deal_amount) else ()
-    request = invoices_pb2.GetInvoiceStoryRequest(invoice_id=line.invoice_id)
-    story = await or_none(page.deps.deals.GetInvoiceStory(request))
-    return () if story is None else _ended(line, story)
+    left = await or_none(_left(page, line.invoice_id))
+    return () if left is None else _ended(line, left)
 
 
 def _lower(line: pb.Line) -> Sequence[Step]:
@@ -50,25 +62,42 @@ def _lower(line: pb.Line) -> Sequence[Step]:
     return [Step("Paid less …", queried(f"/deals/{line.deal_id}", query), "desk")]
 
 
-def _ended(line: pb.Line, story: invoices_pb2.GetInvoiceStoryResponse) -> Sequence[Step]:
-    if story.invoice.status == invoices_pb2.INVOICE_STATUS_SUCCESS:
-        came = Decimal(line.deal_amount) + Decimal(line.left)
-        return [
-            _correction("More came …", "surplus", line, line.invoice_id, came=fiat_text(came), **_rest(line)),
-            Step(
-                "Return a surplus …",
-                queried("/refunds/new", {"invoice": line.invoice_id} | _rest(line)),
-                "desk",
-            ),
-        ]
-    case = str(story.case.number) if story.HasField("case") else ""
+def _ended(line: pb.Line, left: Left) -> Sequence[Step]:
+    steps = [*left.asked]
+    case = str(left.story.case.number) if left.story.HasField("case") else ""
     given = {"case": case} | _rest(line)
-    steps = [_correction("Credit it …", "late_credit", line, line.invoice_id, received=line.left, **given)]
+    if "surplus" in left.kinds:
+        came = Decimal(left.story.invoice.deal.amount_fiat) + Decimal(line.left)
+        more = {"came": fiat_text(came)} | _rest(line)
+        steps.append(_correction("More came …", "surplus", line, line.invoice_id, **more))
+        query = {"invoice": line.invoice_id} | _rest(line)
+        steps.append(Step("Return a surplus …", queried("/refunds/new", query), "desk"))
+    if "late_credit" in left.kinds:
+        late = {"received": line.left} | given
+        steps.append(_correction("Credit it …", "late_credit", line, line.invoice_id, **late))
+        if case:
+            query = {"invoice": line.invoice_id} | given
+            steps.append(Step("Return it …", queried("/refunds/new", query), "desk"))
     if case:
-        query = {"invoice": line.invoice_id} | given
-        steps.append(Step("Return it …", queried("/refunds/new", query), "desk"))
         steps.append(Step(f"Late money {case}", f"/cases/{case}", "desk"))
     return steps
+
+
+async def _left(page: Page, invoice_id: str) -> Left:
+    waits = approvals_pb2.APPROVAL_STATE_PENDING
+    about = approvals_pb2.ListApprovalsRequest(object=f"invoice:{invoice_id}", state=waits, limit=1)
+    story, corrections, refunds, asked = await asyncio.gather(
+        page.deps.deals.GetInvoiceStory(invoices_pb2.GetInvoiceStoryRequest(invoice_id=invoice_id)),
+        page.deps.corrections.ListCorrections(corrections_pb2.ListCorrectionsRequest(invoice_id=invoice_id)),
+        page.deps.refunds.ListRefunds(refunds_pb2.ListRefundsRequest(invoice_id=invoice_id)),
+        page.deps.approvals["withdrawals"].ListApprovals(about),
+    )
+    kinds = possible(story.invoice.deal, corrections.corrections, refunds.refunds)
+    steps = [
+        Step("A correction waits for approval", f"/approvals/withdrawals/{each.approval_id}", "treasury")
+        for each in asked.approvals
+    ]
+    return Left(story, frozenset() if steps else kinds, steps)
 
 
 def _rest(line: pb.Line) -> dict[str, str]:
@@ -81,16 +110,16 @@ async def _reversals(page: Page, line: pb.Line) -> Sequence[Step]:
     lines of the same amount on its account have paid.
     """
     lines = [line] if line.matches else await _alike(page, line)
-    return [
-        _correction(
-            f"Take back {money_text(match.amount, line.currency_code)} of {match.paid_at.ToDatetime():%-d %b} …",
-            "reversal",
-            line,
-            match.invoice_id,
-        )
-        for each in lines
-        for match in each.matches
-    ]
+    steps: list[Step] = []
+    for match in (match for each in lines for match in each.matches):
+        if (left := await or_none(_left(page, match.invoice_id))) is None:
+            continue
+        if "reversal" in left.kinds:
+            day = f"{match.paid_at.ToDatetime():%-d %b}"
+            words = f"Take back {money_text(match.amount, line.currency_code)} of {day} …"
+            steps.append(_correction(words, "reversal", line, match.invoice_id))
+        steps += left.asked
+    return steps
 
 
 async def _alike(page: Page, line: pb.Line) -> Sequence[pb.Line]:

@@ -164,6 +164,13 @@ def links_of(page: str, words: str) -> list[str]:
     return [unescape(each) for each in re.findall(rf'href="([^"]+)">{words}', page)]
 
 
+def corrected(person: Person, form: str, **typed: str) -> str:
+    """The page after the correction of the form was agreed to."""
+    fields = hidden(form, "/corrections/new") | {"reason": "By hand", "evidence": uuid4().hex} | typed
+    seen = person.post("/corrections/new", fields)
+    return text_of(person.post("/corrections/new", hidden(seen.text, "/corrections/new")))
+
+
 def test_a_line_fills_in_the_forms_for_money_that_fits_no_open_deal(bank_till: Till, staff: Staff) -> None:
     person, mark = staff("desk", "treasury"), uuid4().hex[:8]
     short, more, ended, paid = (bank_till.chosen() for _ in range(4))
@@ -194,6 +201,11 @@ def test_a_line_fills_in_the_forms_for_money_that_fits_no_open_deal(bank_till: T
     (path,) = links_of(person.get(f"/bank/{found['more']}").text, "More came")
     form = person.get(path).text
     assert f'value="{above}"' in form and f"Bank line {found['more']}" in form
+    assert links_of(person.get(f"/invoices/{more.invoice_id}").text, "Return a surplus")
+    corrected(person, form, received="5.00", came=above, line="")
+    for done in (f"/bank/{found['more']}", f"/invoices/{more.invoice_id}"):
+        page = person.get(done).text
+        assert not links_of(page, "More came") and not links_of(page, "Return a surplus"), done
     assert "The line is ignored." in text_of(person.post(f"/bank/{found['more']}/ignore", {"reason": "over"}))
 
     (path,) = links_of(person.get(f"/bank/{found['ended']}").text, "Credit it")
@@ -216,9 +228,15 @@ def test_a_line_fills_in_the_forms_for_money_that_fits_no_open_deal(bank_till: T
     person.post(f"/bank/{found['paid']}/confirm")
     back = statement(bank_till, (paid, paid.amount_fiat, f"{mark} back")).replace("CRDT", "DBIT")
     imported(person, back.replace("<Sts>", "<RvslInd>true</RvslInd><Sts>"))
-    (path,) = links_of(person.get(f"/bank/{waiting(person, 'all', f'{mark} back')}").text, "Take back")
+    taken = f"/bank/{waiting(person, 'all', f'{mark} back')}"
+    (path,) = links_of(person.get(taken).text, "Take back")
     assert f"invoice={paid.invoice_id}" in path and "kind=reversal" in path
-    assert "Bank line" in person.get(path).text
+    form = person.get(path).text
+    assert "Bank line" in form
+    (amount,) = re.findall(r'name="amount"[^>]* value="([^"]+)"', form)
+    assert "The request is recorded." in corrected(person, form, amount=amount)
+    page = person.get(taken).text
+    assert links_of(page, "A correction waits") and not links_of(page, "Take back")
 
 
 def test_a_file_that_is_no_statement_is_refused_with_a_sentence(operator: Person) -> None:
