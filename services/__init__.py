@@ -1,1 +1,1 @@
-"""The five services. Each has the same files (docs/ARCHITECTURE.md#one-service); none imports another."""
+"""The services. Each has the same files (docs/ARCHITECTURE.md#one-service); none imports another."""
