@@ -8,6 +8,7 @@ import falcon.asgi
 
 from gateway.access.auth import Authentication
 from gateway.api.catalog import CurrencyResource, PaymentMethodResource
+from gateway.api.events import EventResource
 from gateway.api.invoices import CreateInvoiceResource, InvoiceResource
 from gateway.api.money import BalanceResource, CorrectionResource
 from gateway.api.refunds import RefundResource
@@ -88,6 +89,7 @@ def routes(deps: Deps) -> falcon.asgi.App[Any, Any]:
     app.add_route("/api/v1/invoices/{invoice_ref}/refunds", RefundResource(deps))
     app.add_route("/api/v1/invoices/{invoice_ref}/corrections", CorrectionResource(deps))
     app.add_route("/api/v1/balance", BalanceResource(deps))
+    app.add_route("/api/v1/events", EventResource(deps))
     app.add_route("/api/v1/currencies", CurrencyResource(deps))
     app.add_route("/api/v1/payment-methods", PaymentMethodResource(deps))
     app.add_route("/api/v1/withdrawals", withdrawals, suffix="list")

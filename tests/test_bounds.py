@@ -21,6 +21,7 @@ from services.catalog import domain as catalog
 from services.identity import rpc as identity
 from services.identity.operations.fields import parse_method_codes
 from services.identity.operations.merchants import MERCHANTS_PER_PAGE
+from services.webhooks.operations.reading import FOLLOWED_MOST
 from services.withdrawals import domain as withdrawals
 from tests.support.contracts import permissions_of
 from tests.test_architecture import ROOT, sources
@@ -46,6 +47,7 @@ def comments_of_limits() -> dict[str, str]:
 def test_the_contracts_say_the_bounds_of_lists() -> None:
     most = {
         "FindRequest": FOUND_MOST_ROWS,
+        "FollowEventsRequest": FOLLOWED_MOST,
         "ListMerchantsRequest": MERCHANTS_PER_PAGE,
         "ListPeopleRequest": 200,
     }

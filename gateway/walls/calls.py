@@ -84,6 +84,7 @@ KINDS: Final = (
                 "InvoicesService/ListInvoices",
                 "RefundsService/ListRefunds",
                 "WithdrawalsService/ListWithdrawals",
+                "WebhooksService/FollowEvents",
                 "WebhooksService/ListInvoiceEvents",
             }
         ),

@@ -4,6 +4,7 @@ import hmac
 import json
 import math
 import re
+from base64 import b64encode
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -168,13 +169,31 @@ USER_AGENT = "Fiatgate-Webhooks/1"
 
 
 def headers_of(payload_event_id: UUID, at: datetime) -> dict[str, str]:
-    """Returns the headers of an attempt that began at this time, without its signature."""
+    """Returns the headers of an attempt that began at this time, without its signatures."""
+    id, timestamp = str(payload_event_id), str(int(at.timestamp()))
     return {
         "Content-Type": "application/json",
         "User-Agent": USER_AGENT,
-        "X-Idempotency-Key": str(payload_event_id),
-        "X-Signature-Timestamp": str(int(at.timestamp())),
+        "X-Idempotency-Key": id,
+        "X-Signature-Timestamp": timestamp,
+        "webhook-id": id,
+        "webhook-timestamp": timestamp,
     }
+
+
+def signed_headers(payload_event_id: UUID, at: datetime, secret: str, body: bytes) -> dict[str, str]:
+    """Returns all headers of an attempt that began at this time (docs/api.md#webhook-headers)."""
+    headers = headers_of(payload_event_id, at)
+    timestamp = headers["X-Signature-Timestamp"]
+    headers["X-Signature"] = signature(secret, timestamp, body)
+    headers["webhook-signature"] = standard_signature(secret.encode(), headers["webhook-id"], timestamp, body)
+    return headers
+
+
+def standard_signature(key: bytes, id: str, timestamp: str, body: bytes) -> str:
+    """Returns the signature of the Standard Webhooks specification."""
+    signed = f"{id}.{timestamp}.".encode() + body
+    return "v1," + b64encode(hmac.digest(key, signed, "sha256")).decode()
 
 
 def signature(secret: str, timestamp: str, body: bytes) -> str:

@@ -45,6 +45,8 @@ class Event(Base):
         ),
         # For members: those of their merchant, newest first. Of its pending ones, `ix_events_lanes` has all.
         Index("ix_events_merchant", "merchant_id", "created_at", "id"),
+        # For their programs: those after the last one that they read.
+        Index("ix_events_merchant_order", "merchant_id", "id"),
         Index(
             "ix_events_merchant_dead",
             "merchant_id",

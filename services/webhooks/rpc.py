@@ -91,6 +91,22 @@ class WebhooksServicer(webhooks_pb2_grpc.WebhooksServiceServicer):
             continue_after_event_id=page.continue_after,
         )
 
+    def FollowEvents(
+        self, request: pb.FollowEventsRequest, context: grpc.ServicerContext
+    ) -> pb.FollowEventsResponse:
+        followed = reading.follow_events(
+            self._deps,
+            merchant_id=request.merchant_id,
+            after_event_id=request.after_event_id,
+            limit=request.limit,
+        )
+        return pb.FollowEventsResponse(
+            events=[
+                pb.FollowedEvent(event=event_to_message(each.event), headers=each.headers)
+                for each in followed
+            ]
+        )
+
     def GetEvent(self, request: pb.GetEventRequest, context: grpc.ServicerContext) -> pb.GetEventResponse:
         history = reading.get_event(self._deps, event_id=request.event_id)
         return pb.GetEventResponse(event=history_to_message(history))

@@ -57,6 +57,7 @@ class Shop:
     owner_email: str
     key_id: str
     api_key: str
+    secret: str
     currency: str
 
     def request(self, method: str, path: str, **options: Any) -> requests.Response:
@@ -233,6 +234,7 @@ class Desk:
             owner_email=merchant.owner_email,
             key_id=key.key_id,
             api_key=key.api_key,
+            secret=key.secret,
             currency=currency,
         )
 

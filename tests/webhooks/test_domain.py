@@ -3,7 +3,9 @@
 import hashlib
 import hmac
 import json
+from base64 import b64decode
 from datetime import UTC, datetime, timedelta
+from uuid import UUID
 
 import pytest
 from hypothesis import given
@@ -25,6 +27,8 @@ from services.webhooks.domain import (
     may_resend,
     payload_of,
     signature,
+    signed_headers,
+    standard_signature,
 )
 from tests.support.clock import START
 from tests.webhooks.house import finished
@@ -76,6 +80,23 @@ def test_the_payload_is_compact_utf8() -> None:
 def test_the_signature_is_the_hex_hmac_of_timestamp_period_and_body() -> None:
     expected = hmac.new(b"s3cret", b'1700000000.{"a":1}', hashlib.sha256).hexdigest()
     assert signature("s3cret", "1700000000", b'{"a":1}') == expected
+
+
+def test_the_second_signature_is_that_of_standard_webhooks() -> None:
+    """The example of the specification."""
+    key = b64decode("MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
+    found = standard_signature(key, "msg_p5jXN8AQM9LWM0D4loKWxJek", "1614265330", b'{"test": 2432232314}')
+    assert found == "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
+
+
+def test_an_attempt_has_both_signatures_over_one_time() -> None:
+    event_id, at = UUID(int=7), datetime(2026, 1, 2, 3, 4, 5, 678, UTC)
+    headers = signed_headers(event_id, at, "s3cret", b"{}")
+    timestamp = headers["X-Signature-Timestamp"]
+    assert timestamp == headers["webhook-timestamp"] == "1767323045"
+    assert headers["webhook-id"] == headers["X-Idempotency-Key"] == str(event_id)
+    assert headers["X-Signature"] == signature("s3cret", timestamp, b"{}")
+    assert headers["webhook-signature"] == standard_signature(b"s3cret", str(event_id), timestamp, b"{}")
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from uuid import UUID
 import pytest
 from sqlalchemy import text
 
+from deploy.local.waiting import wait_until
 from fiatgate.webhooks.v1 import webhooks_pb2 as pb
 from fiatgate.webhooks.v1.webhooks_pb2_grpc import WebhooksServiceStub
 from kit.base.ids import new_id
@@ -18,6 +19,8 @@ from kit.rpc.client import channel
 from kit.rpc.errors import Refused
 from kit.rpc.server import Options, RpcServer
 from services.webhooks import rpc, workers
+from services.webhooks.domain import signature
+from services.webhooks.store import events
 from services.webhooks.store.events import HISTORY_ATTEMPTS
 from services.webhooks.store.queues import QUEUES
 from services.webhooks.wiring import RESENDS as RESENDS_OF_ONE
@@ -74,6 +77,50 @@ def test_the_history_of_an_unknown_invoice_or_of_another_merchants_is_empty(
     for merchant, invoice in ((house.merchant_id, new_id()), (new_id(), invoice_id)):
         asked = pb.ListInvoiceEventsRequest(merchant_id=str(merchant), invoice_id=str(invoice))
         assert list(stub.ListInvoiceEvents(asked).events) == []
+
+
+def test_events_are_followed_in_order_and_one_that_sql_changed_ends_the_answer(
+    house: House, stub: WebhooksServiceStub
+) -> None:
+    queued = [house.queue("https://shop.example.com/") for _ in range(3)]
+    house.queue("https://shop.example.com/", merchant_id=new_id())
+
+    def followed(after: int = 0, limit: int = 0) -> list[pb.FollowedEvent]:
+        asked = pb.FollowEventsRequest(merchant_id=str(house.merchant_id), after_event_id=after, limit=limit)
+        return list(stub.FollowEvents(asked).events)
+
+    found = followed()
+    assert [each.event.invoice_id for each in found] == [str(each) for each in queued]
+    assert [each.event.event_id for each in followed(limit=2)] == [each.event.event_id for each in found[:2]]
+    assert followed(after=found[1].event.event_id) == found[2:]
+    signed = found[0].headers["X-Signature"]
+    assert signed == signature(
+        house.secret, found[0].headers["X-Signature-Timestamp"], found[0].event.request_payload
+    )
+    with house.deps.db.transaction() as tx:
+        tx.execute(text("UPDATE events SET seal = NULL WHERE id = :id"), {"id": found[1].event.event_id})
+    assert followed() == found[:1]
+
+
+def test_events_of_a_merchant_become_visible_in_the_order_of_their_numbers(house: House) -> None:
+    """A reader that saw a later one first would never ask for the earlier one."""
+    waits = text(
+        "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted AND database ="
+        " (SELECT oid FROM pg_database WHERE datname = current_database())"
+    )
+    with ThreadPoolExecutor(2) as threads, house.deps.db.transaction() as tx:
+        events.take_turns(tx, [house.merchant_id])
+        later = threads.submit(house.queue, "https://shop.example.com/")
+        threads.submit(house.queue, "https://shop.example.com/", merchant_id=new_id()).result()
+        with house.deps.db.autocommit() as connection:
+            wait_until(
+                lambda: connection.execute(waits).scalar_one() == 1,
+                "the later one to wait",
+                timeout_seconds=10,
+            )
+        assert not later.done()
+        tx.commit()
+        later.result()
 
 
 def test_an_operator_sees_the_history_without_naming_the_merchant(

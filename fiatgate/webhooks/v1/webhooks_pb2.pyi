@@ -271,7 +271,7 @@ class Attempt(_message.Message):
     def created_at(self) -> _timestamp_pb2.Timestamp: ...
     @_builtins.property
     def request_headers(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
-        """Those that we sent, but X-Signature, which is not kept. Empty when no request was made."""
+        """Those that we sent, without the signatures, which are not kept. Empty when no request was made."""
 
     def __init__(
         self,
@@ -364,6 +364,99 @@ class ListInvoiceEventsResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ListInvoiceEventsResponse: _TypeAlias = ListInvoiceEventsResponse  # noqa: Y015
+
+@_typing.final
+class FollowEventsRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    MERCHANT_ID_FIELD_NUMBER: _builtins.int
+    AFTER_EVENT_ID_FIELD_NUMBER: _builtins.int
+    LIMIT_FIELD_NUMBER: _builtins.int
+    merchant_id: _builtins.str
+    after_event_id: _builtins.int
+    """0: from the first one."""
+    limit: _builtins.int
+    """1 to 100; 0 means 100."""
+    def __init__(
+        self,
+        *,
+        merchant_id: _builtins.str = ...,
+        after_event_id: _builtins.int = ...,
+        limit: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["after_event_id", b"after_event_id", "limit", b"limit", "merchant_id", b"merchant_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___FollowEventsRequest: _TypeAlias = FollowEventsRequest  # noqa: Y015
+
+@_typing.final
+class FollowEventsResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    EVENTS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def events(self) -> _containers.RepeatedCompositeFieldContainer[Global___FollowedEvent]: ...
+    def __init__(
+        self,
+        *,
+        events: _abc.Iterable[Global___FollowedEvent] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["events", b"events"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___FollowEventsResponse: _TypeAlias = FollowEventsResponse  # noqa: Y015
+
+@_typing.final
+class FollowedEvent(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    @_typing.final
+    class HeadersEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        value: _builtins.str
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: _builtins.str = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+    EVENT_FIELD_NUMBER: _builtins.int
+    HEADERS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def event(self) -> Global___WebhookEvent: ...
+    @_builtins.property
+    def headers(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
+        """Those that an attempt would have now, with its signatures. Without signatures when the merchant has no active key."""
+
+    def __init__(
+        self,
+        *,
+        event: Global___WebhookEvent | None = ...,
+        headers: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["event", b"event"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["event", b"event", "headers", b"headers"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___FollowedEvent: _TypeAlias = FollowedEvent  # noqa: Y015
 
 @_typing.final
 class GetEventRequest(_message.Message):
@@ -598,7 +691,7 @@ class SendTestResponse(_message.Message):
     """The time until the merchant's next test can be sent, seconds."""
     @_builtins.property
     def request_headers(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
-        """Without X-Signature. Empty when no request was made."""
+        """Without the signatures. Empty when no request was made."""
 
     @_builtins.property
     def response_headers(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]: ...

@@ -48,6 +48,11 @@ class WebhooksServiceStub:
                 request_serializer=fiatgate_dot_webhooks_dot_v1_dot_webhooks__pb2.ListEventsRequest.SerializeToString,
                 response_deserializer=fiatgate_dot_webhooks_dot_v1_dot_webhooks__pb2.ListEventsResponse.FromString,
                 _registered_method=True)
+        self.FollowEvents = channel.unary_unary(
+                '/fiatgate.webhooks.v1.WebhooksService/FollowEvents',
+                request_serializer=fiatgate_dot_webhooks_dot_v1_dot_webhooks__pb2.FollowEventsRequest.SerializeToString,
+                response_deserializer=fiatgate_dot_webhooks_dot_v1_dot_webhooks__pb2.FollowEventsResponse.FromString,
+                _registered_method=True)
         self.GetEvent = channel.unary_unary(
                 '/fiatgate.webhooks.v1.WebhooksService/GetEvent',
                 request_serializer=fiatgate_dot_webhooks_dot_v1_dot_webhooks__pb2.GetEventRequest.SerializeToString,
@@ -111,6 +116,15 @@ class WebhooksServiceServicer:
 
     def ListEvents(self, request, context):
         """The events of all invoices, newest first, without request_payload and attempts.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def FollowEvents(self, request, context):
+        """The merchant's events after the given one, in the order in which they were made: none appears later before one that
+        was answered. With request_payload, without attempts. It ends before an event without a right seal.
+        Reason: RATE_LIMITED.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -197,6 +211,11 @@ def add_WebhooksServiceServicer_to_server(servicer, server):
                     servicer.ListEvents,
                     request_deserializer=fiatgate_dot_webhooks_dot_v1_dot_webhooks__pb2.ListEventsRequest.FromString,
                     response_serializer=fiatgate_dot_webhooks_dot_v1_dot_webhooks__pb2.ListEventsResponse.SerializeToString,
+            ),
+            'FollowEvents': grpc.unary_unary_rpc_method_handler(
+                    servicer.FollowEvents,
+                    request_deserializer=fiatgate_dot_webhooks_dot_v1_dot_webhooks__pb2.FollowEventsRequest.FromString,
+                    response_serializer=fiatgate_dot_webhooks_dot_v1_dot_webhooks__pb2.FollowEventsResponse.SerializeToString,
             ),
             'GetEvent': grpc.unary_unary_rpc_method_handler(
                     servicer.GetEvent,
@@ -302,6 +321,33 @@ class WebhooksService:
             '/fiatgate.webhooks.v1.WebhooksService/ListEvents',
             fiatgate_dot_webhooks_dot_v1_dot_webhooks__pb2.ListEventsRequest.SerializeToString,
             fiatgate_dot_webhooks_dot_v1_dot_webhooks__pb2.ListEventsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def FollowEvents(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/fiatgate.webhooks.v1.WebhooksService/FollowEvents',
+            fiatgate_dot_webhooks_dot_v1_dot_webhooks__pb2.FollowEventsRequest.SerializeToString,
+            fiatgate_dot_webhooks_dot_v1_dot_webhooks__pb2.FollowEventsResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -41,6 +41,11 @@ class WebhooksServiceStub:
     """Newest first; empty when the invoice has none. Reason: RATE_LIMITED."""
     ListEvents: _grpc.UnaryUnaryMultiCallable[_webhooks_pb2.ListEventsRequest, _webhooks_pb2.ListEventsResponse]
     """The events of all invoices, newest first, without request_payload and attempts."""
+    FollowEvents: _grpc.UnaryUnaryMultiCallable[_webhooks_pb2.FollowEventsRequest, _webhooks_pb2.FollowEventsResponse]
+    """The merchant's events after the given one, in the order in which they were made: none appears later before one that
+    was answered. With request_payload, without attempts. It ends before an event without a right seal.
+    Reason: RATE_LIMITED.
+    """
     GetEvent: _grpc.UnaryUnaryMultiCallable[_webhooks_pb2.GetEventRequest, _webhooks_pb2.GetEventResponse]
     """Reason: WEBHOOK_EVENT_NOT_FOUND."""
     ResendLatest: _grpc.UnaryUnaryMultiCallable[_webhooks_pb2.ResendLatestRequest, _webhooks_pb2.ResendLatestResponse]
@@ -83,6 +88,11 @@ class WebhooksServiceAsyncStub(WebhooksServiceStub):
     """Newest first; empty when the invoice has none. Reason: RATE_LIMITED."""
     ListEvents: _aio.UnaryUnaryMultiCallable[_webhooks_pb2.ListEventsRequest, _webhooks_pb2.ListEventsResponse]  # type: ignore[assignment]
     """The events of all invoices, newest first, without request_payload and attempts."""
+    FollowEvents: _aio.UnaryUnaryMultiCallable[_webhooks_pb2.FollowEventsRequest, _webhooks_pb2.FollowEventsResponse]  # type: ignore[assignment]
+    """The merchant's events after the given one, in the order in which they were made: none appears later before one that
+    was answered. With request_payload, without attempts. It ends before an event without a right seal.
+    Reason: RATE_LIMITED.
+    """
     GetEvent: _aio.UnaryUnaryMultiCallable[_webhooks_pb2.GetEventRequest, _webhooks_pb2.GetEventResponse]  # type: ignore[assignment]
     """Reason: WEBHOOK_EVENT_NOT_FOUND."""
     ResendLatest: _aio.UnaryUnaryMultiCallable[_webhooks_pb2.ResendLatestRequest, _webhooks_pb2.ResendLatestResponse]  # type: ignore[assignment]
@@ -134,6 +144,17 @@ class WebhooksServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_webhooks_pb2.ListEventsResponse, _abc.Awaitable[_webhooks_pb2.ListEventsResponse]]:
         """The events of all invoices, newest first, without request_payload and attempts."""
+
+    @_abc_1.abstractmethod
+    def FollowEvents(
+        self,
+        request: _webhooks_pb2.FollowEventsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_webhooks_pb2.FollowEventsResponse, _abc.Awaitable[_webhooks_pb2.FollowEventsResponse]]:
+        """The merchant's events after the given one, in the order in which they were made: none appears later before one that
+        was answered. With request_payload, without attempts. It ends before an event without a right seal.
+        Reason: RATE_LIMITED.
+        """
 
     @_abc_1.abstractmethod
     def GetEvent(

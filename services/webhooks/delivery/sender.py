@@ -17,9 +17,8 @@ from services.webhooks.domain import (
     NO_KEY_ERROR,
     NOT_SENT,
     destination_of,
-    headers_of,
     is_success,
-    signature,
+    signed_headers,
 )
 from services.webhooks.store.stages import Answer, Claimed, Outcome, Shipment
 
@@ -90,14 +89,12 @@ class Sender:
         self, url: str, body: bytes, event_id: UUID, *, secret: str, at: datetime
     ) -> tuple[client.Answer | None, str | None]:
         """Sends a signed body. Returns the answer and the error, one of the two or both."""
-        headers = headers_of(event_id, at)
-        headers["X-Signature"] = signature(secret, headers["X-Signature-Timestamp"], body)
         try:
             answer = await self.egress.call(
                 "POST",
                 url,
                 body=body,
-                headers=headers,
+                headers=signed_headers(event_id, at, secret, body),
                 deadline_seconds=self.timeout_seconds,
                 body_max_bytes=BODY_MAX_BYTES,
             )

@@ -62,6 +62,7 @@ def queue_webhooks(deps: Deps, tx: Session, causes: Sequence[Cause]) -> None:
                 )
             )
     now = deps.clock.now()
+    events.take_turns(tx, (event.terms.merchant_id for event in new))
     # The same invoice may come twice. Only the first one is written and passed on, or its webhook would be sent twice.
     firsts = {event.terms.invoice_id: event for event in reversed(new)}
     added = events.add_events(tx, list(firsts.values()), now=now) if new else {}

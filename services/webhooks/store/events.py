@@ -1,6 +1,6 @@
 """Events and their history, for RPCs and the consumer."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
 from datetime import datetime, timedelta
 from typing import Any, Final
@@ -96,6 +96,22 @@ _COLUMNS: Final = (
 def lock_tests(tx: Session, merchant_id: UUID) -> None:
     """Lets one transaction at a time look for the merchant's last test event and write a further one."""
     tx.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(f"tests {merchant_id}", 0))))
+
+
+_TAKE_TURNS: Final[Prepared[tuple[None]]] = Prepared(
+    "take_turns",
+    "SELECT pg_advisory_xact_lock(hashtextextended('events ' || merchant, 0))"
+    " FROM unnest(CAST(:merchants AS text[])) AS merchant",
+    {"merchants": "text[]"},
+    lambda locked: (locked,),
+)
+
+
+def take_turns(tx: Session, merchants: Iterable[UUID]) -> None:
+    """Lets one transaction at a time add events of a merchant: their ids then become visible in order, and who reads
+    all after the last id that it saw misses none.
+    """
+    prepared.rows(tx, _TAKE_TURNS, {"merchants": sorted({str(merchant) for merchant in merchants})})
 
 
 # In the order of invoices: two transactions with the same ones in different orders would wait for each other.
@@ -215,6 +231,25 @@ def replace_event(tx: Session, event_id: int, terms: EventTerms, *, seal: str, n
 def event_history(tx: Session, event_id: int) -> EventHistory | None:
     event = _VIEWS.one_or_none(tx.execute(select(*_VIEWS.columns).where(Event.id == event_id)))
     return None if event is None else EventHistory(event, _newest_attempts(tx, event.id))
+
+
+@dataclass(frozen=True, slots=True)
+class FollowedEvent:
+    """An event of a merchant's list, with the values that its seal is made from."""
+
+    event: EventView
+    terms: EventTerms
+    seal: str | None
+
+
+_FOLLOWED: Final = list(dict.fromkeys([*_VIEWS.columns, *_TERMS.columns, _SEALED.c.seal]))
+
+
+def events_after(connection: Connection, merchant_id: UUID, *, after: int, limit: int) -> list[FollowedEvent]:
+    """Returns the merchant's events after this id, in the order of their ids (`ix_events_merchant_order`)."""
+    query = select(*_FOLLOWED).where(_SEALED.c.merchant_id == merchant_id, _SEALED.c.id > after)
+    rows = connection.execute(query.order_by(_SEALED.c.id).limit(limit))
+    return [FollowedEvent(_VIEWS.of(row), _TERMS.of(row), row.seal) for row in rows]
 
 
 def histories_of_invoice(tx: Session, *, merchant_id: UUID | None, invoice_id: UUID) -> list[EventHistory]:

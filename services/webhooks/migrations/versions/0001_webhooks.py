@@ -47,6 +47,7 @@ CREATE INDEX ix_events_lanes ON events (merchant_id, destination, next_retry_at,
 CREATE INDEX ix_events_list ON events (created_at, id);
 CREATE INDEX ix_events_list_unsent ON events (status, created_at, id) WHERE status <> 'success';
 CREATE INDEX ix_events_merchant ON events (merchant_id, created_at, id);
+CREATE INDEX ix_events_merchant_order ON events (merchant_id, id);
 CREATE INDEX ix_events_merchant_dead ON events (merchant_id, created_at, id) WHERE status = 'dead';
 """
 _ATTEMPTS = """
