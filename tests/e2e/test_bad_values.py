@@ -145,6 +145,7 @@ BAD: Final[dict[str, tuple[Any, ...]]] = {
     "ListLinks.link_id": NO_IDS,
     **dict.fromkeys(OF_EVENTS, ("", *NO_IDS)),
     "ListEvents.invoice_id": NO_IDS,
+    "FollowEvents.after_event_id": (-1,),
     "ListTransfers.invoice_id": NO_IDS,
     "ListTransfers.withdraw_uuid": NO_IDS,
     "invoice_ids": (["x"], [ID] * 1001),
