@@ -10,10 +10,10 @@ from gateway.access.auth import Authentication
 from gateway.api.catalog import CurrencyResource, PaymentMethodResource
 from gateway.api.events import EventResource
 from gateway.api.invoices import CreateInvoiceResource, InvoiceResource
-from gateway.api.money import BalanceResource, CorrectionResource
+from gateway.api.money import BalanceResource, CorrectionResource, StatementResource
 from gateway.api.refunds import RefundResource
 from gateway.api.webhooks import WebhookResource
-from gateway.api.withdrawals import WithdrawalResource
+from gateway.api.withdrawals import AddressResource, WithdrawalResource
 from gateway.config import GatewaySettings
 from gateway.exchange import Exchange, Request
 from gateway.feed.lines import LinesResource
@@ -81,15 +81,20 @@ def routes(deps: Deps) -> falcon.asgi.App[Any, Any]:
     invoices = InvoiceResource(deps)
     webhooks = WebhookResource(deps)
     withdrawals = WithdrawalResource(deps)
+    corrections = CorrectionResource(deps)
     app.add_route("/api/v1/create-invoice", CreateInvoiceResource(deps))
     app.add_route("/api/v1/invoices", invoices, suffix="list")
     app.add_route("/api/v1/invoices/{invoice_ref}", invoices)
+    app.add_route("/api/v1/invoices/{invoice_ref}/cancel", invoices, suffix="cancel")
     app.add_route("/api/v1/invoices/{invoice_ref}/webhooks", webhooks)
     app.add_route("/api/v1/invoices/{invoice_ref}/webhooks/resend", webhooks, suffix="resend")
     app.add_route("/api/v1/invoices/{invoice_ref}/refunds", RefundResource(deps))
-    app.add_route("/api/v1/invoices/{invoice_ref}/corrections", CorrectionResource(deps))
+    app.add_route("/api/v1/invoices/{invoice_ref}/corrections", corrections)
+    app.add_route("/api/v1/corrections", corrections, suffix="list")
     app.add_route("/api/v1/balance", BalanceResource(deps))
     app.add_route("/api/v1/events", EventResource(deps))
+    app.add_route("/api/v1/statement", StatementResource(deps))
+    app.add_route("/api/v1/addresses", AddressResource(deps))
     app.add_route("/api/v1/currencies", CurrencyResource(deps))
     app.add_route("/api/v1/payment-methods", PaymentMethodResource(deps))
     app.add_route("/api/v1/withdrawals", withdrawals, suffix="list")

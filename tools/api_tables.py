@@ -55,7 +55,7 @@ TRIGGERS: Final[Mapping[invoices.Trigger, str]] = {
     invoices.Trigger.MARK_PAID: 'the customer presses "I have paid"',
     invoices.Trigger.EXPIRE: "the payment window ends",
     invoices.Trigger.CANCEL_BY_CUSTOMER: "the customer cancels",
-    invoices.Trigger.CANCEL_BY_OPERATOR: "an operator cancels, or a member of the merchant on the dashboard",
+    invoices.Trigger.CANCEL_BY_OPERATOR: "an operator or the merchant cancels",
     invoices.Trigger.REPLACE: "the customer chooses another method; a new deal begins",
     invoices.Trigger.CONFIRM: "an operator confirms that the money came",
     invoices.Trigger.REJECT: "an operator rejects",

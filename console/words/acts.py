@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from fiatgate.audit.v1 import audit_pb2 as pb
+from kit.base.actors import API_KEY
 
 APPROVED: Final = "Second person approved"
 _TITLES: Final[Mapping[str, tuple[str, str]]] = {
@@ -123,7 +124,7 @@ def author_of(act: pb.Act) -> str:
     if any(each.field == "account_by_customer" and each.after == "yes" for each in act.changes):
         return "the customer"
     if actor.kind == "api":
-        return "API key"
+        return API_KEY
     if actor.kind in ("person", "operator"):
         return actor.name
     named = f"{actor.kind}:{actor.name}" if actor.name else actor.kind

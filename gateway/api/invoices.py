@@ -1,4 +1,4 @@
-"""Create, get and list invoices (docs/api.md#create-invoice)."""
+"""Create, get, list and cancel invoices (docs/api.md#create-invoice)."""
 
 from __future__ import annotations  # the asynchronous stubs exist for the type checker only
 
@@ -11,7 +11,7 @@ from fiatgate.invoices.v1 import invoices_pb2 as pb
 from gateway.api.paging import page_from, page_to_json
 from gateway.api.references import invoice_ref_from
 from gateway.exchange import Exchange, Request
-from gateway.json.body import CreateInvoice, create_invoice_from
+from gateway.json.body import CreateInvoice, create_invoice_from, no_other_than_json
 from gateway.json.query import Query, no_query
 from gateway.json.replies import optional_time_text, time_text
 from gateway.links import Links
@@ -65,7 +65,7 @@ class CreateInvoiceResource:
 
 
 class InvoiceResource:
-    """GET /api/v1/invoices/{invoice_ref} and GET /api/v1/invoices."""
+    """GET /api/v1/invoices/{invoice_ref}, GET /api/v1/invoices and POST /api/v1/invoices/{invoice_ref}/cancel."""
 
     def __init__(self, deps: Deps) -> None:
         self._invoices = deps.invoices
@@ -75,6 +75,16 @@ class InvoiceResource:
         no_query(req.query_string)
         invoice = await invoice_of(self._invoices, req, invoice_ref)
         reply(resp, {"successful": True, "data": invoice_to_json(invoice, self._links)})
+
+    async def on_post_cancel(self, req: Request, resp: falcon.asgi.Response, invoice_ref: str) -> None:
+        no_query(req.query_string)
+        await req.exchange.receive_body()
+        no_other_than_json(req)
+        invoice = await invoice_of(self._invoices, req, invoice_ref)
+        answer = await self._invoices.CancelInvoice(
+            pb.CancelInvoiceRequest(invoice_id=invoice.invoice_id, merchant_id=invoice.merchant_id)
+        )
+        reply(resp, {"successful": True, "data": invoice_to_json(answer.invoice, self._links)})
 
     async def on_get_list(self, req: Request, resp: falcon.asgi.Response) -> None:
         query = Query(req.query_string)

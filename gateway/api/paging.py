@@ -1,15 +1,19 @@
-"""Pages of the two lists, invoices and withdrawals (docs/api.md#list-invoices)."""
+"""Pages of lists by number (docs/api.md#list-invoices), and by the last item before (docs/api.md#cursors)."""
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
+from gateway.json.problems import FieldFault, InvalidFields
 from gateway.json.query import Query
+from kit.rpc.errors import Refused
 from kit.rpc.values import PAGE_MOST_ROWS
 
 PER_PAGE_DEFAULT: Final = 20
 # No table has rows beyond this page, and its first row's number still fits PostgreSQL's bigint.
 LAST_PAGE_ASKED: Final = 2**40
+
+_Row = TypeVar("_Row")
 
 
 @dataclass(frozen=True)
@@ -40,3 +44,41 @@ def page_to_json(page: Page, total: int, data: Sequence[Any]) -> dict[str, Any]:
         "total_pages": -(-total // page.per_page),
         "data": data,
     }
+
+
+@dataclass(frozen=True)
+class Cursor:
+    """after: the id of the last item before the page; empty: the page is the first"""
+
+    after: str
+    per_page: int
+
+    async def page(
+        self,
+        list_rows: Callable[[int], Awaitable[Sequence[_Row]]],
+        id_of: Callable[[_Row], str],
+        to_json: Callable[[_Row], dict[str, Any]],
+    ) -> dict[str, Any]:
+        """Returns the answer. `list_rows` is called with the number of rows to return. Raises InvalidFields for an
+        `after` that is no item of the list.
+        """
+        try:
+            rows = await list_rows(self.per_page + 1)
+        except Refused as refused:
+            if self.after and refused.reason in ("CORRECTION_NOT_FOUND", "VALIDATION_ERROR"):
+                raise InvalidFields(FieldFault("after", "is no item of this list")) from None
+            raise
+        page = rows[: self.per_page]
+        more = len(rows) > self.per_page
+        return {
+            "successful": True,
+            "data": [to_json(row) for row in page],
+            "next_after": id_of(page[-1]) if more else None,
+        }
+
+
+def cursor_from(query: Query) -> Cursor:
+    """Reads `after` and `per_page`; `query.check()` raises their faults."""
+    return Cursor(
+        query.id("after"), query.integer("per_page", default=PER_PAGE_DEFAULT, least=1, most=PAGE_MOST_ROWS)
+    )

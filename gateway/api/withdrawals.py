@@ -1,4 +1,4 @@
-"""List and get withdrawals (docs/api.md#list-withdrawals)."""
+"""List and get withdrawals, and the address book (docs/api.md#list-withdrawals)."""
 
 from typing import Any, Final
 from urllib.parse import unquote
@@ -62,6 +62,34 @@ class WithdrawalResource:
         )
         data = [withdrawal_to_json(withdrawal) for withdrawal in answer.withdrawals]
         reply(resp, page_to_json(page, answer.total, data))
+
+
+class AddressResource:
+    """GET /api/v1/addresses."""
+
+    def __init__(self, deps: Deps) -> None:
+        self._withdrawals = deps.withdrawals
+
+    async def on_get(self, req: Request, resp: falcon.asgi.Response) -> None:
+        no_query(req.query_string)
+        request = pb.ListAddressesRequest(merchant_id=req.exchange.caller.merchant_id)
+        answer = await self._withdrawals.ListAddresses(request)
+        reply(resp, {"successful": True, "data": [address_to_json(address) for address in answer.addresses]})
+
+
+def address_to_json(address: pb.WithdrawalAddress) -> dict[str, Any]:
+    """Returns `Address` of openapi.yaml."""
+    return {
+        "address_id": address.address_id,
+        "name": address.name,
+        "withdrawal_method_id": address.withdrawal_method_id,
+        "network": address.network,
+        "address": address.address,
+        "address_memo": optional(address, "address_memo"),
+        "status": "waiting" if address.waits else "usable",
+        "usable_at": time_text(address.usable_at),
+        "created_at": time_text(address.created_at),
+    }
 
 
 def withdrawal_to_json(withdrawal: pb.Withdrawal) -> dict[str, Any]:

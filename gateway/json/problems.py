@@ -87,9 +87,13 @@ PROBLEMS: Final[Mapping[str, Problem]] = {
     ),
     "DEALS_SYSTEM_DISABLED": _later("Invoice creation is temporarily unavailable"),
     "NO_AVAILABLE_REQUISITES": _later("No payment requisites are available"),
-    # -- reading invoices and webhooks
+    # -- invoices and webhooks
     "INVOICE_NOT_FOUND": Problem(404, "Invoice not found"),
     "INVOICES_NOT_FOUND": Problem(404, "No invoices match the filters"),
+    "INVOICE_FINISHED": Problem(409, "The invoice is finished", {"status": str}),
+    "DEAL_STATE_CONFLICT": Problem(
+        409, "The deal's state does not allow this", {"status": str, "sub_status": str}
+    ),
     "WEBHOOK_NOT_FOUND": Problem(404, "The invoice has no webhook events yet"),
     "WEBHOOK_RESEND_COOLDOWN": Problem(
         429, "This event was resent a moment ago", {"retry_after_seconds": int}, retry_after_seconds=60
@@ -138,8 +142,6 @@ PROBLEMS: Final[Mapping[str, Problem]] = {
     "METHOD_NOT_ALLOWED": Problem(405, "This address does not take this method"),
     "PAYLOAD_TOO_LARGE": Problem(413, "The request is too large"),
     # -- operators and the customer's page; not raised on /api/v1 today
-    "INVOICE_FINISHED": Problem(409, "The invoice is finished", _STATE),
-    "DEAL_STATE_CONFLICT": Problem(409, "The deal's state does not allow this", _STATE),
     "DEAL_NOT_FOUND": Problem(404, "Deal not found"),
     "ADJUSTMENT_INVALID": Problem(
         422,

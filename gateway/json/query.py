@@ -2,16 +2,19 @@
 
 import re
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from difflib import get_close_matches
 from typing import Final, TypeVar
 from urllib.parse import unquote_plus
 
 from gateway.json.problems import FieldFault, InvalidFields
+from kit.base.ids import parse_id
 
 _INTEGER: Final = re.compile(r"-?[0-9]{1,1000}").fullmatch  # int() accepts at most 4300 digits
 UNKNOWN_MOST: Final = 10
 """Unknown names that are told at once: comparing each of thousands with the known ones would take seconds."""
 NAME_MOST_CHARACTERS: Final = 64
+_MONTH: Final = re.compile(r"20[0-9]{2}-(0[1-9]|1[0-2])").fullmatch
 _CURRENCY: Final = re.compile(r"[A-Za-z]{3}").fullmatch
 
 T = TypeVar("T")
@@ -69,6 +72,23 @@ class Query:
         if not _CURRENCY(text):
             return self._wrong(name, "must be a currency code of three letters", None)
         return text.upper()
+
+    def id(self, name: str) -> str:
+        """Returns an id in lower case; empty when absent."""
+        text = self._one(name)
+        known_form = None if text is None else parse_id(text)
+        if text is not None and known_form is None:
+            return self._wrong(name, "must be an id", "")
+        return str(known_form or "")
+
+    def month(self, name: str, *, default: datetime) -> datetime:
+        """Returns the first moment of a month in UTC."""
+        text = self._one(name)
+        if text is None:
+            return datetime(default.year, default.month, 1, tzinfo=UTC)
+        if not _MONTH(text):
+            return self._wrong(name, "must be a month, as 2026-11", default)
+        return datetime(int(text[:4]), int(text[5:]), 1, tzinfo=UTC)
 
     def text(self, name: str) -> str | None:
         """Returns a text that is not empty."""

@@ -81,6 +81,8 @@ KINDS: Final = (
         frozenset(
             {
                 "CorrectionsService/ListCorrections",
+                "WithdrawalsService/ListAddresses",
+                "WithdrawalsService/ListTransfers",
                 "InvoicesService/ListInvoices",
                 "RefundsService/ListRefunds",
                 "WithdrawalsService/ListWithdrawals",
@@ -101,6 +103,14 @@ KINDS: Final = (
         waiting=64,
         seconds=SHARE_WAIT_SECONDS,
         share=Bound(running=4, waiting=20),
+    ),
+    Kind(
+        "cancels",
+        frozenset({"InvoicesService/CancelInvoice"}),
+        running=2,
+        waiting=64,
+        seconds=SHARE_WAIT_SECONDS,
+        share=Bound(running=1, waiting=15),
     ),
     # Each is two calls of withdrawals to invoices.
     Kind(
@@ -134,7 +144,7 @@ KINDS: Final = (
     Kind(
         "steps",
         frozenset({"CheckoutService/CancelCheckout", "CheckoutService/MarkPaid"}),
-        running=32,
+        running=30,
         waiting=200,
     ),
     # Each holds its picture three times in memory while it is sent.

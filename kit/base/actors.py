@@ -17,6 +17,8 @@ MEMBER_ROLES: Final = ("owner", "developer", "finance", "viewer")
 
 THE_OPERATOR: Final = "the operator"
 """The name of each operator for members of merchants, who do not learn which of them acted."""
+API_KEY: Final = "API key"
+"""The name of a merchant's program for people."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -49,8 +49,7 @@ OF_MERCHANTS: Final = [each for each in OPERATIONS if each[0].startswith("/api/"
 # Reasons for operators and for the customer's page: no call of /api/v1 is refused with one of them.
 NOT_OF_THE_API: Final = {
     "ADJUSTMENT_INVALID", "API_KEY_NOT_FOUND", "CASE_NOT_FOUND", "CASE_STATE_CONFLICT", "CATEGORY_NOT_FOUND",
-    "DEAL_NOT_FOUND", "DEAL_STATE_CONFLICT", "EDIT_CONFLICT",
-    "ERROR_REASON_UNSPECIFIED", "INVOICE_FINISHED", "LINK_BUSY", "LINK_ENDED", "LINK_NOT_FOUND",
+    "DEAL_NOT_FOUND", "EDIT_CONFLICT", "ERROR_REASON_UNSPECIFIED", "LINK_BUSY", "LINK_ENDED", "LINK_NOT_FOUND",
     "MERCHANT_NOT_FOUND", "MERCHANT_STATE_CONFLICT", "OWNER_NOT_FOUND", "PROOF_NOT_FOUND",
     "REFUND_NOT_FOUND", "REFUND_STATE_CONFLICT",
     "RATE_JUMPS", "RATE_NOT_HELD", "REQUISITE_NOT_FOUND", "SIGNING_SECRET_NOT_FOUND", "WEBHOOK_EVENT_NOT_FOUND",
@@ -225,6 +224,12 @@ FINISHED = FinishedInvoice(
         ("PostedOutcome", lines.outcome_to_json(feed_pb2.PostedOutcome(outcome=feed_pb2.OUTCOME_CREATED))),
         ("BankLine", lines.line_to_json(POSTED_LINE)),
         ("Balance", money.balance_to_json(withdrawals_pb2.GetBalanceResponse())),
+        ("BalanceChange", money.balance_to_json(withdrawals_pb2.MerchantBalance())),
+        (
+            "StatementLine",
+            money.transfer_to_json(withdrawals_pb2.Transfer(kind=withdrawals_pb2.TRANSFER_KIND_FEE)),
+        ),
+        ("Address", withdrawals.address_to_json(withdrawals_pb2.WithdrawalAddress())),
         ("WebhookEvent", webhooks.event_to_json(EVENT)),
         ("WebhookAttempt", webhooks.attempt_to_json(ATTEMPT)),
         ("WebhookPayload", json.loads(payload_of(FINISHED))),
@@ -277,6 +282,10 @@ def values_of(schema: dict[str, Any]) -> tuple[list[str], list[str]]:
     if schema["type"] == "integer":
         low, high = schema["minimum"], schema.get("maximum")
         return [str(low), str(high or 10**30)], [str(low - 1), "1.0", "x", *([str(high + 1)] if high else [])]
+    if schema.get("format") == "uuid":
+        return [], ["x", INVOICE_ID[1:]]
+    if re.match(schema["pattern"], "2026-01"):
+        return ["2026-01", "2099-12"], ["2026-13", "2026-1", "1999-12", "x"]
     return ["EUR", "eur"], ["EU", "EURO", "E1R"]
 
 

@@ -7,6 +7,7 @@ from uuid import UUID
 import pytest
 from sqlalchemy import text
 
+from console.words.acts import author_of
 from fiatgate.catalog.v1 import catalog_pb2
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 from fiatgate.invoices.v1 import invoices_pb2_grpc as pb_grpc
@@ -67,9 +68,9 @@ def test_a_story_has_each_step_with_its_author_and_where_the_rate_came_from(worl
         reading.get_invoice_story(world.deps, invoice_id=str(deal.id))
 
 
-@pytest.mark.parametrize("by_member", [True, False])
+@pytest.mark.parametrize("by", ["member", "operator", "program"])
 def test_members_read_which_member_canceled_an_unpaid_deal_and_of_operators_no_name(
-    world: World, by_member: bool
+    world: World, by: str
 ) -> None:
     member = Actor(
         kind="person",
@@ -79,7 +80,9 @@ def test_members_read_which_member_canceled_an_unpaid_deal_and_of_operators_no_n
         roles=frozenset({"owner"}),
         merchant_id=UUID(world.merchant.merchant_id),
     )
-    author = member if by_member else ANN
+    program = Actor(kind="api", name="gateway", surface="api")
+    author = {"member": member, "operator": ANN, "program": program}[by]
+    told = {"member": member.name, "operator": ANN.name, "program": "API key"}[by]
     deal = world.with_deal()
     acting(author, lambda: desk.cancel_invoice(world.deps, invoice_id=str(deal.invoice_id)))
     whole = reading.get_invoice_story(world.deps, invoice_id=str(deal.invoice_id))
@@ -88,8 +91,12 @@ def test_members_read_which_member_canceled_an_unpaid_deal_and_of_operators_no_n
         seen = acting(reader, lambda: story_as_seen(story_to_message(whole, "invoices", world.clock.now())))
         return seen.deals[0].history[-1].sub_status, seen.deals[0].history[-1].actor
 
-    assert last_step(BEN) == ("canceled_by_operator", author.name)
-    assert last_step(member) == ("canceled_by_operator", member.name if by_member else "the operator")
+    assert last_step(BEN) == ("canceled_by_operator", told)
+    assert last_step(member) == ("canceled_by_operator", "the operator" if by == "operator" else told)
+    (act,) = acting(
+        member, lambda: story_as_seen(story_to_message(whole, "invoices", world.clock.now()))
+    ).acts
+    assert author_of(act) == ("the operator" if by == "operator" else told)
 
 
 def test_late_money_is_part_of_the_story(world: World) -> None:

@@ -545,7 +545,7 @@ class DealTransition(_message.Message):
     status: Global___DealStatus.ValueType
     sub_status: _builtins.str
     actor: _builtins.str
-    """"customer", "time", the e-mail address of a person, or "cli:USER@HOST", with " for EMAIL" if a person was named. Steps
+    """"customer", "time", "API key", the e-mail address of a person, or "cli:USER@HOST", with " for EMAIL" if a person was named. Steps
     from before have "operator" or "operator:NAME".
     """
     note: _builtins.str
@@ -1450,15 +1450,19 @@ class CancelInvoiceRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     INVOICE_ID_FIELD_NUMBER: _builtins.int
+    MERCHANT_ID_FIELD_NUMBER: _builtins.int
     invoice_id: _builtins.str
+    merchant_id: _builtins.str
+    """The invoice must be this merchant's. Empty: whichever's."""
     def __init__(
         self,
         *,
         invoice_id: _builtins.str = ...,
+        merchant_id: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["invoice_id", b"invoice_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["invoice_id", b"invoice_id", "merchant_id", b"merchant_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -177,8 +177,9 @@ class InvoicesServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def CancelInvoice(self, request, context):
-        """The cancellation by an operator or a member of an invoice whose deal, if any, is not marked paid. Reasons:
-        INVOICE_NOT_FOUND, INVOICE_FINISHED, DEAL_STATE_CONFLICT (marked paid: reject or appeal the deal instead).
+        """The cancellation by an operator, a member or a merchant's program of an invoice whose deal, if any, is not marked paid.
+        Canceling a canceled invoice changes nothing. Reasons: INVOICE_NOT_FOUND, INVOICE_FINISHED, DEAL_STATE_CONFLICT (marked
+        paid: reject or appeal the deal instead).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

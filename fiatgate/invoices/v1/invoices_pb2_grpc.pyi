@@ -69,8 +69,9 @@ class InvoicesServiceStub:
     MERCHANT_NOT_FOUND.
     """
     CancelInvoice: _grpc.UnaryUnaryMultiCallable[_invoices_pb2.CancelInvoiceRequest, _invoices_pb2.CancelInvoiceResponse]
-    """The cancellation by an operator or a member of an invoice whose deal, if any, is not marked paid. Reasons:
-    INVOICE_NOT_FOUND, INVOICE_FINISHED, DEAL_STATE_CONFLICT (marked paid: reject or appeal the deal instead).
+    """The cancellation by an operator, a member or a merchant's program of an invoice whose deal, if any, is not marked paid.
+    Canceling a canceled invoice changes nothing. Reasons: INVOICE_NOT_FOUND, INVOICE_FINISHED, DEAL_STATE_CONFLICT (marked
+    paid: reject or appeal the deal instead).
     """
     ListFinishedInvoices: _grpc.UnaryUnaryMultiCallable[_invoices_pb2.ListFinishedInvoicesRequest, _invoices_pb2.ListFinishedInvoicesResponse]
     """For verification: terminal invoices in order of invoice_id, page by page."""
@@ -130,8 +131,9 @@ class InvoicesServiceAsyncStub(InvoicesServiceStub):
     MERCHANT_NOT_FOUND.
     """
     CancelInvoice: _aio.UnaryUnaryMultiCallable[_invoices_pb2.CancelInvoiceRequest, _invoices_pb2.CancelInvoiceResponse]  # type: ignore[assignment]
-    """The cancellation by an operator or a member of an invoice whose deal, if any, is not marked paid. Reasons:
-    INVOICE_NOT_FOUND, INVOICE_FINISHED, DEAL_STATE_CONFLICT (marked paid: reject or appeal the deal instead).
+    """The cancellation by an operator, a member or a merchant's program of an invoice whose deal, if any, is not marked paid.
+    Canceling a canceled invoice changes nothing. Reasons: INVOICE_NOT_FOUND, INVOICE_FINISHED, DEAL_STATE_CONFLICT (marked
+    paid: reject or appeal the deal instead).
     """
     ListFinishedInvoices: _aio.UnaryUnaryMultiCallable[_invoices_pb2.ListFinishedInvoicesRequest, _invoices_pb2.ListFinishedInvoicesResponse]  # type: ignore[assignment]
     """For verification: terminal invoices in order of invoice_id, page by page."""
@@ -242,8 +244,9 @@ class InvoicesServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _invoices_pb2.CancelInvoiceRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_invoices_pb2.CancelInvoiceResponse, _abc.Awaitable[_invoices_pb2.CancelInvoiceResponse]]:
-        """The cancellation by an operator or a member of an invoice whose deal, if any, is not marked paid. Reasons:
-        INVOICE_NOT_FOUND, INVOICE_FINISHED, DEAL_STATE_CONFLICT (marked paid: reject or appeal the deal instead).
+        """The cancellation by an operator, a member or a merchant's program of an invoice whose deal, if any, is not marked paid.
+        Canceling a canceled invoice changes nothing. Reasons: INVOICE_NOT_FOUND, INVOICE_FINISHED, DEAL_STATE_CONFLICT (marked
+        paid: reject or appeal the deal instead).
         """
 
     @_abc_1.abstractmethod

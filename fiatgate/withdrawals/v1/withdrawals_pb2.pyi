@@ -1306,6 +1306,7 @@ class Transfer(_message.Message):
     AFTER_FIELD_NUMBER: _builtins.int
     CORRECTION_ID_FIELD_NUMBER: _builtins.int
     REFUND_ID_FIELD_NUMBER: _builtins.int
+    CHANGE_FIELD_NUMBER: _builtins.int
     transfer_id: _builtins.str
     """UUIDv7."""
     kind: Global___TransferKind.ValueType
@@ -1323,6 +1324,10 @@ class Transfer(_message.Message):
     def after(self) -> Global___MerchantBalance:
         """The merchant's balance after it; null unless with_balances was set."""
 
+    @_builtins.property
+    def change(self) -> Global___MerchantBalance:
+        """What it adds to each balance, signed; null unless with_balances was set."""
+
     def __init__(
         self,
         *,
@@ -1336,14 +1341,20 @@ class Transfer(_message.Message):
         after: Global___MerchantBalance | None = ...,
         correction_id: _builtins.str = ...,
         refund_id: _builtins.str = ...,
+        change: Global___MerchantBalance | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_after", b"_after", "after", b"after", "created_at", b"created_at"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_after", b"_after", "_change", b"_change", "after", b"after", "change", b"change", "created_at", b"created_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_after", b"_after", "after", b"after", "amount", b"amount", "correction_id", b"correction_id", "created_at", b"created_at", "invoice_id", b"invoice_id", "kind", b"kind", "merchant_id", b"merchant_id", "refund_id", b"refund_id", "transfer_id", b"transfer_id", "withdraw_uuid", b"withdraw_uuid"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_after", b"_after", "_change", b"_change", "after", b"after", "amount", b"amount", "change", b"change", "correction_id", b"correction_id", "created_at", b"created_at", "invoice_id", b"invoice_id", "kind", b"kind", "merchant_id", b"merchant_id", "refund_id", b"refund_id", "transfer_id", b"transfer_id", "withdraw_uuid", b"withdraw_uuid"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__after: _TypeAlias = _typing.Literal["after"]  # noqa: Y015
     _WhichOneofArgType__after: _TypeAlias = _typing.Literal["_after", b"_after"]  # noqa: Y015
+    _WhichOneofReturnType__change: _TypeAlias = _typing.Literal["change"]  # noqa: Y015
+    _WhichOneofArgType__change: _TypeAlias = _typing.Literal["_change", b"_change"]  # noqa: Y015
+    @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__after) -> _WhichOneofReturnType__after | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__change) -> _WhichOneofReturnType__change | None: ...
 
 Global___Transfer: _TypeAlias = Transfer  # noqa: Y015
 

@@ -177,16 +177,17 @@ def open_customer_appeal(
 @retry_conflicts
 def cancel_checkout(deps: Deps, *, invoice_id: str) -> InvoiceView:
     """Cancels the invoice, with or without a deal, before it is marked paid."""
-    return cancel_invoice(
-        deps, fields.invoice_id(invoice_id), Trigger.CANCEL_BY_CUSTOMER, actor=lifecycle.BY_CUSTOMER
-    )
+    id = fields.invoice_id(invoice_id)
+    return cancel_invoice(deps, id, Trigger.CANCEL_BY_CUSTOMER, actor=lifecycle.BY_CUSTOMER)
 
 
-def cancel_invoice(deps: Deps, invoice_id: UUID, trigger: Trigger, *, actor: str) -> InvoiceView:
-    """Cancels the invoice for the customer, the operator or a member of its merchant; all call this."""
+def cancel_invoice(
+    deps: Deps, invoice_id: UUID, trigger: Trigger, *, actor: str, merchant_id: UUID | None = None
+) -> InvoiceView:
+    """Cancels the invoice for the customer, the operator, a member or a program of its merchant; all call this."""
     now = deps.clock.now()
     with deps.db.transaction() as tx:
-        invoice, deal = lifecycle.locked(tx, invoice_id)
+        invoice, deal = lifecycle.locked(tx, invoice_id, merchant_id)
         if trigger is Trigger.CANCEL_BY_OPERATOR:
             require_merchant(invoice.merchant_id, errors.invoice_not_found)
         overdue = lifecycle.expire_if_overdue(tx, deps, invoice, deal, now)

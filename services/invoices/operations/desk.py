@@ -379,10 +379,15 @@ def _adjustment(deal: Deal, given: Lower) -> Adjustment:
 
 
 @retry_conflicts
-def cancel_invoice(deps: Deps, *, invoice_id: str) -> InvoiceView:
-    """Cancels for an operator or a member. A deal that is marked paid can only be rejected or appealed."""
+def cancel_invoice(deps: Deps, *, invoice_id: str, merchant_id: str = "") -> InvoiceView:
+    """Cancels for an operator, a member or a program. A deal that is marked paid can only be rejected or appealed."""
+    author = actors.current()
     return checkout.cancel_invoice(
-        deps, fields.invoice_id(invoice_id), Trigger.CANCEL_BY_OPERATOR, actor=str(actors.current())
+        deps,
+        fields.invoice_id(invoice_id),
+        Trigger.CANCEL_BY_OPERATOR,
+        merchant_id=values.uuid("merchant_id", merchant_id) if merchant_id else None,
+        actor=actors.API_KEY if author.kind == "api" else str(author),
     )
 
 

@@ -35,10 +35,12 @@ def state_of(deal: Deal) -> DealState:
     return DealState(DealStatus(deal.status), deal.sub_status)
 
 
-def locked(tx: Session, invoice_id: UUID) -> tuple[Invoice, Deal | None]:
-    """Returns the invoice, locked, with its newest deal. Raises INVOICE_NOT_FOUND."""
+def locked(tx: Session, invoice_id: UUID, merchant_id: UUID | None = None) -> tuple[Invoice, Deal | None]:
+    """Returns the invoice, locked, with its newest deal. Raises INVOICE_NOT_FOUND, also for one of another merchant
+    than `merchant_id`, if that is given.
+    """
     found = invoices.locked_invoice(tx, invoice_id)
-    if found is None:
+    if found is None or merchant_id not in (None, found[0].merchant_id):
         raise errors.invoice_not_found()
     return found
 

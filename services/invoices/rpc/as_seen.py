@@ -10,11 +10,11 @@ from typing import Any, Final
 from fiatgate.audit.v1 import audit_pb2
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 from kit.base import actors
-from kit.base.actors import THE_OPERATOR
+from kit.base.actors import API_KEY, THE_OPERATOR
 
 ACTS: Final = frozenset({"invoice.cancel", "invoice.create", "deal.adjust"})
 _OPERATOR: Final = audit_pb2.Actor(kind="operator", name=THE_OPERATOR)
-_AUTHORS: Final = frozenset({"", "customer", "time"})
+_AUTHORS: Final = frozenset({"", "customer", "time", API_KEY})
 """The authors of steps that are no operators."""
 
 
@@ -85,6 +85,8 @@ def _act(act: audit_pb2.Act) -> audit_pb2.Act:
     shown = ("received_amount",)
     by_member = act.actor.surface == "dashboard"
     actor = audit_pb2.Actor(kind="person", name=act.actor.name) if by_member else _OPERATOR
+    if act.actor.kind == "api":
+        actor = audit_pb2.Actor(kind="api")
     return audit_pb2.Act(
         act_id=act.act_id,
         at=act.at,

@@ -1,6 +1,7 @@
 """Values to messages, and back."""
 
 from datetime import datetime
+from decimal import Decimal
 from typing import Final
 
 from fiatgate.withdrawals.v1 import withdrawals_pb2 as pb
@@ -83,6 +84,8 @@ def entry_to_message(entry: Entry) -> pb.Transfer:
     message = transfer_to_message(entry.transfer)
     if entry.after is not None:
         message.after.CopyFrom(held_to_message(entry.after))
+        change = Held(Decimal(0), Decimal(0)).after(entry.transfer.kind, entry.transfer.amount)
+        message.change.CopyFrom(held_to_message(change))
     return message
 
 
