@@ -31,6 +31,7 @@ ACT_OF: Final = {
     "DealDeskService/DisableRequisite": "requisite.disable",
     "DealDeskService/EnableRequisite": "requisite.enable",
     "DealDeskService/OpenAppeal": "deal.appeal",
+    "DealDeskService/OpenLateCase": "case.open",
     "DealDeskService/RejectDeal": "deal.reject",
     "DealDeskService/ResolveAppeal": "deal.resolve",
     "DealDeskService/AnswerCase": "case.answer",

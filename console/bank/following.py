@@ -24,11 +24,12 @@ LISTED_MOST: Final = 200
 
 @dataclass(frozen=True)
 class Step:
-    """A step on another page. `role` may take it."""
+    """A step on another page. `role` may take it. With a note it is a form with this text, which can be changed."""
 
     words: str
     path: str
     role: str
+    note: str = ""
 
 
 @dataclass(frozen=True)
@@ -67,8 +68,8 @@ def _ended(line: pb.Line, left: Left) -> Sequence[Step]:
     case = str(left.story.case.number) if left.story.HasField("case") else ""
     given = {"case": case} | _rest(line)
     if "surplus" in left.kinds:
-        came = Decimal(left.story.invoice.deal.amount_fiat) + Decimal(line.left)
-        more = {"came": fiat_text(came)} | _rest(line)
+        paid = Decimal(left.story.invoice.deal.amount_fiat)
+        more = {"came": fiat_text(paid + Decimal(line.left))} | _rest(line)
         steps.append(_correction("More came …", "surplus", line, line.invoice_id, **more))
         query = {"invoice": line.invoice_id} | _rest(line)
         steps.append(Step("Return a surplus …", queried("/refunds/new", query), "desk"))
@@ -78,6 +79,9 @@ def _ended(line: pb.Line, left: Left) -> Sequence[Step]:
         if case:
             query = {"invoice": line.invoice_id} | given
             steps.append(Step("Return it …", queried("/refunds/new", query), "desk"))
+        else:
+            came = f"{money_text(line.left, line.currency_code)} came on {line.booked_on}."
+            steps.append(Step("Open a case", f"/bank/{line.line_id}/case", "desk", note=came))
     if case:
         steps.append(Step(f"Late money {case}", f"/cases/{case}", "desk"))
     return steps

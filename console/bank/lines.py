@@ -17,6 +17,7 @@ from console.ui.filters import Tabs, Text
 from console.ui.values import iso, word
 from console.wiring import Deps
 from fiatgate.bank.v1 import bank_pb2 as pb
+from fiatgate.invoices.v1 import invoices_pb2
 from kit.base.proto import most_of
 from kit.rpc.errors import Refused
 
@@ -29,6 +30,7 @@ STATES: Final = {
     "all": pb.LINE_STATE_UNSPECIFIED,
 }
 REASON_MOST: Final = most_of(pb.IgnoreLineRequest, "reason")
+NOTE_MOST: Final = most_of(invoices_pb2.OpenLateCaseRequest, "note")
 MENDABLE: Final = frozenset({"VALIDATION_ERROR"}) | paying.REFUSALS
 
 
@@ -121,6 +123,16 @@ class LinePage(Page):
         form = await self.form(req)
         request = pb.IgnoreLineRequest(line_id=line_id, reason=form.line("reason", most=REASON_MOST))
         await self._step(req, resp, line_id, self.deps.bank.IgnoreLine(request), notice="bank-line-ignored")
+
+    async def on_post_case(self, req: Request, resp: falcon.asgi.Response, line_id: str) -> None:
+        note = (await self.form(req)).prose("note", most=NOTE_MOST)
+        call = self._open_case(line_id, note)
+        await self._step(req, resp, line_id, call, notice="case-opened", back=f"/bank/{line_id}")
+
+    async def _open_case(self, line_id: str, note: str) -> None:
+        line = (await self.deps.bank.GetLine(pb.GetLineRequest(line_id=line_id))).line
+        request = invoices_pb2.OpenLateCaseRequest(invoice_id=line.invoice_id, line_id=line_id, note=note)
+        await self.deps.deals.OpenLateCase(request)
 
     async def on_post_restore(self, req: Request, resp: falcon.asgi.Response, line_id: str) -> None:
         await self.form(req)

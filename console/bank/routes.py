@@ -35,5 +35,5 @@ def add_to(app: App, deps: Deps) -> None:
         app.add_route("/bank/demo-statement", DemoStatementPage(deps))
     one = LinePage(deps)
     app.add_route("/bank/{line_id}", one)
-    for step in ("confirm", "ignore", "restore"):
+    for step in ("confirm", "ignore", "restore", "case"):
         app.add_route(f"/bank/{{line_id}}/{step}", one, suffix=step)

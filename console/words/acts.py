@@ -60,6 +60,7 @@ PAST: Final[Mapping[str, str]] = {
     "ignore": "ignored",
     "import": "imported",
     "make": "made",
+    "open": "opened",
     "process": "began to send",
     "pull": "polled",
     "reannounce": "announced again",

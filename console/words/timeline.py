@@ -250,8 +250,8 @@ def _of_case(story: invoices_pb2.GetInvoiceStoryResponse) -> Iterator[Moment]:
     thing = f"case:{case.number}"
     yield Moment(
         at=datetime_from(case.opened_at),
-        title="Late money reported",
-        by="customer",
+        title="Case of a bank line opened" if case.line_id else "Late money reported",
+        by=next((author_of(act) for act in story.acts if act.act == "case.open"), "customer"),
         details=[("case", str(case.number))],
         note=case.note,
         tone="wait",
@@ -287,6 +287,7 @@ _SHOWN_BY_STEPS: Final = frozenset(
         "deal.resolve",
         "deal.adjust",
         "case.answer",
+        "case.open",
         "case.resolve",
         "invoice.cancel",
         "invoice.create",

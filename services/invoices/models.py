@@ -306,7 +306,9 @@ class DealTransition(Base):
 
 
 class Case(Base):
-    """Late money that a customer reported for an invoice that ended without success. One per invoice, kept for ever."""
+    """Late money of an invoice that ended without success, reported by its customer or by a bank line. One per invoice,
+    kept for ever.
+    """
 
     __tablename__ = "cases"
     __table_args__ = (
@@ -335,6 +337,7 @@ class Case(Base):
     note: Mapped[str]
     policy: Mapped[str]
     answer_by: Mapped[datetime | None]
+    line_id: Mapped[UUID | None]
     # A code over the values above, without the number, which the database gives.
     seal: Mapped[bytes]
     merchant_answer: Mapped[str | None]

@@ -208,7 +208,20 @@ def test_a_line_fills_in_the_forms_for_money_that_fits_no_open_deal(bank_till: T
         assert not links_of(page, "More came") and not links_of(page, "Return a surplus"), done
     assert "The line is ignored." in text_of(person.post(f"/bank/{found['more']}/ignore", {"reason": "over"}))
 
-    (path,) = links_of(person.get(f"/bank/{found['ended']}").text, "Credit it")
+    late = f"/bank/{found['ended']}"
+    (path,) = links_of(person.get(late).text, "Credit it")
+    assert not links_of(person.get(late).text, "Return it")
+    came = f"{money_text('7.00', ended.currency_code)} came on 2026-01-02."
+    assert came in person.get(late).text
+    assert "The case is open." in text_of(person.post(f"{late}/case", {"note": came}))
+    page = person.get(late).text
+    (case,) = links_of(page, r"Late money \d")
+    assert "Open a case" not in page and links_of(page, "Return it")
+    (path,) = links_of(page, "Credit it")
+    assert f"case={case.removeprefix('/cases/')}" in path
+    told = person.get(case)
+    assert "The operator writes" in text_of(told) and came in text_of(told)
+    assert links_of(told.text, "Credit or return its bank line") == [late]
     form = person.get(path).text
     assert 'value="7.00"' in form and f"Bank line {found['ended']}" in form
     fields = hidden(form, "/corrections/new") | {"received": "7.00", "reason": "Late", "evidence": mark}

@@ -16,7 +16,7 @@ from kit.base.actors import Actor
 from kit.db.books import check_page
 from services.invoices import rpc
 from services.invoices.clients import IdentityClient
-from services.invoices.operations import cases, checkout
+from services.invoices.operations import cases, checkout, reading
 from services.invoices.store.books import PARTS
 from services.invoices.store.views import CaseView
 from tests.invoices.conftest import World, make_merchant
@@ -47,6 +47,26 @@ def test_a_customers_report_does_not_wait_for_identity(world: World) -> None:
     opened = report(deal.invoice_id)
     assert (opened.policy, opened.answer_by is not None) == ("ask_credit", True)
     assert report(deal.invoice_id) == opened
+
+
+def test_an_operator_opens_the_case_of_a_bank_line_which_the_customers_report_joins(world: World) -> None:
+    customers, deal, line = late(world), world.with_deal(), str(uuid4())
+    invoice = str(deal.invoice_id)
+    opens = partial(cases.open_late_case, world.deps, line_id=line, note="7.00 EUR came")
+    call = partial(opens, invoice_id=invoice)
+    assert refusal(lambda: acting(ANN, call)).reason == "DEAL_STATE_CONFLICT", "the deal is open"
+    checkout.cancel_checkout(world.deps, invoice_id=str(deal.invoice_id))
+    opened = acting(ANN, call)
+    assert (str(opened.line_id), opened.note) == (line, "7.00 EUR came")
+    assert acting(ANN, call) == opened
+    report = partial(cases.open_case, world.deps, invoice_id=str(deal.invoice_id))
+    assert report(note="at noon", picture=None) == opened
+    assert acting(ANN, partial(opens, invoice_id=str(customers.invoice_id))) == customers
+    acts = reading.get_invoice_story(world.deps, invoice_id=invoice).acts
+    assert [act.act for act in acts] == ["case.open"]
+    acting(
+        ANN, partial(cases.resolve_case, world.deps, number=opened.number, outcome="Yes", ended_as="credit")
+    )
 
 
 def member(merchant_id: UUID) -> Actor:

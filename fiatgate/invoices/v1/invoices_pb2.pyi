@@ -628,6 +628,7 @@ class Case(_message.Message):
     ANSWERED_AT_FIELD_NUMBER: _builtins.int
     DUE_FIELD_NUMBER: _builtins.int
     ENDED_AS_FIELD_NUMBER: _builtins.int
+    LINE_ID_FIELD_NUMBER: _builtins.int
     number: _builtins.int
     """The number that the customer gives; counts up from 1001."""
     invoice_id: _builtins.str
@@ -635,7 +636,7 @@ class Case(_message.Message):
     deal_id: _builtins.str
     """The invoice's newest deal."""
     note: _builtins.str
-    """The customer's text; may be empty."""
+    """The customer's text, or that of the operator who opened it; may be empty."""
     outcome: _builtins.str
     """The answer for the customer. Null while open."""
     actor: _builtins.str
@@ -652,6 +653,8 @@ class Case(_message.Message):
     """"credit", "return", or "undecided" while the merchant's answer is awaited; of a closed case as it was at its end."""
     ended_as: _builtins.str
     """"credit", "return" or "answer_only": what the operator did. Null while open."""
+    line_id: _builtins.str
+    """The bank line from which an operator opened it. Null: the customer reported the money."""
     @_builtins.property
     def opened_at(self) -> _timestamp_pb2.Timestamp: ...
     @_builtins.property
@@ -684,10 +687,11 @@ class Case(_message.Message):
         answered_at: _timestamp_pb2.Timestamp | None = ...,
         due: _builtins.str = ...,
         ended_as: _builtins.str | None = ...,
+        line_id: _builtins.str | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_actor", b"_actor", "_answer_by", b"_answer_by", "_answered_at", b"_answered_at", "_answered_by", b"_answered_by", "_ended_as", b"_ended_as", "_merchant_answer", b"_merchant_answer", "_merchant_text", b"_merchant_text", "_outcome", b"_outcome", "_resolved_at", b"_resolved_at", "actor", b"actor", "answer_by", b"answer_by", "answered_at", b"answered_at", "answered_by", b"answered_by", "ended_as", b"ended_as", "merchant_answer", b"merchant_answer", "merchant_text", b"merchant_text", "opened_at", b"opened_at", "outcome", b"outcome", "resolved_at", b"resolved_at"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_actor", b"_actor", "_answer_by", b"_answer_by", "_answered_at", b"_answered_at", "_answered_by", b"_answered_by", "_ended_as", b"_ended_as", "_line_id", b"_line_id", "_merchant_answer", b"_merchant_answer", "_merchant_text", b"_merchant_text", "_outcome", b"_outcome", "_resolved_at", b"_resolved_at", "actor", b"actor", "answer_by", b"answer_by", "answered_at", b"answered_at", "answered_by", b"answered_by", "ended_as", b"ended_as", "line_id", b"line_id", "merchant_answer", b"merchant_answer", "merchant_text", b"merchant_text", "opened_at", b"opened_at", "outcome", b"outcome", "resolved_at", b"resolved_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_actor", b"_actor", "_answer_by", b"_answer_by", "_answered_at", b"_answered_at", "_answered_by", b"_answered_by", "_ended_as", b"_ended_as", "_merchant_answer", b"_merchant_answer", "_merchant_text", b"_merchant_text", "_outcome", b"_outcome", "_resolved_at", b"_resolved_at", "actor", b"actor", "answer_by", b"answer_by", "answered_at", b"answered_at", "answered_by", b"answered_by", "deal_id", b"deal_id", "due", b"due", "ended_as", b"ended_as", "invoice_id", b"invoice_id", "merchant_answer", b"merchant_answer", "merchant_id", b"merchant_id", "merchant_text", b"merchant_text", "note", b"note", "number", b"number", "opened_at", b"opened_at", "outcome", b"outcome", "policy", b"policy", "resolved_at", b"resolved_at"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_actor", b"_actor", "_answer_by", b"_answer_by", "_answered_at", b"_answered_at", "_answered_by", b"_answered_by", "_ended_as", b"_ended_as", "_line_id", b"_line_id", "_merchant_answer", b"_merchant_answer", "_merchant_text", b"_merchant_text", "_outcome", b"_outcome", "_resolved_at", b"_resolved_at", "actor", b"actor", "answer_by", b"answer_by", "answered_at", b"answered_at", "answered_by", b"answered_by", "deal_id", b"deal_id", "due", b"due", "ended_as", b"ended_as", "invoice_id", b"invoice_id", "line_id", b"line_id", "merchant_answer", b"merchant_answer", "merchant_id", b"merchant_id", "merchant_text", b"merchant_text", "note", b"note", "number", b"number", "opened_at", b"opened_at", "outcome", b"outcome", "policy", b"policy", "resolved_at", b"resolved_at"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__actor: _TypeAlias = _typing.Literal["actor"]  # noqa: Y015
     _WhichOneofArgType__actor: _TypeAlias = _typing.Literal["_actor", b"_actor"]  # noqa: Y015
@@ -699,6 +703,8 @@ class Case(_message.Message):
     _WhichOneofArgType__answered_by: _TypeAlias = _typing.Literal["_answered_by", b"_answered_by"]  # noqa: Y015
     _WhichOneofReturnType__ended_as: _TypeAlias = _typing.Literal["ended_as"]  # noqa: Y015
     _WhichOneofArgType__ended_as: _TypeAlias = _typing.Literal["_ended_as", b"_ended_as"]  # noqa: Y015
+    _WhichOneofReturnType__line_id: _TypeAlias = _typing.Literal["line_id"]  # noqa: Y015
+    _WhichOneofArgType__line_id: _TypeAlias = _typing.Literal["_line_id", b"_line_id"]  # noqa: Y015
     _WhichOneofReturnType__merchant_answer: _TypeAlias = _typing.Literal["merchant_answer"]  # noqa: Y015
     _WhichOneofArgType__merchant_answer: _TypeAlias = _typing.Literal["_merchant_answer", b"_merchant_answer"]  # noqa: Y015
     _WhichOneofReturnType__merchant_text: _TypeAlias = _typing.Literal["merchant_text"]  # noqa: Y015
@@ -717,6 +723,8 @@ class Case(_message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType__answered_by) -> _WhichOneofReturnType__answered_by | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__ended_as) -> _WhichOneofReturnType__ended_as | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__line_id) -> _WhichOneofReturnType__line_id | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__merchant_answer) -> _WhichOneofReturnType__merchant_answer | None: ...
     @_typing.overload
@@ -3378,6 +3386,52 @@ class AnswerCaseResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___AnswerCaseResponse: _TypeAlias = AnswerCaseResponse  # noqa: Y015
+
+@_typing.final
+class OpenLateCaseRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    INVOICE_ID_FIELD_NUMBER: _builtins.int
+    LINE_ID_FIELD_NUMBER: _builtins.int
+    NOTE_FIELD_NUMBER: _builtins.int
+    invoice_id: _builtins.str
+    line_id: _builtins.str
+    note: _builtins.str
+    """What came; the merchant reads it."""
+    def __init__(
+        self,
+        *,
+        invoice_id: _builtins.str = ...,
+        line_id: _builtins.str = ...,
+        note: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["invoice_id", b"invoice_id", "line_id", b"line_id", "note", b"note"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___OpenLateCaseRequest: _TypeAlias = OpenLateCaseRequest  # noqa: Y015
+
+@_typing.final
+class OpenLateCaseResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CASE_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def case(self) -> Global___Case: ...
+    def __init__(
+        self,
+        *,
+        case: Global___Case | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["case", b"case"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["case", b"case"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___OpenLateCaseResponse: _TypeAlias = OpenLateCaseResponse  # noqa: Y015
 
 @_typing.final
 class ResolveCaseRequest(_message.Message):

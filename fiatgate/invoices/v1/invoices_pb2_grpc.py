@@ -1172,6 +1172,11 @@ class DealDeskServiceStub:
                 request_serializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.AnswerCaseRequest.SerializeToString,
                 response_deserializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.AnswerCaseResponse.FromString,
                 _registered_method=True)
+        self.OpenLateCase = channel.unary_unary(
+                '/fiatgate.invoices.v1.DealDeskService/OpenLateCase',
+                request_serializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.OpenLateCaseRequest.SerializeToString,
+                response_deserializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.OpenLateCaseResponse.FromString,
+                _registered_method=True)
         self.ResolveCase = channel.unary_unary(
                 '/fiatgate.invoices.v1.DealDeskService/ResolveCase',
                 request_serializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.ResolveCaseRequest.SerializeToString,
@@ -1348,6 +1353,14 @@ class DealDeskServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def OpenLateCase(self, request, context):
+        """Opens the case of an invoice whose money is a line of a bank; returns the one that the invoice has. Reasons:
+        INVOICE_NOT_FOUND, INVOICE_FINISHED (its deal is paid, or it has none), DEAL_STATE_CONFLICT (it is open).
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def ResolveCase(self, request, context):
         """Closes it with the answer for the customer, and says what was done with the money. Reasons: CASE_NOT_FOUND,
         CASE_STATE_CONFLICT (already closed), NOT_DECIDED.
@@ -1518,6 +1531,11 @@ def add_DealDeskServiceServicer_to_server(servicer, server):
                     servicer.AnswerCase,
                     request_deserializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.AnswerCaseRequest.FromString,
                     response_serializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.AnswerCaseResponse.SerializeToString,
+            ),
+            'OpenLateCase': grpc.unary_unary_rpc_method_handler(
+                    servicer.OpenLateCase,
+                    request_deserializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.OpenLateCaseRequest.FromString,
+                    response_serializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.OpenLateCaseResponse.SerializeToString,
             ),
             'ResolveCase': grpc.unary_unary_rpc_method_handler(
                     servicer.ResolveCase,
@@ -1965,6 +1983,33 @@ class DealDeskService:
             '/fiatgate.invoices.v1.DealDeskService/AnswerCase',
             fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.AnswerCaseRequest.SerializeToString,
             fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.AnswerCaseResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def OpenLateCase(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/fiatgate.invoices.v1.DealDeskService/OpenLateCase',
+            fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.OpenLateCaseRequest.SerializeToString,
+            fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.OpenLateCaseResponse.FromString,
             options,
             channel_credentials,
             insecure,

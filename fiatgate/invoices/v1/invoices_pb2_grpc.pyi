@@ -518,6 +518,10 @@ class DealDeskServiceStub:
     """The merchant's answer: credit the money or return it. Once, while the case is open. Reasons: CASE_NOT_FOUND,
     CASE_STATE_CONFLICT, NOT_DECIDED.
     """
+    OpenLateCase: _grpc.UnaryUnaryMultiCallable[_invoices_pb2.OpenLateCaseRequest, _invoices_pb2.OpenLateCaseResponse]
+    """Opens the case of an invoice whose money is a line of a bank; returns the one that the invoice has. Reasons:
+    INVOICE_NOT_FOUND, INVOICE_FINISHED (its deal is paid, or it has none), DEAL_STATE_CONFLICT (it is open).
+    """
     ResolveCase: _grpc.UnaryUnaryMultiCallable[_invoices_pb2.ResolveCaseRequest, _invoices_pb2.ResolveCaseResponse]
     """Closes it with the answer for the customer, and says what was done with the money. Reasons: CASE_NOT_FOUND,
     CASE_STATE_CONFLICT (already closed), NOT_DECIDED.
@@ -604,6 +608,10 @@ class DealDeskServiceAsyncStub(DealDeskServiceStub):
     AnswerCase: _aio.UnaryUnaryMultiCallable[_invoices_pb2.AnswerCaseRequest, _invoices_pb2.AnswerCaseResponse]  # type: ignore[assignment]
     """The merchant's answer: credit the money or return it. Once, while the case is open. Reasons: CASE_NOT_FOUND,
     CASE_STATE_CONFLICT, NOT_DECIDED.
+    """
+    OpenLateCase: _aio.UnaryUnaryMultiCallable[_invoices_pb2.OpenLateCaseRequest, _invoices_pb2.OpenLateCaseResponse]  # type: ignore[assignment]
+    """Opens the case of an invoice whose money is a line of a bank; returns the one that the invoice has. Reasons:
+    INVOICE_NOT_FOUND, INVOICE_FINISHED (its deal is paid, or it has none), DEAL_STATE_CONFLICT (it is open).
     """
     ResolveCase: _aio.UnaryUnaryMultiCallable[_invoices_pb2.ResolveCaseRequest, _invoices_pb2.ResolveCaseResponse]  # type: ignore[assignment]
     """Closes it with the answer for the customer, and says what was done with the money. Reasons: CASE_NOT_FOUND,
@@ -772,6 +780,16 @@ class DealDeskServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_invoices_pb2.AnswerCaseResponse, _abc.Awaitable[_invoices_pb2.AnswerCaseResponse]]:
         """The merchant's answer: credit the money or return it. Once, while the case is open. Reasons: CASE_NOT_FOUND,
         CASE_STATE_CONFLICT, NOT_DECIDED.
+        """
+
+    @_abc_1.abstractmethod
+    def OpenLateCase(
+        self,
+        request: _invoices_pb2.OpenLateCaseRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_invoices_pb2.OpenLateCaseResponse, _abc.Awaitable[_invoices_pb2.OpenLateCaseResponse]]:
+        """Opens the case of an invoice whose money is a line of a bank; returns the one that the invoice has. Reasons:
+        INVOICE_NOT_FOUND, INVOICE_FINISHED (its deal is paid, or it has none), DEAL_STATE_CONFLICT (it is open).
         """
 
     @_abc_1.abstractmethod

@@ -81,7 +81,12 @@ def open_case(deps: Deps, *, invoice_id: str, note: str, picture: bytes | None) 
 
     Raises INVOICE_NOT_FOUND, INVOICE_FINISHED, DEAL_STATE_CONFLICT, VALIDATION_ERROR.
     """
-    written, content = fields.note(note), picture_from(picture)
+    return _open(deps, invoice_id, note=fields.note(note), content=picture_from(picture), line_id=None)
+
+
+def _open(
+    deps: Deps, invoice_id: str, *, note: str, content: Picture | None, line_id: UUID | None
+) -> CaseView:
     invoice = invoices.invoice_view_by_id(deps.db, fields.invoice_id(invoice_id))
     if invoice is None:
         raise errors.invoice_not_found()
@@ -95,11 +100,13 @@ def open_case(deps: Deps, *, invoice_id: str, note: str, picture: bytes | None) 
         if not is_away(refused):
             raise
         policy = Policy.ASK_CREDIT
-    return _opened(deps, invoice.id, policy, written=written, content=content)
+    return _opened(deps, invoice.id, policy, note=note, content=content, line_id=line_id)
 
 
 @retry_conflicts
-def _opened(deps: Deps, id: UUID, policy: Policy, *, written: str, content: Picture | None) -> CaseView:
+def _opened(
+    deps: Deps, id: UUID, policy: Policy, *, note: str, content: Picture | None, line_id: UUID | None
+) -> CaseView:
     now = deps.clock.now()
     with deps.db.transaction() as tx:
         invoice, deal = lifecycle.locked(tx, id)
@@ -113,14 +120,18 @@ def _opened(deps: Deps, id: UUID, policy: Policy, *, written: str, content: Pict
             merchant_id=invoice.merchant_id,
             deal_id=deal.id,
             opened_at=now,
-            note=written,
+            note=note,
             policy=policy,
+            line_id=line_id,
             answer_by=now + deps.settings.late_money_answer_time if policy.asks else None,
         )
         opened.seal = seal_of_case(deps.seals, opened)
         row = cases.insert_case_if_first(tx, opened)
         if row is None:  # an existing case is not changed
             return _found(cases.case_of_invoice(tx, invoice.id))
+        if line_id is not None:
+            after = {"line_id": line_id, "note": note, "invoice_id": invoice.id}
+            acts.record(tx, "case.open", f"case:{row.number}", merchant_id=row.merchant_id, after=after)
         if content is not None:
             keep_picture(tx, deal, PictureKind.CASE, content, now)
         lifecycle.send_hint(tx, deps, invoice.id)
@@ -205,6 +216,12 @@ def get_case(deps: Deps, *, number: int) -> CaseStory:
         pictures = cases.pictures(connection, row.deal_id)
     picture = next((each for each in pictures if each.kind == PictureKind.CASE), None)
     return CaseStory(row, invoice, requisite, picture, now)
+
+
+def open_late_case(deps: Deps, *, invoice_id: str, line_id: str, note: str) -> CaseView:
+    """Opens the case of an invoice whose money is this line of a bank, as `open_case` does for its customer."""
+    line = values.uuid("line_id", line_id)
+    return _open(deps, invoice_id, note=fields.note(note), content=None, line_id=line)
 
 
 @retry_conflicts

@@ -229,6 +229,7 @@ def case_to_message(case: CaseView, at: datetime) -> pb.Case:
         answered_at=timestamp_from(case.answered_at),
         due=case.due(at),
         ended_as=case.ended_as,
+        line_id=None if case.line_id is None else str(case.line_id),
     )
 
 

@@ -147,6 +147,7 @@ METHODS: Final[Methods] = {
     "ListCases": by_name(cases.list_cases, _cases),
     "GetCase": by_name(cases.get_case, _case_story),
     "AnswerCase": by_name(cases.answer_case, _case),
+    "OpenLateCase": by_name(cases.open_late_case, _case),
     "ResolveCase": by_name(cases.resolve_case, _case),
     "ListMerchantMethods": by_name(merchant_methods.list_merchant_methods, _methods),
     "GetDealsSystem": by_name(switch.get_deals_system, _switch),

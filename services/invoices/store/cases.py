@@ -23,7 +23,17 @@ _WITH_CONTENT = Rows(PictureWithContent, table_of(CustomerPicture), size=_SIZE)
 
 def insert_case_if_first(tx: Session, case: Case) -> CaseView | None:
     """Stores the case and returns it; None when the invoice has one already."""
-    names = ("invoice_id", "merchant_id", "deal_id", "opened_at", "note", "policy", "answer_by", "seal")
+    names = (
+        "invoice_id",
+        "merchant_id",
+        "deal_id",
+        "opened_at",
+        "note",
+        "policy",
+        "answer_by",
+        "line_id",
+        "seal",
+    )
     given = {name: getattr(case, name) for name in names}
     new = insert(Case).values(given).on_conflict_do_nothing(index_elements=["invoice_id"])
     return _CASES.one_or_none(tx.execute(new.returning(*_CASES.columns)))

@@ -67,12 +67,12 @@ def is_as_created(seals: Seals, invoice: Invoice) -> bool:
 
 def seal_of_case(seals: Seals, case: Case) -> bytes:
     """Returns the seal of what stands when a case is opened: what the customer wrote and the merchant's policy."""
-    return seals.seal(_CASE_SEALED, _values(case, _OF_CASE))
+    return seals.seal(_CASE_SEALED, _of_case(case))
 
 
 def is_as_opened(seals: Seals, case: Case) -> bool:
     """Returns whether a process of the service opened the case with these values."""
-    return seals.is_right(_CASE_SEALED, _values(case, _OF_CASE), bytes(case.seal))
+    return seals.is_right(_CASE_SEALED, _of_case(case), bytes(case.seal))
 
 
 def seal_of_terms(seals: Seals, deal: NewDeal) -> bytes:
@@ -83,6 +83,10 @@ def seal_of_terms(seals: Seals, deal: NewDeal) -> bytes:
 def has_its_terms(seals: Seals, deal: Deal) -> bool:
     """Returns whether a process of the service opened the deal with these terms."""
     return seals.is_right(_SEALED, _values(deal, _TERMS), bytes(deal.seal))
+
+
+def _of_case(case: Case) -> bytes:
+    return _values(case, _OF_CASE if case.line_id is None else (*_OF_CASE, "line_id"))
 
 
 def _of_invoice(of: NewInvoice | Invoice) -> bytes:

@@ -136,6 +136,7 @@ class CaseView:
     note: str
     policy: Policy
     answer_by: datetime | None
+    line_id: UUID | None
     merchant_answer: str | None
     merchant_text: str | None
     answered_by: str | None

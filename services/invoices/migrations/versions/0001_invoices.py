@@ -202,6 +202,7 @@ CREATE TABLE cases (
   note text NOT NULL,
   policy text NOT NULL,
   answer_by timestamp with time zone,
+  line_id uuid,
   seal bytea NOT NULL,
   merchant_answer text,
   merchant_text text,
@@ -347,7 +348,7 @@ DEAL_NUMBERS = (
 )
 CASE_TERMS = (
     *("number", "invoice_id", "merchant_id", "deal_id", "opened_at", "note"),
-    *("policy", "answer_by", "seal"),
+    *("policy", "answer_by", "line_id", "seal"),
 )
 
 
