@@ -59,7 +59,7 @@ class EventResource:
             ) from None
         last = events[-1].event.event_id if events else after
         data = [followed_to_json(each) for each in events]
-        reply(resp, {"successful": True, "data": data, "after": str(last)})
+        reply(resp, {"successful": True, "data": data, "next_after": str(last)})
 
     async def _events(
         self, wanted: pb.FollowEventsRequest, wait_seconds: int, stopping: asyncio.Event

@@ -34,7 +34,7 @@ def ended(desk: Desk, shop: Shop, callback_url: str = AWAY) -> str:
 
 
 def test_a_server_that_was_away_reads_all_in_order_page_by_page(desk: Desk, newcomer: Shop) -> None:
-    assert events(newcomer) == {"successful": True, "data": [], "after": "0"}
+    assert events(newcomer) == {"successful": True, "data": [], "next_after": "0"}
     made = [ended(desk, newcomer) for _ in range(3)]
     settled(lambda: len(events(newcomer)["data"]) == 3, "three events")
     read, after = [], "0"
@@ -42,7 +42,7 @@ def test_a_server_that_was_away_reads_all_in_order_page_by_page(desk: Desk, newc
         page = events(newcomer, after=after, limit=2)
         assert len(page["data"]) == size
         read += [each["invoice_id"] for each in page["data"]]
-        after = page["after"]
+        after = page["next_after"]
     assert read == made
 
 
