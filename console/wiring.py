@@ -144,7 +144,7 @@ async def wired(settings: ConsoleSettings, navigation: Sequence[Link]) -> AsyncI
         yield Deps(
             settings=settings,
             surface=surface,
-            pages=Pages(surface, origin=settings.url, navigation=navigation),
+            pages=Pages(surface, origin=settings.url, navigation=navigation, is_test=settings.is_test),
             files=FileTurns(),
             strangers=strangers_of_surface(),
             passkeys=PasskeyTurns(),

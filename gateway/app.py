@@ -67,8 +67,11 @@ def gateway(settings: GatewaySettings) -> Edge:
 def routes(deps: Deps) -> falcon.asgi.App[Any, Any]:
     """Returns every address of the gateway. A trailing slash makes no difference (`kit.web.edge` removes it)."""
     app = falcon.asgi.App(middleware=[Middleware()], request_type=Request)
-    app.add_middleware(Authentication(deps.merchants, deps.feed, deps.rate_limit, deps.strangers))
-    Refusals(deps.links).add_to(app)
+    is_test = deps.settings.is_test
+    app.add_middleware(
+        Authentication(deps.merchants, deps.feed, deps.rate_limit, deps.strangers, is_test=is_test)
+    )
+    Refusals(deps.links, is_test=is_test).add_to(app)
 
     app.add_route("/", IndexResource(INDEX))
     app.add_route("/healthz", AliveResource())

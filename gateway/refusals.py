@@ -31,8 +31,9 @@ from kit.web.replies import reply
 class Refusals(refusals.Refusals[Request]):
     """The handlers; `links` makes the payment_link of an invoice that a refusal names."""
 
-    def __init__(self, links: Links) -> None:
+    def __init__(self, links: Links, *, is_test: bool) -> None:
         self._links = links
+        self._is_test = is_test
 
     def add_to(self, app: falcon.asgi.App[Any, Any]) -> None:
         super().add_to(app)
@@ -81,7 +82,8 @@ class Refusals(refusals.Refusals[Request]):
         metadata = dict(refused.metadata)
         req.exchange.code = refused.reason
         if req.is_customers:
-            refuse_page(req, resp, refused, status=problem.status, prefix=self._links.prefix)
+            prefix, is_test = self._links.prefix, self._is_test
+            refuse_page(req, resp, refused, status=problem.status, prefix=prefix, is_test=is_test)
         else:
             if invoice_id := metadata.get("invoice_id"):
                 metadata["payment_link"] = self._links.payment_link(invoice_id)

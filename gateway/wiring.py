@@ -19,6 +19,7 @@ from fiatgate.withdrawals.v1.refunds_pb2_grpc import RefundsServiceStub
 from fiatgate.withdrawals.v1.withdrawals_pb2_grpc import WithdrawalsServiceStub
 from gateway.access.limits import RateLimit
 from gateway.config import GatewaySettings
+from gateway.json.problems import Json
 from gateway.links import Links
 from gateway.walls.calls import bounded, calls_by_method
 from gateway.walls.strangers import strangers_of
@@ -63,6 +64,10 @@ class Deps:
     hints: Hints
     rate_limit: RateLimit | None
     strangers: Strangers
+
+    def marked(self, answer: Json) -> Json:
+        """Returns the answer about an invoice, a withdrawal or a refund, with the mark of test mode."""
+        return answer | {"test": True} if self.settings.is_test else answer
 
 
 def addresses(settings: GatewaySettings) -> Mapping[str, str]:

@@ -114,7 +114,9 @@ def _silent(name: str, reason: str) -> Reported:
 
 
 def _table(services: list[Reported], *, caption: str | None = None) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, show_edge=False, caption=caption)
+    is_test = any(service.row.get("mode") == "test" for service in services)
+    title = "Test mode: no real money" if is_test else None
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, caption=caption, title=title)
     for column in ("service", "", "up"):
         table.add_column(column, no_wrap=True)
     table.add_column("workers and numbers", overflow="fold")

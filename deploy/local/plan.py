@@ -296,6 +296,7 @@ def _world(port: int, rates_port: int) -> dict[str, str]:
         "FIATGATE_ADDRESS_WAIT_SECONDS": "60",  # a new user tries a withdrawal on the same day
         "FIATGATE_RATE_ALLOW_PRIVATE": "on",  # so does the source of demo rates
         "FIATGATE_DEMO_BANK": "on",
+        "FIATGATE_MODE": "test",
         "FIATGATE_RATE_SOURCES": json.dumps(demo_rates.sources(rates_port)),
     }
 

@@ -12,7 +12,7 @@ from gateway.access.limits import RateLimit
 from gateway.exchange import Request
 from gateway.walls.shared_calls import SharedCalls
 from gateway.walls.strangers import CONNECTORS, KEYS
-from kit.rpc.errors import unauthenticated
+from kit.rpc.errors import denied, unauthenticated
 from kit.web.walls.strangers import Strangers
 
 if TYPE_CHECKING:  # exists for type checkers only
@@ -37,6 +37,8 @@ class Authentication:
         feed: "FeedServiceAsyncStub",
         rate_limit: RateLimit | None,
         strangers: Strangers,
+        *,
+        is_test: bool,
     ) -> None:
         self._merchants = merchants
         self._feed = feed
@@ -44,6 +46,7 @@ class Authentication:
         self._shared = SharedCalls[str, AuthenticateResponse]()
         self._rate_limit = rate_limit
         self._strangers = strangers
+        self._wrong_mode = "fg_live_" if is_test else "fg_test_"
 
     async def process_resource(
         self, req: Request, resp: falcon.asgi.Response, resource: object, params: object
@@ -65,6 +68,8 @@ class Authentication:
                 raise allowance.refusal()
 
     async def _find_merchant(self, req: Request, key: str) -> None:
+        if key.startswith(self._wrong_mode):
+            raise denied("API_KEY_WRONG_MODE", "The API key is one of the other mode: live or test")
         answer = self._leases.find(key)
         if answer is None:
             question = partial(self._shared.answer, key, partial(self._authenticated, key))

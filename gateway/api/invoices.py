@@ -50,6 +50,7 @@ class CreateInvoiceResource:
     def __init__(self, deps: Deps) -> None:
         self._invoices = deps.invoices
         self._links = deps.links
+        self._marked = deps.marked
         self._strangers = deps.strangers
         self._http_callbacks = deps.settings.webhook_allow_private
 
@@ -60,7 +61,7 @@ class CreateInvoiceResource:
         answer = await self._invoices.CreateInvoice(create_request_from(wanted, req.exchange))
         invoice = answer.invoice
         self._strangers.learn(PAYMENTS, invoice.invoice_id)
-        reply(resp, created_invoice_to_json(invoice, self._links), status=201)
+        reply(resp, self._marked(created_invoice_to_json(invoice, self._links)), status=201)
         resp.set_header("Location", self._links.invoice(invoice.invoice_id))
 
 
@@ -70,11 +71,12 @@ class InvoiceResource:
     def __init__(self, deps: Deps) -> None:
         self._invoices = deps.invoices
         self._links = deps.links
+        self._marked = deps.marked
 
     async def on_get(self, req: Request, resp: falcon.asgi.Response, invoice_ref: str) -> None:
         no_query(req.query_string)
         invoice = await invoice_of(self._invoices, req, invoice_ref)
-        reply(resp, {"successful": True, "data": invoice_to_json(invoice, self._links)})
+        reply(resp, {"successful": True, "data": self._marked(invoice_to_json(invoice, self._links))})
 
     async def on_post_cancel(self, req: Request, resp: falcon.asgi.Response, invoice_ref: str) -> None:
         no_query(req.query_string)
@@ -84,7 +86,7 @@ class InvoiceResource:
         answer = await self._invoices.CancelInvoice(
             pb.CancelInvoiceRequest(invoice_id=invoice.invoice_id, merchant_id=invoice.merchant_id)
         )
-        reply(resp, {"successful": True, "data": invoice_to_json(answer.invoice, self._links)})
+        reply(resp, {"successful": True, "data": self._marked(invoice_to_json(answer.invoice, self._links))})
 
     async def on_get_list(self, req: Request, resp: falcon.asgi.Response) -> None:
         query = Query(req.query_string)
@@ -103,7 +105,7 @@ class InvoiceResource:
                 order=order,
             )
         )
-        data = [invoice_to_json(invoice, self._links) for invoice in answer.invoices]
+        data = [self._marked(invoice_to_json(invoice, self._links)) for invoice in answer.invoices]
         reply(resp, page_to_json(page, answer.total, data))
 
 

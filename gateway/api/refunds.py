@@ -38,6 +38,7 @@ class RefundResource:
     def __init__(self, deps: Deps) -> None:
         self._invoices = deps.invoices
         self._refunds = deps.refunds
+        self._marked = deps.marked
 
     async def on_post(self, req: Request, resp: falcon.asgi.Response, invoice_ref: str) -> None:
         no_query(req.query_string)
@@ -57,7 +58,7 @@ class RefundResource:
                     for field, message in faults.items()
                 )
             ) from None
-        reply(resp, {"successful": True, "data": refund_to_json(answer.refund)}, status=201)
+        reply(resp, {"successful": True, "data": self._marked(refund_to_json(answer.refund))}, status=201)
 
     async def on_get(self, req: Request, resp: falcon.asgi.Response, invoice_ref: str) -> None:
         no_query(req.query_string)
@@ -67,7 +68,8 @@ class RefundResource:
                 merchant_id=invoice.merchant_id, invoice_id=invoice.invoice_id, limit=LIST_MOST_ROWS
             )
         )
-        reply(resp, {"successful": True, "data": [refund_to_json(refund) for refund in answer.refunds]})
+        data = [self._marked(refund_to_json(refund)) for refund in answer.refunds]
+        reply(resp, {"successful": True, "data": data})
 
 
 def request_from(wanted: CreateRefund, *, merchant_id: str, invoice_id: str) -> pb.RequestRefundRequest:

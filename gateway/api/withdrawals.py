@@ -32,6 +32,7 @@ class WithdrawalResource:
 
     def __init__(self, deps: Deps) -> None:
         self._withdrawals = deps.withdrawals
+        self._marked = deps.marked
 
     async def on_get(self, req: Request, resp: falcon.asgi.Response, withdraw_uuid: str) -> None:
         no_query(req.query_string)
@@ -43,7 +44,7 @@ class WithdrawalResource:
                 merchant_id=req.exchange.caller.merchant_id, withdraw_uuid=str(known_form)
             )
         )
-        reply(resp, {"successful": True, "data": withdrawal_to_json(answer.withdrawal)})
+        reply(resp, {"successful": True, "data": self._marked(withdrawal_to_json(answer.withdrawal))})
 
     async def on_get_list(self, req: Request, resp: falcon.asgi.Response) -> None:
         query = Query(req.query_string)
@@ -60,7 +61,7 @@ class WithdrawalResource:
                 order=order,
             )
         )
-        data = [withdrawal_to_json(withdrawal) for withdrawal in answer.withdrawals]
+        data = [self._marked(withdrawal_to_json(withdrawal)) for withdrawal in answer.withdrawals]
         reply(resp, page_to_json(page, answer.total, data))
 
 

@@ -15,10 +15,13 @@ FILE: Final = Path(__file__).parent / "openapi.yaml"
 
 
 @cache
-def document(public_url: str = "http://127.0.0.1:8080", *, http_callbacks: bool = False) -> Json:
+def document(
+    public_url: str = "http://127.0.0.1:8080", *, http_callbacks: bool = False, is_test: bool = True
+) -> Json:
     """Returns the document of an installation.
 
     http_callbacks  whether it allows http callback URLs; a development setting (WEBHOOK_ALLOW_PRIVATE)
+    is_test         whether it is in test mode: the others have neither the mark nor the endpoints of test mode
     """
     described: Json = yaml.load(FILE.read_text(), Loader=yaml.CSafeLoader)
     shared = described.pop("x-shared")
@@ -26,6 +29,9 @@ def document(public_url: str = "http://127.0.0.1:8080", *, http_callbacks: bool 
     if http_callbacks:
         body = described["components"]["schemas"]["CreateInvoice"]["properties"]
         body["callback_url"]["pattern"] = shared["url"]["pattern"]
+    if not is_test:
+        for schema in described["components"]["schemas"].values():
+            schema.get("properties", {}).pop("test", None)
     return described
 
 

@@ -23,7 +23,10 @@ class GuideResource:
     def __init__(self, deps: Deps) -> None:
         settings = deps.settings
         self._html = render(
-            settings.public_url, prefix=deps.links.prefix, is_local=settings.webhook_allow_private
+            settings.public_url,
+            prefix=deps.links.prefix,
+            is_local=settings.webhook_allow_private,
+            is_test=settings.is_test,
         ).encode()
 
     async def on_get(self, req: Request, resp: falcon.asgi.Response) -> None:
@@ -32,7 +35,7 @@ class GuideResource:
     on_head = on_get
 
 
-def render(public_url: str, *, prefix: str, is_local: bool) -> str:
+def render(public_url: str, *, prefix: str, is_local: bool, is_test: bool) -> str:
     """Returns the page, of `make run` or of an installation; `prefix` is the path that the gateway's addresses begin
     with.
     """
@@ -46,6 +49,7 @@ def render(public_url: str, *, prefix: str, is_local: bool) -> str:
         environment(prefix)
         .get_template("guide.html")
         .render(
+            is_test=is_test,
             headings=headings,
             text=Markup(text),  # noqa: S704  the same
         )

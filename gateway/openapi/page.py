@@ -81,7 +81,7 @@ class DocsResource:
     """GET /docs."""
 
     def __init__(self, deps: Deps) -> None:
-        self._html = render(_document(deps), prefix=deps.links.prefix).encode()
+        self._html = render(_document(deps), prefix=deps.links.prefix, is_test=deps.settings.is_test).encode()
 
     async def on_get(self, req: Request, resp: falcon.asgi.Response) -> None:
         answer_page(resp, self._html)
@@ -90,7 +90,10 @@ class DocsResource:
 
 
 def _document(deps: Deps) -> Json:
-    return document(deps.settings.public_url, http_callbacks=deps.settings.webhook_allow_private)
+    settings = deps.settings
+    return document(
+        settings.public_url, http_callbacks=settings.webhook_allow_private, is_test=settings.is_test
+    )
 
 
 @cache
@@ -109,7 +112,7 @@ def answer_page(resp: falcon.asgi.Response, html: bytes) -> None:
 # -- the page
 
 
-def render(described: Json, *, prefix: str) -> str:
+def render(described: Json, *, prefix: str, is_test: bool) -> str:
     """Returns the page of a document; `prefix` is the path that the gateway's addresses begin with."""
     schemas = described["components"]["schemas"]
     codes = codes_of(described)
@@ -119,6 +122,7 @@ def render(described: Json, *, prefix: str) -> str:
         environment(prefix)
         .get_template("docs.html")
         .render(
+            is_test=is_test,
             document=described,
             operations=list(operations(described)),
             webhook=webhook,

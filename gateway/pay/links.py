@@ -58,6 +58,7 @@ class LinkResource:
         self._pages = Buckets(deps.settings.page_requests_per_minute)
         self._fresh = Buckets(FRESH_PER_MINUTE)
         self._pace = pace
+        self._is_test = deps.settings.is_test
 
     async def on_get(self, req: Request, resp: falcon.asgi.Response, link_id: str) -> None:
         id = _known_form(link_id)
@@ -68,6 +69,7 @@ class LinkResource:
             resp,
             "link",
             prefix=self._links.prefix,
+            is_test=self._is_test,
             language=language,
             frame_origins=brand.frame_origins,
             brand=f"{self._links.prefix}/pay-brand/{brand.stylesheet}" if brand.stylesheet else None,

@@ -60,6 +60,7 @@ class PageResource:
         self._strangers = deps.strangers
         self._pages = Buckets(deps.settings.page_requests_per_minute)
         self._pace = pace
+        self._is_test = deps.settings.is_test
         turned_away.begin("page")
 
     # -- showing
@@ -261,6 +262,7 @@ class PageResource:
             template,
             status=status,
             prefix=self._links.prefix,
+            is_test=self._is_test,
             language=language,
             frame_origins=view.brand.frame_origins,
             brand=f"{self._links.prefix}/pay-brand/{view.brand.stylesheet}"

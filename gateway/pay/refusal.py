@@ -61,7 +61,7 @@ _ANY_PAYMENT: Final = "THE-PAYMENT"
 
 
 def refuse_page(
-    req: Request, resp: falcon.asgi.Response, refused: Refused, *, status: int, prefix: str
+    req: Request, resp: falcon.asgi.Response, refused: Refused, *, status: int, prefix: str, is_test: bool
 ) -> None:
     """Answers with a page in place of the error envelope."""
     segments = req.path.split("/")
@@ -71,19 +71,22 @@ def refuse_page(
     texts = _PROBLEM_TEXTS.get(status, _UNKNOWN_PROBLEM)
     if refused.metadata.get("limit_of") == "page":
         texts = _PAGE_LOADED_TOO_OFTEN
-    html = _problem_page(language, texts, prefix, leads_back)
+    html = _problem_page(language, texts, prefix, leads_back, is_test)
     reference = refused.metadata.get("error_id") or req.exchange.request_id
     html = html.replace(_ANY_REFERENCE, reference).replace(_ANY_PAYMENT, str(known_form))
     answer_html(req, resp, html, status=status, prefix=prefix, language=language)
 
 
 @cache  # one page per language and kind of problem
-def _problem_page(language: Language, texts: tuple[str, str], prefix: str, leads_back: bool) -> str:
+def _problem_page(
+    language: Language, texts: tuple[str, str], prefix: str, leads_back: bool, is_test: bool
+) -> str:
     title, sentence = texts
     return render(
         "problem",
         language,
         prefix=prefix,
+        is_test=is_test,
         title=language.text(title),
         sentence=language.text(sentence),
         back=f"{prefix}/pay/{_ANY_PAYMENT}" if leads_back else None,

@@ -29,13 +29,13 @@ def templates(language: Language) -> Templates:
     return made
 
 
-def render(template: str, language: Language, *, prefix: str, **values: Any) -> str:
+def render(template: str, language: Language, *, prefix: str, is_test: bool, **values: Any) -> str:
     """Returns the HTML of a template; `prefix` is the path that the gateway's addresses begin with."""
     static = f"{prefix}/pay-static/{static_files().version}"
     return (
         templates(language)
         .get_template(f"{template}.html")
-        .render(template=template, static=static, **values)
+        .render(template=template, static=static, is_test=is_test, **values)
     )
 
 
@@ -55,6 +55,7 @@ def answer_page(
     *,
     status: int = 200,
     prefix: str,
+    is_test: bool,
     language: Language,
     frame_origins: Sequence[str] = (),
     **values: Any,
@@ -63,7 +64,7 @@ def answer_page(
 
     frame_origins  sites whose pages may show it in a frame
     """
-    html = render(template, language, prefix=prefix, **values)
+    html = render(template, language, prefix=prefix, is_test=is_test, **values)
     answer_html(req, resp, html, status=status, prefix=prefix, language=language, frame_origins=frame_origins)
 
 

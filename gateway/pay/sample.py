@@ -32,6 +32,7 @@ def page(
         "sample",
         languages.chosen(requested=requested, remembered="", accepted=accepted),
         prefix=prefix,
+        is_test=False,
         view=_view(merchant_name, logo),
         brand=stylesheet,
         page="#",

@@ -138,6 +138,7 @@ class Process:
             gauges=partial(self._gauges, deps),
             pool=deps.db.pool_use,
             slots=server.slots_use,
+            mode=self._settings.mode,
         )
 
     def _server(self, deps: Any) -> RpcServer:

@@ -66,6 +66,7 @@ class Process:
     gauges: Callable[[], Sequence[Gauge]]
     pool: Callable[[], Mapping[str, int]] = dict
     slots: Callable[[], Mapping[str, Use]] = dict
+    mode: str = "live"
 
 
 class _Probe(Generic[T]):
@@ -96,6 +97,7 @@ class StatusServicer(status_pb2_grpc.StatusServiceServicer):
         database_ok = self._database_ok()
         return status_pb2.GetStatusResponse(
             service=process.service,
+            mode=process.mode,
             version=process.version,
             started_at=timestamp_from(process.started_at),
             database_ok=database_ok,

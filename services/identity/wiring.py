@@ -74,5 +74,5 @@ def wire(settings: IdentitySettings, *, clock: Clock | None = None) -> Deps:
         decided_roles=KnownRoles(db),
         seals=settings.seals,
         key_vault=key_vault,
-        hasher=ApiKeyHasher(key_vault, sealed_lookup_key),
+        hasher=ApiKeyHasher(key_vault, settings.mode, sealed_lookup_key),
     )

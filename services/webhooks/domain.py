@@ -100,16 +100,12 @@ class FinishedInvoice:
     reason: str | None
 
 
-def payload_of(invoice: FinishedInvoice) -> bytes:
-    """Returns the exact bytes of every attempt's body: compact JSON in UTF-8, in the order of docs/api.md#payload."""
-    return _json(_members_of(invoice))
+def payload_of(invoice: FinishedInvoice, *, is_test: bool = False) -> bytes:
+    """Returns the exact bytes of every attempt's body: compact JSON in UTF-8, in the order of docs/api.md#payload.
 
-
-def payload_of_test(invoice: FinishedInvoice) -> bytes:
-    """Returns the body of a test event: as a real one, and a last member `test` that no real one has
-    (docs/api.md#test-events).
+    is_test  of a test event (docs/api.md#test-events), or in test mode: with a last member `test` that no other has
     """
-    return _json(_members_of(invoice) | {"test": True})
+    return _json(_members_of(invoice) | ({"test": True} if is_test else {}))
 
 
 def invoice_of_test(*, event_id: UUID, invoice_id: UUID, merchant_id: UUID, at: datetime) -> FinishedInvoice:
@@ -229,7 +225,7 @@ class EventTerms:
     payload: bytes
 
 
-def terms_of(invoice: FinishedInvoice, callback_url: str) -> EventTerms:
+def terms_of(invoice: FinishedInvoice, callback_url: str, *, is_test: bool = False) -> EventTerms:
     return EventTerms(
         payload_event_id=invoice.event_id,
         invoice_id=invoice.invoice_id,
@@ -238,7 +234,7 @@ def terms_of(invoice: FinishedInvoice, callback_url: str) -> EventTerms:
         event_type=invoice.event_type,
         callback_url=callback_url,
         destination=destination_of(callback_url),
-        payload=payload_of(invoice),
+        payload=payload_of(invoice, is_test=is_test),
     )
 
 

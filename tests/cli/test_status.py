@@ -56,6 +56,7 @@ def test_it_shows_what_waits_and_when_each_loop_last_went_round(fiatgate: Fiatga
     for service, names in GAUGES.items():
         assert {gauge["name"] for gauge in services[service]["gauges"]} >= names
         assert all(f"{name}=" in shown for name in names)
+        assert services[service]["mode"] == "test" and "Test mode" in shown
     wait_until(
         lambda: _loops_that_went_round(fiatgate.shown("status")) >= LOOPS,
         "every loop's age",

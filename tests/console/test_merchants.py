@@ -255,7 +255,7 @@ def test_a_key_and_its_secret_are_shown_once_and_nowhere_else(
 ) -> None:
     form = fields_of(admin.get(f"/merchants/{shop}/keys").text, f"/merchants/{shop}/keys")
     answer = admin.post(f"/merchants/{shop}/keys", form | {"name": "production"})
-    key = re.findall(r'id="api-key"[^>]*value="(fg_[0-9A-Za-z]{33})"', answer.text)[0]
+    key = re.findall(r'id="api-key"[^>]*value="(fg_test_[0-9A-Za-z]{33})"', answer.text)[0]
     secret = re.findall(r'id="secret"[^>]*value="([0-9A-Za-z]{43})"', answer.text)[0]
     assert answer.headers["Cache-Control"] == "no-store"
     listed = admin.get(f"/merchants/{shop}/keys").text

@@ -37,6 +37,7 @@ def gateway_process(addresses: Mapping[str, str], log: Path, **settings: str) ->
         "FIATGATE_GATEWAY_WORKERS": "1",
         "FIATGATE_GATEWAY_START_SECONDS": "60" if set(SERVICES) <= set(addresses) else "0",
         "FIATGATE_PUBLIC_URL": url,
+        "FIATGATE_MODE": "test",
         **settings,
     }
     with log.open("ab") as out:

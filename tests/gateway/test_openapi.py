@@ -166,6 +166,16 @@ def test_http_callbacks_are_documented_where_they_are_allowed(allowed: bool) -> 
     assert Draft202012Validator(url).is_valid("http://127.0.0.1:9000/") is allowed
 
 
+MARKED: Final = {"CreatedInvoice", "Invoice", "Withdrawal", "Refund", "WebhookPayload"}
+
+
+@pytest.mark.parametrize("is_test", [True, False])
+def test_the_mark_of_test_mode_is_documented_where_it_is_given(is_test: bool) -> None:
+    schemas = document(is_test=is_test)["components"]["schemas"]
+    marked = {name for name, each in schemas.items() if "test" in each.get("properties", {})}
+    assert marked == (MARKED if is_test else set())
+
+
 # -- members of answers, against what writes them
 
 LINKS = Links("https://pay.example.com")
@@ -237,7 +247,7 @@ FINISHED = FinishedInvoice(
 )
 def test_an_object_has_the_members_that_are_written(name: str, written: dict[str, Any]) -> None:
     schema = documented()["components"]["schemas"][name]
-    assert list(schema["properties"]) == schema["required"] == list(written)
+    assert [each for each in schema["properties"] if each != "test"] == schema["required"] == list(written)
 
 
 def test_the_payload_of_a_webhook_is_as_documented() -> None:
@@ -256,7 +266,8 @@ def test_a_purchase_and_its_webhook_are_as_documented(
     path = f"/api/v1/invoices/{quote(invoice['external_id'], safe='')}"
     (received,) = receiver.wait_for(1)
     schema = {"$ref": "#/components/schemas/WebhookPayload"}
-    assert not list(validator(schema).iter_errors(json.loads(received.body)))
+    payload = json.loads(received.body)
+    assert not list(validator(schema).iter_errors(payload)) and payload["test"] is True
     for header in documented()["webhooks"]["invoice-finished"]["post"]["parameters"]:
         assert re.search(header["schema"].get("pattern", "."), received.headers[header["name"].lower()])
     settled(lambda: shop.get(f"{path}/webhooks").json()["events"][0]["status"] == "success", "the delivery")
@@ -357,6 +368,6 @@ def test_the_page_has_every_endpoint_code_and_recipe_and_nothing_from_elsewhere(
 
 
 def test_a_page_behind_a_prefix_finds_its_files() -> None:
-    html = render(documented(), prefix="/pay-by-fiat")
+    html = render(documented(), prefix="/pay-by-fiat", is_test=False)
     assert 'href="/pay-by-fiat/docs-static/' in html
     assert 'href="/pay-by-fiat/api/v1/openapi.json"' in html

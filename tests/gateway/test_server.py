@@ -177,7 +177,7 @@ def test_a_body_that_never_arrives_is_no_bad_query_value() -> None:
         scope = create_scope(path="/api/v1/currencies") | {SCOPE_KEY: exchange}
         request, response = Request(scope, _then_silence([])), falcon.asgi.Response()
         refused = invalid("VALIDATION_ERROR", "the body did not arrive within 10 seconds")
-        await Refusals(Links("https://pay.example")).on_refused(request, response, refused, {})
+        await Refusals(Links("https://pay.example"), is_test=False).on_refused(request, response, refused, {})
         return response
 
     response = asyncio.run(answered())

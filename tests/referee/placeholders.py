@@ -17,14 +17,14 @@ _UNNUMBERED: Final = (
     ("month", r"(?<=statement-)\d{4}-\d\d(?=\.csv)|\A\d{4}-\d\d\Z"),
     ("age", r"\b\d+ (?:ms|s|min|h)\b(?: ago)?"),
     ("id…", rf"\b[0-9a-f]{{8}}-{_HEX4}\b(?!-)"),
-    ("hint", r"\bfg_[A-Za-z0-9]{4}\b"),
+    ("hint", r"\bfg_test_[A-Za-z0-9]{4}\b"),
     ("number", r"(?<=demo-order-)[0-9a-f]{8}|(?<=demo-customer-)[0-9a-f]{8}|(?<=# key )[\w-]{8}"),
 )
 _NUMBERED: Final = (
     ("id", rf"[0-9a-f]{{8}}(?:-{_HEX4}){{3}}-[0-9a-f]{{12}}"),
     ("hash", r"\b[0-9a-f]{64}\b"),
     ("request", r"\b[0-9a-f]{24}\b"),
-    ("key", r"\bfg_[A-Za-z0-9]{30,}\b"),
+    ("key", r"\bfg_test_[A-Za-z0-9]{30,}\b"),
     ("secret", r"(?<![\w-])[\w-]{43}(?![\w-])"),
 )
 _NUMBERS: Final = frozenset({"acts", "duration_ms", "median_seconds", "p95_seconds", "unchained", "value"})

@@ -41,7 +41,9 @@ MEMBERS = [
 
 
 def test_the_payload_has_every_documented_member_in_its_order_and_no_other() -> None:
-    assert list(json.loads(payload_of(finished()))) == MEMBERS
+    invoice = finished()
+    assert list(json.loads(payload_of(invoice))) == MEMBERS
+    assert payload_of(invoice, is_test=True) == payload_of(invoice)[:-1] + b',"test":true}'
 
 
 def test_the_payload_says_what_the_invoice_says() -> None:

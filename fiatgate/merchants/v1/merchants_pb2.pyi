@@ -217,7 +217,7 @@ class ApiKey(_message.Message):
     name: _builtins.str
     """For people; may be empty."""
     hint: _builtins.str
-    """The first characters of the key, enough to recognise it: "fg_3kX9"."""
+    """The first characters of the key, enough to recognise it: "fg_live_3kX9"."""
     active: _builtins.bool
     replaced_by_key_id: _builtins.str
     """The key that was made to replace it; this one works until it is deactivated."""
@@ -1499,7 +1499,7 @@ class CreateApiKeyResponse(_message.Message):
     key_id: _builtins.str
     """UUID."""
     api_key: _builtins.str
-    """"fg_" and at least 128 random bits. Only its keyed hash is stored."""
+    """"fg_live_" or "fg_test_", and at least 128 random bits. Only its keyed hash is stored."""
     secret: _builtins.str
     """Signs webhooks; never sent by merchants. Stored encrypted."""
     def __init__(

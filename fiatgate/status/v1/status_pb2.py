@@ -26,7 +26,7 @@ from fiatgate.rpc.v1 import access_pb2 as fiatgate_dot_rpc_dot_v1_dot_access__pb
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1f\x66iatgate/status/v1/status.proto\x12\x12\x66iatgate.status.v1\x1a\x1c\x66iatgate/rpc/v1/access.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x12\n\x10GetStatusRequest\"\xe9\x01\n\x11GetStatusResponse\x12\x0f\n\x07service\x18\x01 \x01(\t\x12\x0f\n\x07version\x18\x02 \x01(\t\x12.\n\nstarted_at\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x13\n\x0b\x64\x61tabase_ok\x18\x04 \x01(\x08\x12\x0f\n\x07nats_ok\x18\x05 \x01(\x08\x12\x31\n\x07workers\x18\x06 \x03(\x0b\x32 .fiatgate.status.v1.WorkerStatus\x12)\n\x06gauges\x18\x07 \x03(\x0b\x32\x19.fiatgate.status.v1.Gauge\"\x83\x01\n\x0cWorkerStatus\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x34\n\x0blast_run_at\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.TimestampH\x00\x88\x01\x01\x12\x0f\n\x07healthy\x18\x03 \x01(\x08\x12\x0e\n\x06\x64\x65tail\x18\x04 \x01(\tB\x0e\n\x0c_last_run_at\"Q\n\x05Gauge\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x01\x12\x0c\n\x04unit\x18\x03 \x01(\t\x12\x0c\n\x04step\x18\x04 \x01(\t\x12\x0f\n\x07meaning\x18\x05 \x01(\t2\x86\x01\n\rStatusService\x12u\n\tGetStatus\x12$.fiatgate.status.v1.GetStatusRequest\x1a%.fiatgate.status.v1.GetStatusResponse\"\x1b\x8a\xb5\x18\x17\x12\x0c\x63onsole-desk:\x07readersb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1f\x66iatgate/status/v1/status.proto\x12\x12\x66iatgate.status.v1\x1a\x1c\x66iatgate/rpc/v1/access.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x12\n\x10GetStatusRequest\"\xf7\x01\n\x11GetStatusResponse\x12\x0f\n\x07service\x18\x01 \x01(\t\x12\x0f\n\x07version\x18\x02 \x01(\t\x12.\n\nstarted_at\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x13\n\x0b\x64\x61tabase_ok\x18\x04 \x01(\x08\x12\x0f\n\x07nats_ok\x18\x05 \x01(\x08\x12\x31\n\x07workers\x18\x06 \x03(\x0b\x32 .fiatgate.status.v1.WorkerStatus\x12)\n\x06gauges\x18\x07 \x03(\x0b\x32\x19.fiatgate.status.v1.Gauge\x12\x0c\n\x04mode\x18\x08 \x01(\t\"\x83\x01\n\x0cWorkerStatus\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x34\n\x0blast_run_at\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.TimestampH\x00\x88\x01\x01\x12\x0f\n\x07healthy\x18\x03 \x01(\x08\x12\x0e\n\x06\x64\x65tail\x18\x04 \x01(\tB\x0e\n\x0c_last_run_at\"Q\n\x05Gauge\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x01\x12\x0c\n\x04unit\x18\x03 \x01(\t\x12\x0c\n\x04step\x18\x04 \x01(\t\x12\x0f\n\x07meaning\x18\x05 \x01(\t2\x86\x01\n\rStatusService\x12u\n\tGetStatus\x12$.fiatgate.status.v1.GetStatusRequest\x1a%.fiatgate.status.v1.GetStatusResponse\"\x1b\x8a\xb5\x18\x17\x12\x0c\x63onsole-desk:\x07readersb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -38,11 +38,11 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_GETSTATUSREQUEST']._serialized_start=118
   _globals['_GETSTATUSREQUEST']._serialized_end=136
   _globals['_GETSTATUSRESPONSE']._serialized_start=139
-  _globals['_GETSTATUSRESPONSE']._serialized_end=372
-  _globals['_WORKERSTATUS']._serialized_start=375
-  _globals['_WORKERSTATUS']._serialized_end=506
-  _globals['_GAUGE']._serialized_start=508
-  _globals['_GAUGE']._serialized_end=589
-  _globals['_STATUSSERVICE']._serialized_start=592
-  _globals['_STATUSSERVICE']._serialized_end=726
+  _globals['_GETSTATUSRESPONSE']._serialized_end=386
+  _globals['_WORKERSTATUS']._serialized_start=389
+  _globals['_WORKERSTATUS']._serialized_end=520
+  _globals['_GAUGE']._serialized_start=522
+  _globals['_GAUGE']._serialized_end=603
+  _globals['_STATUSSERVICE']._serialized_start=606
+  _globals['_STATUSSERVICE']._serialized_end=740
 # @@protoc_insertion_point(module_scope)

@@ -45,12 +45,15 @@ class GetStatusResponse(_message.Message):
     NATS_OK_FIELD_NUMBER: _builtins.int
     WORKERS_FIELD_NUMBER: _builtins.int
     GAUGES_FIELD_NUMBER: _builtins.int
+    MODE_FIELD_NUMBER: _builtins.int
     service: _builtins.str
     """Name of the service: "invoices"."""
     version: _builtins.str
     database_ok: _builtins.bool
     nats_ok: _builtins.bool
     """True too if the service does not use NATS."""
+    mode: _builtins.str
+    """"live" or "test" (FIATGATE_MODE). Empty from a process of a version before."""
     @_builtins.property
     def started_at(self) -> _timestamp_pb2.Timestamp: ...
     @_builtins.property
@@ -67,10 +70,11 @@ class GetStatusResponse(_message.Message):
         nats_ok: _builtins.bool = ...,
         workers: _abc.Iterable[Global___WorkerStatus] | None = ...,
         gauges: _abc.Iterable[Global___Gauge] | None = ...,
+        mode: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["started_at", b"started_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["database_ok", b"database_ok", "gauges", b"gauges", "nats_ok", b"nats_ok", "service", b"service", "started_at", b"started_at", "version", b"version", "workers", b"workers"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["database_ok", b"database_ok", "gauges", b"gauges", "mode", b"mode", "nats_ok", b"nats_ok", "service", b"service", "started_at", b"started_at", "version", b"version", "workers", b"workers"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -86,6 +86,10 @@ class CliSettings(CallerSettings):
 class Settings(CallerSettings):
     """The settings of every process that runs."""
 
+    mode: Literal["live", "test"] = Field(
+        default="live",
+        description="[test](api.md#test-mode): no money is real; the same in all processes, for ever",
+    )
     nats_url: NatsUrl = Field(
         default="nats://127.0.0.1:4222",
         repr=False,
@@ -109,6 +113,10 @@ class Settings(CallerSettings):
         description="OpenTelemetry collector (OTLP/HTTP), as http://host:4318; empty: no traces",
     )
     traces_ratio: Decimal = Field(default=Decimal(1), ge=0, le=1, description="fraction of requests traced")
+
+    @property
+    def is_test(self) -> bool:
+        return self.mode == "test"
 
 
 class DatabaseSettings(Settings):

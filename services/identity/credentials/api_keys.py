@@ -1,11 +1,13 @@
 """API keys and signing secrets: how they are made and stored.
 
-                 made of                     stored as
-API key          "fg_" and 196 random bits   HMAC-SHA256 under the lookup key
-signing secret   256 random bits             encrypted
-lookup key       256 random bits             encrypted
+                 made of                        stored as
+API key          the mode and 196 random bits   HMAC-SHA256 under the lookup key
+signing secret   256 random bits                encrypted
+lookup key       256 random bits                encrypted
 
 "Encrypted" means encrypted and authenticated with a master key (kit.base.vault); the code calls it `sealed`.
+Keys begin with `fg_test_` or `fg_live_`, those from before modes with `fg_`.
+
 To rotate: put a new key first, restart, run `python -m services.identity rotate-secrets`, remove the old key, restart.
 
 API keys are hashed under the lookup key and not under a master key, because a hash, unlike an encrypted value, can't be
@@ -25,14 +27,12 @@ from kit.base.vault import MasterKeyMissing, Vault
 _ALPHABET: Final = string.digits + string.ascii_letters
 _KEY_CHARACTERS: Final = 33  # log2(62) * 33 = 196 bits
 _SECRET_CHARACTERS: Final = 43  # 256 bits
-_HINT_CHARACTERS: Final = 7
+_HINT_CHARACTERS: Final = 4
 _LOOKUP_KEY_BYTES: Final = 32
 
-_is_api_key = re.compile(f"fg_[0-9A-Za-z]{{{_KEY_CHARACTERS}}}").fullmatch
 
-
-def new_api_key() -> str:
-    return "fg_" + _random_text(_KEY_CHARACTERS)
+def new_api_key(mode: str) -> str:
+    return f"fg_{mode}_{_random_text(_KEY_CHARACTERS)}"
 
 
 def new_secret() -> str:
@@ -45,7 +45,7 @@ def new_lookup_key() -> bytes:
 
 def hint_of(api_key: str) -> str:
     """Returns the start of the key: enough to recognise it, far too little to guess it."""
-    return api_key[:_HINT_CHARACTERS]
+    return api_key[: _HINT_CHARACTERS - _KEY_CHARACTERS]
 
 
 def hash_of(api_key: str, lookup_key: bytes) -> bytes:
@@ -65,7 +65,7 @@ def opened_lookup_key(vault: Vault, sealed: bytes) -> bytes:
 
 
 class ApiKeyHasher:
-    """Computes the hash under which a presented key is stored.
+    """Computes the hash under which a presented key of this mode is stored.
 
     `sealed_lookup_key` reads the database; it is called until there is a lookup key, which then never changes.
 
@@ -73,14 +73,15 @@ class ApiKeyHasher:
     can't choose a key whose hash shares a prefix with a stored one, so the time reveals nothing of use.
     """
 
-    def __init__(self, vault: Vault, sealed_lookup_key: Callable[[], bytes | None]) -> None:
+    def __init__(self, vault: Vault, mode: str, sealed_lookup_key: Callable[[], bytes | None]) -> None:
         self._vault = vault
+        self._is_api_key = re.compile(rf"fg_({mode}_)?[0-9A-Za-z]{{{_KEY_CHARACTERS}}}").fullmatch
         self._sealed_lookup_key = sealed_lookup_key
         self._lookup_key: bytes | None = None
 
     def hash_of(self, presented: str) -> bytes | None:
-        """Returns the hash; None when the text is not of a key's form, or no key was ever made."""
-        if _is_api_key(presented) is None:
+        """Returns the hash; None when the text is not of the form of the mode's keys, or no key was ever made."""
+        if self._is_api_key(presented) is None:
             return None
         if self._lookup_key is None:
             sealed = self._sealed_lookup_key()

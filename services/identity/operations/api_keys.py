@@ -93,7 +93,7 @@ def create_api_key(
     """
     now = deps.clock.now()
     key_name = values.parsed("name", name, fields.parse_key_name)
-    api_key, secret = credentials.new_api_key(), credentials.new_secret()
+    api_key, secret = credentials.new_api_key(deps.settings.mode), credentials.new_secret()
     with deps.db.transaction() as tx:
         merchant = merchant_or_refuse(tx, id_of_merchant(merchant_id))
         ban = domain.ban_of(merchant)

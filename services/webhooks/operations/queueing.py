@@ -51,7 +51,8 @@ def queue_webhooks(deps: Deps, tx: Session, causes: Sequence[Cause]) -> None:
     new = []
     for cause in causes:
         if cause.invoice.callback_url is not None:
-            terms = terms_of(cause.invoice, cause.invoice.callback_url)
+            is_test = deps.settings.is_test
+            terms = terms_of(cause.invoice, cause.invoice.callback_url, is_test=is_test)
             new.append(
                 NewEvent(
                     terms=terms,

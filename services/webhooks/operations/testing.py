@@ -24,7 +24,7 @@ from services.webhooks.domain import (
     invoice_of_test,
     is_refusal,
     is_success,
-    payload_of_test,
+    payload_of,
     why_not_sent,
 )
 from services.webhooks.store import events
@@ -128,9 +128,8 @@ def _cooldown_seconds(began_at: datetime, now: datetime) -> int:
 
 def _sent(deps: Deps, merchant: UUID, url: str, secret: str, began_at: datetime) -> Tested:
     at, event_id = deps.clock.now(), new_id()
-    body = payload_of_test(
-        invoice_of_test(event_id=event_id, invoice_id=new_id(), merchant_id=merchant, at=at)
-    )
+    invoice = invoice_of_test(event_id=event_id, invoice_id=new_id(), merchant_id=merchant, at=at)
+    body = payload_of(invoice, is_test=True)
 
     async def send(sender: Sender) -> tuple[client.Answer | None, str | None]:
         return await sender.post(url, body, event_id, secret=secret, at=at)

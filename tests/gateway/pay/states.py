@@ -115,6 +115,7 @@ def shown(
     return render(
         template,
         language,
+        is_test=False,
         prefix="",
         page=PAGE,
         brand=None,

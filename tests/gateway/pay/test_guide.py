@@ -55,13 +55,13 @@ def test_the_guide_has_the_document_with_links_that_lead_somewhere(stack: Stack)
 
 
 def test_the_guide_behind_a_prefix_links_there() -> None:
-    html = guide.render("https://shop.example/pay&by", prefix="/pay&by", is_local=False)
+    html = guide.render("https://shop.example/pay&by", prefix="/pay&by", is_local=False, is_test=False)
     assert 'href="/pay&amp;by/docs-static/' in html
     assert "https://shop.example/pay&amp;by/pay-modal.js" in html
 
 
 def test_an_installation_names_its_own_address_and_nothing_of_make_run() -> None:
-    html = guide.render("https://pay.shop.example", prefix="", is_local=False)
+    html = guide.render("https://pay.shop.example", prefix="", is_local=False, is_test=False)
     assert "https://pay.shop.example" in html
     for words in ("127.0.0.1:8080", "make run", "fiatgate deals", ".fiatgate", "@@"):
         assert words not in html, words

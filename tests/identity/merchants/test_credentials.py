@@ -12,13 +12,23 @@ OLD, NEW = Fernet.generate_key().decode(), Fernet.generate_key().decode()
 
 
 def test_keys_and_secrets_are_long_random_and_readable() -> None:
-    keys = {credentials.new_api_key() for _ in range(100)}
+    keys = {credentials.new_api_key("live") for _ in range(100)}
     secrets = {credentials.new_secret() for _ in range(100)}
     assert len(keys) == len(secrets) == 100
     assert all(
-        len(key) == 36 and key.startswith("fg_") and key[3:].isalnum() and key.isascii() for key in keys
+        len(key) == 41 and key.startswith("fg_live_") and key[8:].isalnum() and key.isascii() for key in keys
     )
     assert all(len(secret) == 43 and secret.isalnum() and secret.isascii() for secret in secrets)
+
+
+@pytest.mark.parametrize(("mode", "other"), [("live", "test"), ("test", "live")])
+def test_only_keys_of_the_mode_and_those_from_before_modes_are_looked_up(mode: str, other: str) -> None:
+    vault = Vault([NEW], purpose="keys")
+    hasher = ApiKeyHasher(vault, mode, lambda: vault.seal(credentials.new_lookup_key()))
+    key = credentials.new_api_key(mode)
+    assert hasher.hash_of(key) and hasher.hash_of(key.replace(f"_{mode}", ""))
+    assert hasher.hash_of(credentials.new_api_key(other)) is None
+    assert credentials.hint_of(key) == key[:12] and credentials.hint_of("fg_" + "a" * 33) == "fg_aaaa"
 
 
 def test_a_value_sealed_twice_looks_different_and_opens_the_same() -> None:
@@ -48,17 +58,17 @@ def test_what_was_changed_or_sealed_elsewhere_does_not_open(spoil: object) -> No
 
 
 def test_the_hash_of_a_key_depends_on_the_lookup_key() -> None:
-    key = credentials.new_api_key()
+    key = credentials.new_api_key("live")
     one, other = (credentials.hash_of(key, credentials.new_lookup_key()) for _ in range(2))
     assert len(one) == 32
     assert one != other
 
 
 def test_the_lookup_key_is_asked_for_until_there_is_one_and_then_once() -> None:
-    vault, api_key = Vault([NEW], purpose="keys"), credentials.new_api_key()
+    vault, api_key = Vault([NEW], purpose="keys"), credentials.new_api_key("test")
     lookup_key = credentials.new_lookup_key()
     answers = [None, vault.seal(lookup_key)]
-    hasher = ApiKeyHasher(vault, lambda: answers.pop(0))
+    hasher = ApiKeyHasher(vault, "test", lambda: answers.pop(0))
     assert hasher.hash_of(api_key) is None
     assert hasher.hash_of(api_key) == hasher.hash_of(api_key) == credentials.hash_of(api_key, lookup_key)
     assert answers == []
@@ -67,9 +77,9 @@ def test_the_lookup_key_is_asked_for_until_there_is_one_and_then_once() -> None:
 def test_a_sealed_signing_secret_is_not_taken_as_the_lookup_key() -> None:
     """Its merchant knows it, and could make a key for any merchant by SQL."""
     vault = Vault([NEW], purpose="keys")
-    hasher = ApiKeyHasher(vault, lambda: vault.seal(credentials.new_secret().encode()))
+    hasher = ApiKeyHasher(vault, "live", lambda: vault.seal(credentials.new_secret().encode()))
     with pytest.raises(MasterKeyMissing):
-        hasher.hash_of(credentials.new_api_key())
+        hasher.hash_of(credentials.new_api_key("live"))
 
 
 def test_an_encrypted_value_of_people_opens_nothing_of_merchants_nor_the_other_way(deps: Deps) -> None:
