@@ -17,6 +17,8 @@ ACT_OF: Final = {
     "BankService/IgnoreLine": "bank-line.ignore",
     "BankService/ImportFile": "bank-file.import",
     "BankService/RestoreLine": "bank-line.restore",
+    "BankService/DeleteCsvProfile": "csv-profile.delete",
+    "BankService/SaveCsvProfile": "csv-profile.save",
     "FeedService/CreateConnector": "bank-connector.create",
     "FeedService/RevokeConnector": "bank-connector.revoke",
     "CatalogService/AcceptRate": "rate.accept",

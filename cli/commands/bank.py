@@ -19,6 +19,8 @@ connectors = group("bank connectors", "Programs that post the lines of accounts,
 app.add_typer(connectors, name="connectors")
 rules = group("bank rules", "Which lines confirm deals without a person.")
 app.add_typer(rules, name="rules")
+profiles = group("bank profiles", "The forms of CSV files, by name.")
+app.add_typer(profiles, name="profiles")
 LINES: Final = Table(
     columns="line_id: line | state | tier | booked_on: day | came: amount | counterparty_name: from | text"
     " | deal_id: deal",
@@ -41,6 +43,12 @@ CONNECTORS: Final = Table(
     empty="No connectors yet: fiatgate bank connectors create NAME --account ACCOUNT:EUR",
     noun="connector",
     ids=("connector_id",),
+)
+PROFILES: Final = Table(
+    columns="name | changed_at: changed | actor: changed by",
+    stacks="name | changed_at actor",
+    empty="No profile is saved yet: fiatgate bank profiles save NAME JSON_FILE",
+    noun="profile",
 )
 RULES: Final = Table(
     columns="method_code: method | enabled: on | deal_most: most a deal | day_most: most a day | day_sum: today"
@@ -79,16 +87,18 @@ def import_file(
     file: FileArgument,
     *,
     profile: Annotated[
-        Path | None,
-        typer.Option(metavar="JSON_FILE", help="The form of a CSV file: docs/operators.md#csv-files."),
-    ] = None,
+        str,
+        typer.Option(
+            metavar="NAME_OR_JSON_FILE", help="The form of a CSV file: docs/operators.md#csv-files."
+        ),
+    ] = "",
 ) -> None:
     """Import a bank's statement. It is taken whole, or refused whole; the same file again changes nothing."""
-    request = pb.ImportFileRequest(
-        content=_bytes_of(file, "FILE"),
-        file_name=file.name,
-        profile=_bytes_of(profile, "--profile").decode(errors="replace") if profile else "",
-    )
+    request = pb.ImportFileRequest(content=_bytes_of(file, "FILE"), file_name=file.name)
+    if Path(profile).is_file():
+        request.profile = _text_of(Path(profile), "--profile")
+    else:
+        request.profile_name = profile
     _show(banking.imported(request))
 
 
@@ -116,6 +126,10 @@ def _bytes_of(file: Path, hint: str) -> bytes:
         return file.read_bytes()
     except OSError as error:
         raise typer.BadParameter(f"{file}: {error.strerror}", param_hint=hint) from None
+
+
+def _text_of(file: Path, hint: str) -> str:
+    return _bytes_of(file, hint).decode(errors="replace")
 
 
 @command(*(app, "imports", "", pb.ListImportsRequest), modes="csv")
@@ -280,6 +294,39 @@ def revoke(request: feed_pb2.RevokeConnectorRequest) -> None:
     """Refuse a connector's key from now on."""
     found = connection.feed().RevokeConnector(request).connector
     output.outcome(found, f"Revoked: the key of {found.name}.", "fiatgate bank connectors list")
+
+
+# -- profiles
+
+
+@command(profiles, "list")
+def list_profiles() -> None:
+    """List the profiles of CSV files; --json has what each says."""
+    found = connection.bank().ListCsvProfiles(pb.ListCsvProfilesRequest()).profiles
+    PROFILES.show([output.plain(each) for each in found])
+
+
+@command(
+    *(profiles, "save", "savings savings.json", pb.SaveCsvProfileRequest),
+    argument("name", "NAME"),
+    modes="all",
+)
+def save(
+    request: pb.SaveCsvProfileRequest,
+    *,
+    file: Annotated[Path, typer.Argument(metavar="JSON_FILE", help="As docs/operators.md#csv-files says.")],
+) -> None:
+    """Save the form of a bank's CSV files, in the place of one with this name. Earlier imports stay."""
+    request.profile = _text_of(file, "JSON_FILE")
+    saved = connection.bank().SaveCsvProfile(request).profile
+    output.outcome(saved, f"Saved: {saved.name}.", f"fiatgate bank import FILE --profile {saved.name}")
+
+
+@command(*(profiles, "delete", "savings", pb.DeleteCsvProfileRequest), argument("name", "NAME"), modes="all")
+def delete(request: pb.DeleteCsvProfileRequest) -> None:
+    """Delete a profile. Imports by it stay."""
+    connection.bank().DeleteCsvProfile(request)
+    output.outcome(request, f"Deleted: {request.name}.", "fiatgate bank profiles list")
 
 
 # -- rules

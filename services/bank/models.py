@@ -163,6 +163,18 @@ class Connector(Base):
     revoked_at: Mapped[datetime | None]
 
 
+class CsvProfile(Base):
+    """The form of a bank's CSV files, as JSON. `profile` is None once it is deleted."""
+
+    __tablename__ = "csv_profiles"
+    __table_args__ = (CheckConstraint("name ~ '^[0-9A-Za-z_-]{1,64}$'", name="name"),)
+
+    name: Mapped[str] = mapped_column(primary_key=True)
+    profile: Mapped[str | None]
+    actor: Mapped[str]
+    changed_at: Mapped[datetime]
+
+
 class LineMatch(Base):
     """A payment by a part of a line, as invoices recorded it. It has no foreign key: a restored database may have
     forgotten the line.

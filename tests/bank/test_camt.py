@@ -188,7 +188,7 @@ REFUSED = {
     "a flag": (camt(entry(before="<RvslInd>yes</RvslInd>")), "RvslInd is neither true nor false"),
     "a day": (
         camt(entry(days="<BookgDt><Dt>2026-02-30</Dt></BookgDt>")),
-        "this is no day in the form %Y-%m-%d: '2026-02-30'",
+        "this is no day as 2026-12-31: '2026-02-30'",
     ),
     "no account": (camt(entry(), account=""), "Statement 1: the account (Acct) is missing."),
     "no amount": (camt("<Ntry><Sts>BOOK</Sts></Ntry>"), "the amount (Amt) is missing"),

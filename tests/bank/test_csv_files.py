@@ -156,7 +156,7 @@ REFUSED: dict[str, tuple[Form, str, str]] = {
         'Date;Text;Amount\n02.01.2026;"a',
         "Line 2: the row can't be read (unexpected end of data).",
     ),
-    "a day": (NUMBERED, "2026-01-02;5,00\n", "Line 1: this is no day in the form %d.%m.%Y: '2026-01-02'."),
+    "a day": (NUMBERED, "2026-01-02;5,00\n", "Line 1: this is no day as 31.12.2026: '2026-01-02'."),
     "an amount": (
         NUMBERED,
         "02.01.2026;5,00,1\n",

@@ -202,7 +202,8 @@ def test_a_csv_file_is_read_by_its_profile_and_a_wrong_profile_is_named_at_once(
     ]
     for wrong in ("{", '{"columns": {"day": 1}}', '{"columns": {"colour": 1}}'):
         refused = refusal(importing.import_file, bank, content=content, file_name="l.csv", profile=wrong)
-        assert (refused.reason, refused.metadata["field"]) == ("VALIDATION_ERROR", "profile")
+        assert refused.reason == "VALIDATION_ERROR"
+        assert refused.metadata["field"].startswith("profile")
 
 
 def test_an_empty_and_a_large_file_are_refused_at_once(bank: Deps) -> None:
@@ -292,6 +293,8 @@ def problems_of(bank: Deps, table: str) -> set[str]:
     first, last = "00000000-0000-0000-0000-000000000000", "ffffffff-ffff-ffff-ffff-ffffffffffff"
     found = set()
     (part,) = (each for each in PARTS if each.table == table)
+    if part.key_type == "text":
+        first, last = "", "~"
     with bank.db.transaction() as tx:
         for follows in part.follows:
             if callable(follows):

@@ -154,11 +154,11 @@ REFUSED = {
     "decimals": (WHOLE.replace("C100,00", "C100,001"), "Line 5: an amount has at most 2 decimals"),
     "a day": (
         WHOLE.replace(":61:260102", ":61:260132"),
-        "Line 5: this is no day in the form %y%m%d: '260132'.",
+        "Line 5: this is no day as 261231: '260132'.",
     ),
     "an entry day": (
         WHOLE.replace(":61:260102", ":61:2601020230"),
-        "Line 5: this is no day in the form %Y%m%d: '20260230'.",
+        "Line 5: this is no day as 20261231: '20260230'.",
     ),
     "an amount with a point": (WHOLE.replace("C100,00", "C100.00"), "Line 5: this is no entry"),
     "a balance": (WHOLE.replace("C260101EUR", "C260101eur"), "Line 4: this is no balance"),

@@ -128,3 +128,21 @@ def test_a_proposal_that_sql_wrote_confirms_no_deal(account: Account, tmp_path: 
     run("bank", "confirm", line, "--json")
     found = desk.deals.GetDeal(pb.GetDealRequest(deal_id=forged.deal_id)).deal
     assert found.status == pb.DEAL_STATUS_PENDING
+
+
+def test_a_csv_file_is_imported_by_a_saved_profile(account: Account, tmp_path: Path) -> None:
+    form, file, name = tmp_path / "form.json", tmp_path / "lines.csv", f"csv-{uuid4().hex[:8]}"
+    form.write_text('{"columns": {"day": "Day", "amount": "Sum"}, "currency": "EUR", "account": "CSV1"}')
+    file.write_text(f"Day;Sum;{name}\n28.11.2026;1.234,56;\n")
+    fiatgate = account.fiatgate
+    assert fiatgate("bank", "profiles", "save", name, str(form))["name"] == name
+    assert name in [each["name"] for each in fiatgate("bank", "profiles", "list")]
+    unknown = run("bank", "import", str(file), "--profile", "no-such", "--json")
+    assert "No profile of CSV files has this name" in unknown.out + unknown.err
+    lacking = run("bank", "import", str(file), "--json")
+    assert "give the profile of its bank" in lacking.out + lacking.err
+    taken = fiatgate("bank", "import", str(file), "--profile", name)
+    assert (taken["state"], taken["format"], taken["new_lines"]) == ("taken", "csv", 1)
+    assert fiatgate("bank", "import", str(file), "--profile", str(form)) == taken
+    fiatgate("bank", "profiles", "delete", name)
+    assert name not in [each["name"] for each in fiatgate("bank", "profiles", "list")]

@@ -42,6 +42,7 @@ NO_IDS: Final = ("x", "\0", f"{{{ID}}}")
 UNKNOWN: Final = ("", *NO_IDS, ID)
 AMOUNTS: Final = ("", "1e3", "NaN", "Infinity", "10,5", " 10", "١٠", "9" * 41)
 FORMS: Final = ("ten", *AMOUNTS[1:])
+NO_NAMES: Final = ("", "a b", "ä", "x" * 65, "a\n")
 NO_CODES: Final = ("", "EURO", "E1R", "ÄÖÜ", "EUR\n")
 CODES: Final = ("eur", "EU\0", *NO_CODES)
 LINKS: Final = (
@@ -91,6 +92,7 @@ RIGHT: Final[dict[str, Any]] = {
     "line_id": ID,
     "content": b"x",
     "file_name": "a.xml",
+    "SaveCsvProfile.profile": '{"columns": {"day": 1, "amount": "Sum"}, "currency": "EUR", "account": "1"}',
     "IgnoreLine.reason": "Interest",
     "ConfirmByLine.line": {"line_id": ID, "amount": "1", "line_amount": "1"},
     "SetLineRule.enabled": True,
@@ -296,7 +298,14 @@ BAD: Final[dict[str, tuple[Any, ...]]] = {
     "ListRefundsOfPage.invoice_id": ("", *NO_IDS),
     "ImportFile.content": (b"", b"x" * (8 * 2**20 + 1)),
     "ImportFile.file_name": ("", " ", "a\0b"),
-    "ImportFile.profile": ("{", "[]", '{"columns": {}}', "a\0b"),
+    "profile": ("{", "[]", "a\0b"),
+    "SaveCsvProfile.profile": ("", "{", "[]", "a\0b"),
+    "profile_name": ("a b", "no-such"),
+    "SaveCsvProfile.name": NO_NAMES,
+    "DeleteCsvProfile.name": (*NO_NAMES, "no-such"),
+    "encoding": ("unicode_escape",),
+    "delimiter": ("ab",),
+    "ImportFile.import_id": (*NO_IDS, ID),
     "import_id": UNKNOWN,
     "after_import_id": NO_IDS,
     "line_id": UNKNOWN,

@@ -129,7 +129,7 @@ class Import(_message.Message):
     import_id: _builtins.str
     file_name: _builtins.str
     format: _builtins.str
-    """camt, mt940, csv; empty until it was read."""
+    """camt, mt940, csv; the first two are empty until it was read."""
     state: Global___ImportState.ValueType
     problem: _builtins.str
     """Why it was refused."""
@@ -343,21 +343,29 @@ class ImportFileRequest(_message.Message):
     CONTENT_FIELD_NUMBER: _builtins.int
     FILE_NAME_FIELD_NUMBER: _builtins.int
     PROFILE_FIELD_NUMBER: _builtins.int
+    PROFILE_NAME_FIELD_NUMBER: _builtins.int
+    IMPORT_ID_FIELD_NUMBER: _builtins.int
     content: _builtins.bytes
     """1 byte to 8 MiB."""
     file_name: _builtins.str
     profile: _builtins.str
     """The form of a CSV file, as JSON (docs/operators.md#csv-files). Empty: CAMT or MT940."""
+    profile_name: _builtins.str
+    """A saved profile in place of `profile`."""
+    import_id: _builtins.str
+    """The file of this import, in place of content and name."""
     def __init__(
         self,
         *,
         content: _builtins.bytes = ...,
         file_name: _builtins.str = ...,
         profile: _builtins.str = ...,
+        profile_name: _builtins.str = ...,
+        import_id: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["content", b"content", "file_name", b"file_name", "profile", b"profile"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["content", b"content", "file_name", b"file_name", "import_id", b"import_id", "profile", b"profile", "profile_name", b"profile_name"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -382,6 +390,240 @@ class ImportFileResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ImportFileResponse: _TypeAlias = ImportFileResponse  # noqa: Y015
+
+@_typing.final
+class GetPreviewRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    IMPORT_ID_FIELD_NUMBER: _builtins.int
+    ENCODING_FIELD_NUMBER: _builtins.int
+    DELIMITER_FIELD_NUMBER: _builtins.int
+    PROFILE_FIELD_NUMBER: _builtins.int
+    PROFILE_NAME_FIELD_NUMBER: _builtins.int
+    import_id: _builtins.str
+    encoding: _builtins.str
+    """Of `rows`; empty: guessed."""
+    delimiter: _builtins.str
+    profile: _builtins.str
+    """Of `lines`; without both there are none."""
+    profile_name: _builtins.str
+    def __init__(
+        self,
+        *,
+        import_id: _builtins.str = ...,
+        encoding: _builtins.str = ...,
+        delimiter: _builtins.str = ...,
+        profile: _builtins.str = ...,
+        profile_name: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["delimiter", b"delimiter", "encoding", b"encoding", "import_id", b"import_id", "profile", b"profile", "profile_name", b"profile_name"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetPreviewRequest: _TypeAlias = GetPreviewRequest  # noqa: Y015
+
+@_typing.final
+class GetPreviewResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ROWS_FIELD_NUMBER: _builtins.int
+    ENCODING_FIELD_NUMBER: _builtins.int
+    DELIMITER_FIELD_NUMBER: _builtins.int
+    LINES_FIELD_NUMBER: _builtins.int
+    PROBLEM_FIELD_NUMBER: _builtins.int
+    encoding: _builtins.str
+    delimiter: _builtins.str
+    problem: _builtins.str
+    """Why rows or lines can't be read."""
+    @_builtins.property
+    def rows(self) -> _containers.RepeatedCompositeFieldContainer[Global___CsvRow]:
+        """The first 15 that are not empty, with at most 40 cells of at most 80 characters."""
+
+    @_builtins.property
+    def lines(self) -> _containers.RepeatedCompositeFieldContainer[Global___Line]:
+        """Those of the first 10 rows with lines, as the file would give them."""
+
+    def __init__(
+        self,
+        *,
+        rows: _abc.Iterable[Global___CsvRow] | None = ...,
+        encoding: _builtins.str = ...,
+        delimiter: _builtins.str = ...,
+        lines: _abc.Iterable[Global___Line] | None = ...,
+        problem: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["delimiter", b"delimiter", "encoding", b"encoding", "lines", b"lines", "problem", b"problem", "rows", b"rows"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetPreviewResponse: _TypeAlias = GetPreviewResponse  # noqa: Y015
+
+@_typing.final
+class CsvRow(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CELLS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def cells(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
+    def __init__(
+        self,
+        *,
+        cells: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["cells", b"cells"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CsvRow: _TypeAlias = CsvRow  # noqa: Y015
+
+@_typing.final
+class CsvProfile(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: _builtins.int
+    PROFILE_FIELD_NUMBER: _builtins.int
+    ACTOR_FIELD_NUMBER: _builtins.int
+    CHANGED_AT_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    profile: _builtins.str
+    """As JSON (docs/operators.md#csv-files)."""
+    actor: _builtins.str
+    """Who saved it."""
+    @_builtins.property
+    def changed_at(self) -> _timestamp_pb2.Timestamp: ...
+    def __init__(
+        self,
+        *,
+        name: _builtins.str = ...,
+        profile: _builtins.str = ...,
+        actor: _builtins.str = ...,
+        changed_at: _timestamp_pb2.Timestamp | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["changed_at", b"changed_at"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["actor", b"actor", "changed_at", b"changed_at", "name", b"name", "profile", b"profile"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CsvProfile: _TypeAlias = CsvProfile  # noqa: Y015
+
+@_typing.final
+class ListCsvProfilesRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListCsvProfilesRequest: _TypeAlias = ListCsvProfilesRequest  # noqa: Y015
+
+@_typing.final
+class ListCsvProfilesResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PROFILES_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def profiles(self) -> _containers.RepeatedCompositeFieldContainer[Global___CsvProfile]: ...
+    def __init__(
+        self,
+        *,
+        profiles: _abc.Iterable[Global___CsvProfile] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["profiles", b"profiles"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListCsvProfilesResponse: _TypeAlias = ListCsvProfilesResponse  # noqa: Y015
+
+@_typing.final
+class SaveCsvProfileRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: _builtins.int
+    PROFILE_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    """1 to 64 characters of A-Z, a-z, 0-9, - and _."""
+    profile: _builtins.str
+    def __init__(
+        self,
+        *,
+        name: _builtins.str = ...,
+        profile: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["name", b"name", "profile", b"profile"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SaveCsvProfileRequest: _TypeAlias = SaveCsvProfileRequest  # noqa: Y015
+
+@_typing.final
+class SaveCsvProfileResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PROFILE_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def profile(self) -> Global___CsvProfile: ...
+    def __init__(
+        self,
+        *,
+        profile: Global___CsvProfile | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["profile", b"profile"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["profile", b"profile"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SaveCsvProfileResponse: _TypeAlias = SaveCsvProfileResponse  # noqa: Y015
+
+@_typing.final
+class DeleteCsvProfileRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    def __init__(
+        self,
+        *,
+        name: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["name", b"name"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___DeleteCsvProfileRequest: _TypeAlias = DeleteCsvProfileRequest  # noqa: Y015
+
+@_typing.final
+class DeleteCsvProfileResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___DeleteCsvProfileResponse: _TypeAlias = DeleteCsvProfileResponse  # noqa: Y015
 
 @_typing.final
 class GetImportRequest(_message.Message):

@@ -41,6 +41,26 @@ class BankServiceStub:
                 request_serializer=fiatgate_dot_bank_dot_v1_dot_bank__pb2.ImportFileRequest.SerializeToString,
                 response_deserializer=fiatgate_dot_bank_dot_v1_dot_bank__pb2.ImportFileResponse.FromString,
                 _registered_method=True)
+        self.GetPreview = channel.unary_unary(
+                '/fiatgate.bank.v1.BankService/GetPreview',
+                request_serializer=fiatgate_dot_bank_dot_v1_dot_bank__pb2.GetPreviewRequest.SerializeToString,
+                response_deserializer=fiatgate_dot_bank_dot_v1_dot_bank__pb2.GetPreviewResponse.FromString,
+                _registered_method=True)
+        self.ListCsvProfiles = channel.unary_unary(
+                '/fiatgate.bank.v1.BankService/ListCsvProfiles',
+                request_serializer=fiatgate_dot_bank_dot_v1_dot_bank__pb2.ListCsvProfilesRequest.SerializeToString,
+                response_deserializer=fiatgate_dot_bank_dot_v1_dot_bank__pb2.ListCsvProfilesResponse.FromString,
+                _registered_method=True)
+        self.SaveCsvProfile = channel.unary_unary(
+                '/fiatgate.bank.v1.BankService/SaveCsvProfile',
+                request_serializer=fiatgate_dot_bank_dot_v1_dot_bank__pb2.SaveCsvProfileRequest.SerializeToString,
+                response_deserializer=fiatgate_dot_bank_dot_v1_dot_bank__pb2.SaveCsvProfileResponse.FromString,
+                _registered_method=True)
+        self.DeleteCsvProfile = channel.unary_unary(
+                '/fiatgate.bank.v1.BankService/DeleteCsvProfile',
+                request_serializer=fiatgate_dot_bank_dot_v1_dot_bank__pb2.DeleteCsvProfileRequest.SerializeToString,
+                response_deserializer=fiatgate_dot_bank_dot_v1_dot_bank__pb2.DeleteCsvProfileResponse.FromString,
+                _registered_method=True)
         self.GetImport = channel.unary_unary(
                 '/fiatgate.bank.v1.BankService/GetImport',
                 request_serializer=fiatgate_dot_bank_dot_v1_dot_bank__pb2.GetImportRequest.SerializeToString,
@@ -95,8 +115,35 @@ class BankServiceServicer:
 
     def ImportFile(self, request, context):
         """Keeps the file; a worker reads it (GetImport). The same file again returns the import of before. Reasons:
-        BANK_FILE_REFUSED (empty, too large).
+        BANK_FILE_REFUSED (empty, too large, changed past the service), BANK_IMPORT_NOT_FOUND, NOT_DECIDED (the profile).
         """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GetPreview(self, request, context):
+        """Reads the first lines of a CSV file that was imported, and keeps nothing. Reasons: as ImportFile.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListCsvProfiles(self, request, context):
+        """By name, at most 1000.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def SaveCsvProfile(self, request, context):
+        """Makes the profile, or puts it in the place of the one with its name. Imports of before keep theirs.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def DeleteCsvProfile(self, request, context):
+        """Missing associated documentation comment in .proto file."""
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
@@ -173,6 +220,26 @@ def add_BankServiceServicer_to_server(servicer, server):
                     request_deserializer=fiatgate_dot_bank_dot_v1_dot_bank__pb2.ImportFileRequest.FromString,
                     response_serializer=fiatgate_dot_bank_dot_v1_dot_bank__pb2.ImportFileResponse.SerializeToString,
             ),
+            'GetPreview': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetPreview,
+                    request_deserializer=fiatgate_dot_bank_dot_v1_dot_bank__pb2.GetPreviewRequest.FromString,
+                    response_serializer=fiatgate_dot_bank_dot_v1_dot_bank__pb2.GetPreviewResponse.SerializeToString,
+            ),
+            'ListCsvProfiles': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListCsvProfiles,
+                    request_deserializer=fiatgate_dot_bank_dot_v1_dot_bank__pb2.ListCsvProfilesRequest.FromString,
+                    response_serializer=fiatgate_dot_bank_dot_v1_dot_bank__pb2.ListCsvProfilesResponse.SerializeToString,
+            ),
+            'SaveCsvProfile': grpc.unary_unary_rpc_method_handler(
+                    servicer.SaveCsvProfile,
+                    request_deserializer=fiatgate_dot_bank_dot_v1_dot_bank__pb2.SaveCsvProfileRequest.FromString,
+                    response_serializer=fiatgate_dot_bank_dot_v1_dot_bank__pb2.SaveCsvProfileResponse.SerializeToString,
+            ),
+            'DeleteCsvProfile': grpc.unary_unary_rpc_method_handler(
+                    servicer.DeleteCsvProfile,
+                    request_deserializer=fiatgate_dot_bank_dot_v1_dot_bank__pb2.DeleteCsvProfileRequest.FromString,
+                    response_serializer=fiatgate_dot_bank_dot_v1_dot_bank__pb2.DeleteCsvProfileResponse.SerializeToString,
+            ),
             'GetImport': grpc.unary_unary_rpc_method_handler(
                     servicer.GetImport,
                     request_deserializer=fiatgate_dot_bank_dot_v1_dot_bank__pb2.GetImportRequest.FromString,
@@ -248,6 +315,114 @@ class BankService:
             '/fiatgate.bank.v1.BankService/ImportFile',
             fiatgate_dot_bank_dot_v1_dot_bank__pb2.ImportFileRequest.SerializeToString,
             fiatgate_dot_bank_dot_v1_dot_bank__pb2.ImportFileResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetPreview(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/fiatgate.bank.v1.BankService/GetPreview',
+            fiatgate_dot_bank_dot_v1_dot_bank__pb2.GetPreviewRequest.SerializeToString,
+            fiatgate_dot_bank_dot_v1_dot_bank__pb2.GetPreviewResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListCsvProfiles(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/fiatgate.bank.v1.BankService/ListCsvProfiles',
+            fiatgate_dot_bank_dot_v1_dot_bank__pb2.ListCsvProfilesRequest.SerializeToString,
+            fiatgate_dot_bank_dot_v1_dot_bank__pb2.ListCsvProfilesResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def SaveCsvProfile(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/fiatgate.bank.v1.BankService/SaveCsvProfile',
+            fiatgate_dot_bank_dot_v1_dot_bank__pb2.SaveCsvProfileRequest.SerializeToString,
+            fiatgate_dot_bank_dot_v1_dot_bank__pb2.SaveCsvProfileResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def DeleteCsvProfile(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/fiatgate.bank.v1.BankService/DeleteCsvProfile',
+            fiatgate_dot_bank_dot_v1_dot_bank__pb2.DeleteCsvProfileRequest.SerializeToString,
+            fiatgate_dot_bank_dot_v1_dot_bank__pb2.DeleteCsvProfileResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -37,8 +37,15 @@ class BankServiceStub:
     def __new__(cls, channel: _aio.Channel) -> BankServiceAsyncStub: ...
     ImportFile: _grpc.UnaryUnaryMultiCallable[_bank_pb2.ImportFileRequest, _bank_pb2.ImportFileResponse]
     """Keeps the file; a worker reads it (GetImport). The same file again returns the import of before. Reasons:
-    BANK_FILE_REFUSED (empty, too large).
+    BANK_FILE_REFUSED (empty, too large, changed past the service), BANK_IMPORT_NOT_FOUND, NOT_DECIDED (the profile).
     """
+    GetPreview: _grpc.UnaryUnaryMultiCallable[_bank_pb2.GetPreviewRequest, _bank_pb2.GetPreviewResponse]
+    """Reads the first lines of a CSV file that was imported, and keeps nothing. Reasons: as ImportFile."""
+    ListCsvProfiles: _grpc.UnaryUnaryMultiCallable[_bank_pb2.ListCsvProfilesRequest, _bank_pb2.ListCsvProfilesResponse]
+    """By name, at most 1000."""
+    SaveCsvProfile: _grpc.UnaryUnaryMultiCallable[_bank_pb2.SaveCsvProfileRequest, _bank_pb2.SaveCsvProfileResponse]
+    """Makes the profile, or puts it in the place of the one with its name. Imports of before keep theirs."""
+    DeleteCsvProfile: _grpc.UnaryUnaryMultiCallable[_bank_pb2.DeleteCsvProfileRequest, _bank_pb2.DeleteCsvProfileResponse]
     GetImport: _grpc.UnaryUnaryMultiCallable[_bank_pb2.GetImportRequest, _bank_pb2.GetImportResponse]
     """Reasons: BANK_IMPORT_NOT_FOUND."""
     ListImports: _grpc.UnaryUnaryMultiCallable[_bank_pb2.ListImportsRequest, _bank_pb2.ListImportsResponse]
@@ -69,8 +76,15 @@ class BankServiceAsyncStub(BankServiceStub):
     def __init__(self, channel: _aio.Channel) -> None: ...
     ImportFile: _aio.UnaryUnaryMultiCallable[_bank_pb2.ImportFileRequest, _bank_pb2.ImportFileResponse]  # type: ignore[assignment]
     """Keeps the file; a worker reads it (GetImport). The same file again returns the import of before. Reasons:
-    BANK_FILE_REFUSED (empty, too large).
+    BANK_FILE_REFUSED (empty, too large, changed past the service), BANK_IMPORT_NOT_FOUND, NOT_DECIDED (the profile).
     """
+    GetPreview: _aio.UnaryUnaryMultiCallable[_bank_pb2.GetPreviewRequest, _bank_pb2.GetPreviewResponse]  # type: ignore[assignment]
+    """Reads the first lines of a CSV file that was imported, and keeps nothing. Reasons: as ImportFile."""
+    ListCsvProfiles: _aio.UnaryUnaryMultiCallable[_bank_pb2.ListCsvProfilesRequest, _bank_pb2.ListCsvProfilesResponse]  # type: ignore[assignment]
+    """By name, at most 1000."""
+    SaveCsvProfile: _aio.UnaryUnaryMultiCallable[_bank_pb2.SaveCsvProfileRequest, _bank_pb2.SaveCsvProfileResponse]  # type: ignore[assignment]
+    """Makes the profile, or puts it in the place of the one with its name. Imports of before keep theirs."""
+    DeleteCsvProfile: _aio.UnaryUnaryMultiCallable[_bank_pb2.DeleteCsvProfileRequest, _bank_pb2.DeleteCsvProfileResponse]  # type: ignore[assignment]
     GetImport: _aio.UnaryUnaryMultiCallable[_bank_pb2.GetImportRequest, _bank_pb2.GetImportResponse]  # type: ignore[assignment]
     """Reasons: BANK_IMPORT_NOT_FOUND."""
     ListImports: _aio.UnaryUnaryMultiCallable[_bank_pb2.ListImportsRequest, _bank_pb2.ListImportsResponse]  # type: ignore[assignment]
@@ -104,8 +118,39 @@ class BankServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_bank_pb2.ImportFileResponse, _abc.Awaitable[_bank_pb2.ImportFileResponse]]:
         """Keeps the file; a worker reads it (GetImport). The same file again returns the import of before. Reasons:
-        BANK_FILE_REFUSED (empty, too large).
+        BANK_FILE_REFUSED (empty, too large, changed past the service), BANK_IMPORT_NOT_FOUND, NOT_DECIDED (the profile).
         """
+
+    @_abc_1.abstractmethod
+    def GetPreview(
+        self,
+        request: _bank_pb2.GetPreviewRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_bank_pb2.GetPreviewResponse, _abc.Awaitable[_bank_pb2.GetPreviewResponse]]:
+        """Reads the first lines of a CSV file that was imported, and keeps nothing. Reasons: as ImportFile."""
+
+    @_abc_1.abstractmethod
+    def ListCsvProfiles(
+        self,
+        request: _bank_pb2.ListCsvProfilesRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_bank_pb2.ListCsvProfilesResponse, _abc.Awaitable[_bank_pb2.ListCsvProfilesResponse]]:
+        """By name, at most 1000."""
+
+    @_abc_1.abstractmethod
+    def SaveCsvProfile(
+        self,
+        request: _bank_pb2.SaveCsvProfileRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_bank_pb2.SaveCsvProfileResponse, _abc.Awaitable[_bank_pb2.SaveCsvProfileResponse]]:
+        """Makes the profile, or puts it in the place of the one with its name. Imports of before keep theirs."""
+
+    @_abc_1.abstractmethod
+    def DeleteCsvProfile(
+        self,
+        request: _bank_pb2.DeleteCsvProfileRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_bank_pb2.DeleteCsvProfileResponse, _abc.Awaitable[_bank_pb2.DeleteCsvProfileResponse]]: ...
 
     @_abc_1.abstractmethod
     def GetImport(

@@ -2,16 +2,18 @@
 
 import csv
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from decimal import Decimal
 from io import StringIO
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import Final, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
+from kit.base.account_forms import account_key
 from services.bank.domain.lines import Direction, Line, Statement, Status
 from services.bank.files.values import FileRefused, Place, check_count, cleaned, decoded, prose, references_of
 
@@ -57,9 +59,20 @@ ENCODINGS: Final = (
     ),
 )
 DELIMITERS: Final = (";", ",", "\t", "|")
+ROWS_APART_MOST: Final = 1000
 T = TypeVar("T")
 _GROUPS: Final = r" \u00a0\u202f'’"
 _SYMBOLS: Final = "[€$£¥₹₺₽₸₴₩]"
+_GUESSED_FROM: Final = 16 * 1024
+_GUESSED_ROWS: Final = 50
+
+
+class ProfileRefused(ValueError):
+    """The profile can read nothing. `faults` has a sentence by field or column; the first is the message."""
+
+    def __init__(self, faults: Mapping[str, str]) -> None:
+        super().__init__(next(iter(faults.values())))
+        self.faults = faults
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,29 +100,54 @@ class Profile:
     account: str = ""
 
     def __post_init__(self) -> None:
-        """Raises ValueError with a sentence for a profile that can read nothing."""
+        """Raises ProfileRefused."""
         known, places = self.columns.keys(), self.columns.values()
         sides = bool({"debit", "credit"} & known)
-        rules = {
-            f"columns are {', '.join(COLUMNS)}": known <= set(COLUMNS),
-            "a column for the day is needed": "day" in known,
-            "a column for the amount, or those for debit and credit, are needed": ("amount" in known)
-            != sides,
-            "the words for credit and debit are needed": ("direction" in known) == bool(self.directions),
-            "the words for the status are needed": ("status" in known) == bool(self.statuses),
-            "a currency, or a column for it, is needed": "currency" in known or self.currency,
-            "an account, or a column for it, is needed": "account" in known or self.account,
-            "cells are counted from 1": all(isinstance(each, str) or each > 0 for each in places),
-            "names of columns need a header row": self.has_header
-            or all(isinstance(each, int) for each in places),
-            f"an encoding is one of {', '.join(ENCODINGS)}": self.encoding in ENCODINGS,
-            "cells are separated by a semicolon, a comma, a tab or |": self.delimiter in DELIMITERS,
-            "the decimal mark is a comma or a point": self.decimal_mark in (",", "."),
-            "the form of a day has %d, %m or %b, and %Y or %y": _keeps_days(self.day_form),
-            "rows to leave out are counted from 0": self.rows_above >= 0 and self.rows_below >= 0,
-        }
-        if broken := next((rule for rule, kept in rules.items() if not kept), None):
-            raise ValueError(broken)
+        is_plain = all(isinstance(each, int) for each in places)
+        rows_apart = (self.rows_above, self.rows_below)
+        has_account = re.fullmatch("[0-9A-Z]{1,64}", account_key(self.account))
+        rules = (
+            ("columns", f"columns are {', '.join(COLUMNS)}", known <= set(COLUMNS)),
+            ("day", "a column for the day is needed", "day" in known),
+            (
+                "amount",
+                "a column for the amount, or those for debit and credit, are needed",
+                ("amount" in known) != sides,
+            ),
+            (
+                "direction",
+                "the words for credit and debit are needed",
+                ("direction" in known) == bool(self.directions),
+            ),
+            ("status", "the words for the status are needed", ("status" in known) == bool(self.statuses)),
+            (
+                "currency",
+                "a currency of three capital letters, or a column for it, is needed",
+                "currency" in known or re.fullmatch("[A-Z]{3}", self.currency),
+            ),
+            (
+                "account",
+                "an account of 1 to 64 letters and digits, or a column for it, is needed",
+                "account" in known or has_account,
+            ),
+            ("columns", "cells are counted from 1", all(isinstance(at, str) or at > 0 for at in places)),
+            ("has_header", "names of columns need a header row", self.has_header or is_plain),
+            ("encoding", f"an encoding is one of {', '.join(ENCODINGS)}", self.encoding in ENCODINGS),
+            (
+                "delimiter",
+                "cells are separated by a semicolon, a comma, a tab or |",
+                self.delimiter in DELIMITERS,
+            ),
+            ("decimal_mark", "the decimal mark is a comma or a point", self.decimal_mark in (",", ".")),
+            ("day_form", "the form of a day has %d, %m or %b, and %Y or %y", _keeps_days(self.day_form)),
+            (
+                "rows_above",
+                f"rows to leave out are counted from 0 to {ROWS_APART_MOST}",
+                all(0 <= each <= ROWS_APART_MOST for each in rows_apart),
+            ),
+        )
+        if faults := {field: sentence for field, sentence, kept in reversed(rules) if not kept}:
+            raise ProfileRefused(dict(reversed(faults.items())))
 
 
 _PROFILE: Final = TypeAdapter(Profile)
@@ -124,19 +162,26 @@ def _keeps_days(form: str) -> bool:
 
 
 def profile_from_json(text: str) -> Profile:
-    """Returns the profile. Raises ValueError with a sentence."""
+    """Returns the profile. Raises ProfileRefused."""
     try:
         return _PROFILE.validate_json(text)
     except ValidationError as error:
         (first, *_) = error.errors(include_url=False)
-        place = ".".join(map(str, first["loc"]))
-        raise ValueError(f"{place}: {first['msg']}" if place else first["msg"]) from None
+        cause = first.get("ctx", {}).get("error")
+        if isinstance(cause, ProfileRefused):
+            raise cause from None
+        raise ProfileRefused({".".join(map(str, first["loc"][:2])): first["msg"]}) from None
 
 
-def read_csv(content: bytes, profile: Profile) -> Sequence[Statement]:
-    """Returns a statement for each account and currency, in the order of their first rows. Raises FileRefused."""
-    rows = list(_rows(content, profile))
-    rows = rows[profile.rows_above : len(rows) - profile.rows_below]
+def read_csv(content: bytes, profile: Profile, *, most: int | None = None) -> Sequence[Statement]:
+    """Returns a statement for each account and currency, in the order of their first rows. Raises FileRefused.
+
+    most  rows with lines that are read; None: all
+    """
+    apart = profile.rows_above + profile.has_header + profile.rows_below
+    found = _rows(content, profile.encoding, profile.delimiter, apart=apart)
+    rows = list(islice(found, None if most is None else apart + most))
+    rows = rows[profile.rows_above : max(0, len(rows) - profile.rows_below)]
     header = [cell.strip() for cell in rows.pop(0)[1]] if profile.has_header and rows else []
     places = {name: _cell(column, header) for name, column in profile.columns.items()}
     grouped: dict[tuple[str, str], list[tuple[Line, Decimal | None]]] = {}
@@ -151,13 +196,36 @@ def read_csv(content: bytes, profile: Profile) -> Sequence[Statement]:
     return [_statement(account, currency, of_account) for (account, currency), of_account in grouped.items()]
 
 
-def _rows(content: bytes, profile: Profile) -> Iterator[tuple[int, list[str]]]:
-    """Yields the number of the last line and the cells of each row that is not empty."""
-    if not content.isascii() and not profile.encoding.startswith("utf") and _is_utf_8(content):
-        raise FileRefused(f"The file is in UTF-8, and its profile says {profile.encoding}.")
-    text = decoded(content, profile.encoding)
-    reader = csv.reader(StringIO(text), delimiter=profile.delimiter, strict=True)
-    count = -profile.rows_above - profile.rows_below - profile.has_header
+def guessed_form(content: bytes) -> tuple[str, str]:
+    """Returns the encoding and the delimiter that the file probably has: that which gives most rows equally many
+    cells.
+    """
+    encoding = "utf-8-sig" if _is_utf_8(content) else "cp1252"
+    if content.startswith((b"\xff\xfe", b"\xfe\xff")):
+        encoding = "utf-16"
+    start = content[:_GUESSED_FROM].decode(encoding, "replace").splitlines()[:_GUESSED_ROWS]
+
+    def fit(delimiter: str) -> int:
+        numbers = Counter(len(cells) - 1 for cells in csv.reader(start, delimiter=delimiter))
+        return max((cells * rows for cells, rows in numbers.items()), default=0)
+
+    return encoding, max(DELIMITERS, key=fit)
+
+
+def first_rows(content: bytes, encoding: str, delimiter: str, *, most: int) -> list[list[str]]:
+    """Returns the cells of the first rows that are not empty. Raises FileRefused."""
+    return [cells for _, cells in islice(_rows(content, encoding, delimiter), most)]
+
+
+def _rows(
+    content: bytes, encoding: str, delimiter: str, *, apart: int = 0
+) -> Iterator[tuple[int, list[str]]]:
+    """Yields the number of the last line and the cells of each row that is not empty. `apart` are no lines."""
+    if not content.isascii() and not encoding.startswith("utf") and _is_utf_8(content):
+        raise FileRefused(f"The file is in UTF-8, and its profile says {encoding}.")
+    text = decoded(content, encoding)
+    reader = csv.reader(StringIO(text), delimiter=delimiter, strict=True)
+    count = -apart
     try:
         for cells in reader:
             if any(cell.strip() for cell in cells):

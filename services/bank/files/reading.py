@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from enum import StrEnum
+from typing import Final
 
 from kit.base.account_forms import account_key
 from services.bank.domain.lines import Statement, Status, difference_of
@@ -10,6 +11,8 @@ from services.bank.files.camt import read_camt
 from services.bank.files.csv_files import DELIMITERS, Profile, read_csv
 from services.bank.files.mt940 import read_mt940
 from services.bank.files.values import FILE_MOST_BYTES, FileRefused
+
+NO_PROFILE: Final = "The file is no CAMT and no MT940. For a CSV file, give the profile of its bank."
 
 
 class Format(StrEnum):
@@ -19,9 +22,14 @@ class Format(StrEnum):
 
 
 def read(
-    content: bytes, *, format: Format | None = None, profile: Profile | None = None
+    content: bytes,
+    *,
+    format: Format | None = None,
+    profile: Profile | None = None,
+    most_rows: int | None = None,
 ) -> Sequence[Statement]:
-    """Returns the statements of the file; its format is detected unless it is given. CSV needs a profile.
+    """Returns the statements of the file; its format is detected unless it is given. CSV needs a profile, and may be
+    read up to a number of rows.
 
     Raises FileRefused, with a sentence for people, if anything in the file can't be read or does not add up.
     """
@@ -33,10 +41,8 @@ def read(
             statements = read_mt940(content)
         case Format.CSV:
             if profile is None:
-                raise FileRefused(
-                    "The file is no CAMT and no MT940. For a CSV file, give the profile of its bank."
-                )
-            statements = read_csv(content, profile)
+                raise FileRefused(NO_PROFILE)
+            statements = read_csv(content, profile, most=most_rows)
     for number, statement in enumerate(statements, 1):
         _check_account(number, statement)
         _check_sums(number, statement)

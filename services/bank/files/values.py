@@ -70,7 +70,7 @@ class Place:
         try:
             found = datetime.strptime(text, form).replace(tzinfo=UTC).date()
         except ValueError:
-            raise self.refused(f"this is no day in the form {form}", text) from None
+            raise self.refused(f"this is no day as {date(2026, 12, 31).strftime(form)}", text) from None
         if not 1970 <= found.year < 3000:
             raise self.refused("a day lies between 1970 and 2999", text)
         return found

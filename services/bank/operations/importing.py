@@ -21,18 +21,31 @@ from services.bank import errors
 from services.bank.domain import lines as of_files
 from services.bank.domain.lines import Statement
 from services.bank.domain.proposals import ImportState, first_state
-from services.bank.files.csv_files import profile_from_json
-from services.bank.files.reading import Format, detect, read
+from services.bank.files.csv_files import (
+    DELIMITERS,
+    ENCODINGS,
+    first_rows,
+    guessed_form,
+    profile_from_json,
+)
+from services.bank.files.reading import NO_PROFILE, Format, detect, read
 from services.bank.files.values import FILE_MOST_BYTES, FileRefused
+from services.bank.operations import profiles
 from services.bank.store import imports, lines
 from services.bank.store.decisions import is_as_kept, seal_of_file, seal_of_line
 from services.bank.store.views import ImportView, LineView, StatementView
 from services.bank.wiring import Deps
 
 NAME_MAX_CHARACTERS: Final = most_of(pb.ImportFileRequest, "file_name")
-PROFILE_MAX_CHARACTERS: Final = most_of(pb.ImportFileRequest, "profile")
 PROBLEM_MAX_CHARACTERS: Final = 500
 REFERENCES_MAX_CHARACTERS: Final = 4000
+ROWS_SHOWN: Final = 15
+CELLS_SHOWN: Final = 40
+CELL_SHOWN: Final = 80
+"""Characters."""
+ROWS_READ: Final = 10
+CHANGED: Final = "The file was changed in the database, past the service."
+TAKEN_OTHERWISE: Final = "The same file was taken by another profile: its lines would be there twice."
 _log = get_logger()
 
 
@@ -44,18 +57,39 @@ class ImportStory:
     statements: Sequence[StatementView]
 
 
-@retry_conflicts
-def import_file(deps: Deps, *, content: bytes, file_name: str, profile: str) -> ImportStory:
-    """Keeps the file for the worker; returns the earlier import when the same bytes came before.
+@dataclass(frozen=True, kw_only=True)
+class Preview:
+    """The first rows of a CSV file by this form, and their lines; or why they can't be read."""
 
-    Raises BANK_FILE_REFUSED, VALIDATION_ERROR.
+    encoding: str
+    delimiter: str
+    rows: Sequence[Sequence[str]] = ()
+    lines: Sequence[LineView] = ()
+    problem: str = ""
+
+
+@retry_conflicts
+def import_file(
+    deps: Deps,
+    *,
+    content: bytes,
+    file_name: str,
+    profile: str = "",
+    profile_name: str = "",
+    import_id: str = "",
+) -> ImportStory:
+    """Keeps the file for the worker; returns the earlier import when the same bytes came before. A CSV file without a
+    profile is refused at once.
+
+    Raises BANK_FILE_REFUSED, BANK_IMPORT_NOT_FOUND, NOT_DECIDED, VALIDATION_ERROR.
     """
+    if import_id:
+        file_name, content = _kept(deps, import_id)
     if not 0 < len(content) <= FILE_MOST_BYTES:
         raise errors.file_refused(f"A file has 1 byte to {FILE_MOST_BYTES // 1024**2} MiB")
     name = values.label("file_name", file_name.strip(), most=NAME_MAX_CHARACTERS)
-    if profile:
-        values.text("profile", profile, most=PROFILE_MAX_CHARACTERS)
-        values.parsed("profile", profile, profile_from_json)
+    profile = profiles.given(deps, profile, profile_name)
+    lacks_profile = not profile and _is_csv(content)
     digest = hashlib.sha256(content).digest()
     new = {
         "id": new_id(),
@@ -63,7 +97,9 @@ def import_file(deps: Deps, *, content: bytes, file_name: str, profile: str) -> 
         "file_name": name,
         "profile": profile,
         "content": content,
-        "state": ImportState.WAITING,
+        "state": ImportState.REFUSED if lacks_profile else ImportState.WAITING,
+        "format": Format.CSV if profile or lacks_profile else None,
+        "problem": NO_PROFILE if lacks_profile else None,
         "lines": 0,
         "new_lines": 0,
         "imported_at": deps.clock.now(),
@@ -77,6 +113,54 @@ def import_file(deps: Deps, *, content: bytes, file_name: str, profile: str) -> 
         statements = imports.statements_of(tx, [kept.id])[kept.id]
     deps.arrived.set()
     return ImportStory(file=kept, statements=statements)
+
+
+def get_preview(
+    deps: Deps, *, import_id: str, encoding: str, delimiter: str, profile: str, profile_name: str
+) -> Preview:
+    """Reads the first rows of a CSV file, and their lines if there is a profile. Raises as import_file."""
+    for field, value, known in (("encoding", encoding, ENCODINGS), ("delimiter", delimiter, DELIMITERS)):
+        if value and value not in known:
+            raise values.invalid(field, f"Expected one of {', '.join(map(repr, known))}")
+    form = profiles.given(deps, profile, profile_name)
+    name, content = _kept(deps, import_id)
+    guessed = guessed_form(content)
+    found = Preview(encoding=encoding or guessed[0], delimiter=delimiter or guessed[1])
+    try:
+        rows = first_rows(content, found.encoding, found.delimiter, most=ROWS_SHOWN)
+        found = replace(found, rows=[[each[:CELL_SHOWN] for each in row[:CELLS_SHOWN]] for row in rows])
+        if form:
+            parsed = profile_from_json(form)
+            statements = read(content, format=Format.CSV, profile=parsed, most_rows=ROWS_READ)
+            file = ImportView(new_id(), name, form, ImportState.WAITING, None, None, 0, 0, deps.clock.now())
+            found = replace(found, lines=_views(deps, file, statements)[1])
+    except FileRefused as refused:
+        return replace(found, problem=str(refused)[:PROBLEM_MAX_CHARACTERS])
+    return found
+
+
+def _kept(deps: Deps, import_id: str) -> tuple[str, bytes]:
+    """Returns name and content of a file that was imported."""
+    id = values.uuid_or(errors.import_not_found, import_id)
+    with deps.db.autocommit() as connection:
+        found = imports.kept(connection, id)
+    if found is None:
+        raise errors.import_not_found()
+    file, content, seal = found
+    if not _is_as_kept(deps, file, content, seal):
+        raise errors.file_refused(CHANGED)
+    return file.file_name, content
+
+
+def _is_csv(content: bytes) -> bool:
+    try:
+        return detect(content) is Format.CSV
+    except FileRefused:
+        return False
+
+
+def _is_as_kept(deps: Deps, file: ImportView, content: bytes, seal: bytes) -> bool:
+    return is_as_kept(deps.settings.seals, hashlib.sha256(content).digest(), file.profile, seal)
 
 
 def get_import(deps: Deps, *, import_id: str) -> ImportStory:
@@ -121,8 +205,8 @@ def read_next(deps: Deps) -> bool:
 
 
 def _parsed(deps: Deps, file: ImportView, content: bytes, seal: bytes) -> tuple[Format, Sequence[Statement]]:
-    if not is_as_kept(deps.settings.seals, hashlib.sha256(content).digest(), file.profile, seal):
-        raise FileRefused("The file was changed in the database, past the service.")
+    if not _is_as_kept(deps, file, content, seal):
+        raise FileRefused(CHANGED)
     try:
         profile = profile_from_json(file.profile) if file.profile else None
         format = Format.CSV if profile else detect(content)
@@ -140,6 +224,8 @@ def _store(deps: Deps, file: ImportView, format: Format, statements: Sequence[St
         with deps.db.transaction() as tx:
             if not imports.locked_if_waiting(tx, file.id):
                 return
+            if imports.is_taken_otherwise(tx, file):
+                raise FileRefused(TAKEN_OTHERWISE)
             taken, new = _taken(deps, tx, file, statements)
             imports.end(tx, file.id, state=ImportState.TAKEN, format=format, lines=taken, new_lines=new)
     except (exc.IntegrityError, exc.DataError):
@@ -150,15 +236,24 @@ def _store(deps: Deps, file: ImportView, format: Format, statements: Sequence[St
 
 def _taken(deps: Deps, tx: Session, file: ImportView, statements: Sequence[Statement]) -> tuple[int, int]:
     """Stores the statements and their lines; returns the numbers of lines and of new ones."""
+    stored, rows = _views(deps, file, statements)
+    imports.add_statements(tx, stored)
+    return len(rows), lines.add_new(tx, rows)
+
+
+def _views(
+    deps: Deps, file: ImportView, statements: Sequence[Statement]
+) -> tuple[Sequence[StatementView], Sequence[LineView]]:
     now = deps.clock.now()
     every = [line for statement in statements for line in statement.lines]
     identities = iter(of_files.identities(every, source="file", promised=False))
-    rows = []
-    for statement in statements:
-        view = _statement(file, statement)
-        imports.add_statements(tx, [view])
-        rows += [_line(deps, view, line, identity=next(identities), now=now) for line in statement.lines]
-    return len(rows), lines.add_new(tx, rows)
+    views = [_statement(file, statement) for statement in statements]
+    rows = [
+        _line(deps, view, line, identity=next(identities), now=now)
+        for view, statement in zip(views, statements, strict=True)
+        for line in statement.lines
+    ]
+    return views, rows
 
 
 def _statement(file: ImportView, statement: Statement) -> StatementView:

@@ -3,13 +3,15 @@
 from typing import Any, Final
 
 from kit.rpc.methods import Methods, by_name
-from services.bank.operations import days, importing, lines
+from services.bank.operations import days, importing, lines, profiles
 from services.bank.operations.importing import ImportStory
 from services.bank.rpc.converters import (
     account_to_message,
     day_to_message,
     import_to_message,
     line_to_message,
+    preview_to_fields,
+    profile_to_message,
 )
 
 
@@ -19,6 +21,14 @@ def _import(story: ImportStory) -> dict[str, Any]:
 
 METHODS: Final[Methods] = {
     "ImportFile": by_name(importing.import_file, _import),
+    "GetPreview": by_name(importing.get_preview, preview_to_fields),
+    "ListCsvProfiles": by_name(
+        profiles.list_csv_profiles, lambda found: {"profiles": map(profile_to_message, found)}
+    ),
+    "SaveCsvProfile": by_name(
+        profiles.save_csv_profile, lambda saved: {"profile": profile_to_message(saved)}
+    ),
+    "DeleteCsvProfile": by_name(profiles.delete_csv_profile),
     "GetImport": by_name(importing.get_import, _import),
     "ListImports": by_name(importing.list_imports, lambda found: {"imports": map(import_to_message, found)}),
     "ListLines": by_name(lines.list_lines, lambda found: {"lines": map(line_to_message, found)}),

@@ -2,7 +2,7 @@
 
 from datetime import date
 from decimal import Decimal
-from typing import Final
+from typing import Any, Final
 
 from fiatgate.bank.v1 import bank_pb2 as pb
 from kit.base.money import fiat_text
@@ -10,9 +10,9 @@ from kit.base.proto import timestamp_from
 from kit.rpc import values
 from kit.rpc.methods import Converters
 from services.bank.domain.proposals import ImportState, LineState, Tier
-from services.bank.operations.importing import ImportStory
+from services.bank.operations.importing import ImportStory, Preview
 from services.bank.store.days import Account, Day
-from services.bank.store.views import LineView, MatchView, StatementView
+from services.bank.store.views import LineView, MatchView, ProfileView, StatementView
 
 _IMPORT_STATES: Final = {each: pb.ImportState.Value(f"IMPORT_STATE_{each.name}") for each in ImportState}
 _LINE_STATES: Final = {each: pb.LineState.Value(f"LINE_STATE_{each.name}") for each in LineState}
@@ -81,6 +81,25 @@ def _match_to_message(match: MatchView) -> pb.LineMatch:
         invoice_id=str(match.invoice_id),
         amount=fiat_text(match.amount),
         paid_at=timestamp_from(match.paid_at),
+    )
+
+
+def preview_to_fields(preview: Preview) -> dict[str, Any]:
+    return {
+        "rows": (pb.CsvRow(cells=cells) for cells in preview.rows),
+        "encoding": preview.encoding,
+        "delimiter": preview.delimiter,
+        "lines": map(line_to_message, preview.lines),
+        "problem": preview.problem,
+    }
+
+
+def profile_to_message(profile: ProfileView) -> pb.CsvProfile:
+    return pb.CsvProfile(
+        name=profile.name,
+        profile=profile.profile or "",
+        actor=profile.actor,
+        changed_at=timestamp_from(profile.changed_at),
     )
 
 

@@ -9,7 +9,7 @@ from kit.audit.decisions import follow_acts
 from kit.db.books import Difference, Part
 from kit.db.database import seals_of
 from kit.db.described import schema_part
-from services.bank.store.decisions import CONNECTOR, IGNORED, is_as_read
+from services.bank.store.decisions import CONNECTOR, CSV_PROFILE, IGNORED, is_as_read
 from services.bank.store.lines import between
 
 _PAID = """
@@ -49,6 +49,18 @@ PARTS: Final = (
                 table="connectors",
                 made_by=("bank-connector.create",),
                 key_sha256="encode(sha256(key_hash), 'hex')",
+            ),
+        ),
+    ),
+    Part(
+        name="profiles of CSV files",
+        one="profile of CSV files",
+        table="csv_profiles",
+        key="name",
+        key_type="text",
+        follows=(
+            follow_acts(
+                CSV_PROFILE, table="csv_profiles", id="name", key_type="text", made_by=CSV_PROFILE.acts
             ),
         ),
     ),

@@ -11,6 +11,9 @@ CONNECTOR: Final = Decided(
     ("bank-connector.create", "bank-connector.revoke"),
     ("name", "hint", "key_sha256", "accounts", "silence_seconds", "revoked_at"),
 )
+CSV_PROFILE: Final = Decided(
+    "csv-profile", ("csv-profile.save", "csv-profile.delete"), ("profile", "actor", "changed_at")
+)
 IGNORED: Final = Decided("bank-line", ("bank-line.ignore", "bank-line.restore"), ("reason",))
 _FILE: Final = "a bank file"
 _LINE: Final = "a bank line"

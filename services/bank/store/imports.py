@@ -5,7 +5,7 @@ from dataclasses import asdict
 from typing import Any, Final
 from uuid import UUID
 
-from sqlalchemy import Connection, insert, select, text, update
+from sqlalchemy import ColumnElement, Connection, insert, select, text, update
 from sqlalchemy.dialects.postgresql import insert as insert_if_new
 from sqlalchemy.orm import Session
 
@@ -63,9 +63,27 @@ def newest(tx: Session | Connection, most: int, *, after: UUID | None) -> list[I
 
 def next_waiting(tx: Session | Connection) -> tuple[ImportView, bytes, bytes] | None:
     """Returns the oldest file that was not read yet, with its content and seal."""
-    wanted = select(*_ROWS.columns, _OF.content, _OF.seal).where(_OF.state == ImportState.WAITING)
+    return _with_content(tx, _OF.state == ImportState.WAITING)
+
+
+def _with_content(
+    tx: Session | Connection, which: ColumnElement[bool]
+) -> tuple[ImportView, bytes, bytes] | None:
+    wanted = select(*_ROWS.columns, _OF.content, _OF.seal).where(which)
     row = tx.execute(wanted.order_by(_OF.id).limit(1)).one_or_none()
     return None if row is None else (_ROWS.of_columns(row._mapping), bytes(row.content), bytes(row.seal))
+
+
+def kept(tx: Session | Connection, id: UUID) -> tuple[ImportView, bytes, bytes] | None:
+    """Returns a file with its content and seal."""
+    return _with_content(tx, _OF.id == id)
+
+
+def is_taken_otherwise(tx: Session, file: ImportView) -> bool:
+    """Returns whether the same bytes were taken by another profile."""
+    digest = select(_OF.digest).where(_OF.id == file.id).scalar_subquery()
+    taken = select(_OF.id).where(_OF.digest == digest, _OF.id != file.id, _OF.state == ImportState.TAKEN)
+    return tx.execute(taken.limit(1)).one_or_none() is not None
 
 
 def locked_if_waiting(tx: Session, id: UUID) -> bool:

@@ -43,6 +43,16 @@ class ImportView:
 
 
 @dataclass(frozen=True, slots=True)
+class ProfileView:
+    """A profile of CSV files by name, as JSON, and its last author. None: it is deleted."""
+
+    name: str
+    profile: str | None
+    actor: str
+    changed_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class ConnectorView:
     """`accounts` are as ACCOUNT:CURRENCY."""
 

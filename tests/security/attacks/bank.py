@@ -51,6 +51,14 @@ ATTACKS: Final = (
         "permission denied for table statements",
     ),
     refused("bank", "a file", "UPDATE imports SET content = 'x'", "permission denied for table imports"),
+    found(
+        "bank",
+        "a profile of CSV files that reads debits as credits",
+        "INSERT INTO csv_profiles (name, profile, actor, changed_at) VALUES ('eve', '{\"inverted\": true}', 'eve',"
+        " now())",
+        "profile of CSV files eve",
+        "act is none",
+    ),
     not_promised(
         "bank",
         "a statement of one's own",

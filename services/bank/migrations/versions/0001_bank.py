@@ -147,6 +147,16 @@ CREATE INDEX ix_connectors_name ON connectors (name);
 CREATE INDEX ix_connectors_heard ON connectors (coalesce(heard_at, created_at))
   WHERE revoked_at IS NULL AND silence_seconds IS NOT NULL;
 """
+_CSV_PROFILES = """
+CREATE TABLE csv_profiles (
+  name text NOT NULL,
+  profile text,
+  actor text NOT NULL,
+  changed_at timestamp with time zone NOT NULL,
+  CONSTRAINT pk_csv_profiles PRIMARY KEY (name),
+  CONSTRAINT ck_csv_profiles_name CHECK (name ~ '^[0-9A-Za-z_-]{1,64}$')
+);
+"""
 CONNECTOR_TERMS = ("id", "name", "hint", "key_hash", "accounts", "silence_seconds", "created_at")
 IMPORT_TERMS = ("id", "digest", "file_name", "profile", "content", "imported_at", "seal")
 LINE_TERMS = (
@@ -162,7 +172,7 @@ LINE_TEXTS = (
 
 
 def upgrade() -> None:
-    for step in (_IMPORTS, _STATEMENTS, _CONNECTORS, _LINES, _LINE_MATCHES):
+    for step in (_IMPORTS, _STATEMENTS, _CONNECTORS, _LINES, _LINE_MATCHES, _CSV_PROFILES):
         op.execute(step)
     guards.make_refusal()
     guards.keep("imports", IMPORT_TERMS)
@@ -175,5 +185,6 @@ def upgrade() -> None:
     guards.keep("lines", (*LINE_TERMS, *LINE_TEXTS), unless=pending)
     guards.stay("lines")
     guards.keep("line_matches", MATCH_TERMS)
+    guards.stay("csv_profiles")
     acts.make_acts()
     guards.bound_values()
