@@ -7,7 +7,6 @@ from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from fiatgate.bank.v1 import bank_pb2
 from fiatgate.invoices.v1 import invoices_pb2
 from kit.base.clock import monotonic_seconds
 from kit.rpc.deadline import within
@@ -15,7 +14,6 @@ from kit.rpc.errors import Refused, is_away, not_found
 from kit.web.exchange import REQUEST_SECONDS, allow
 
 if TYPE_CHECKING:
-    from fiatgate.bank.v1.bank_pb2_grpc import BankServiceAsyncStub
     from fiatgate.invoices.v1.invoices_pb2_grpc import DealDeskServiceAsyncStub
 
 CASE_MAX_DIGITS: Final = 18
@@ -75,24 +73,6 @@ async def answers_of(calls: Mapping[str, Awaitable[T]]) -> tuple[Sequence[T], Se
         else:
             answers.append(outcome)
     return answers, away
-
-
-async def use_line(bank: BankServiceAsyncStub, typed: Mapping[str, str], becomes: str) -> None:
-    """Ignores the rest of the bank line that filled in the form, so that it can't pay a deal beside that. The same form
-    again has done so already. Raises BANK_LINE_CONFLICT when it may not pay, or another amount is left.
-    """
-    if typed["line"]:
-        reason = f"{becomes}, form {typed['request_key'][-8:]}"
-        request = bank_pb2.IgnoreLineRequest(line_id=typed["line"], reason=reason, left=typed["left"] or "0")
-        await bank.IgnoreLine(request)
-
-
-async def used_line(bank: BankServiceAsyncStub, typed: Mapping[str, str]) -> bank_pb2.Line | None:
-    """Returns the bank line that filled in the form, if it is ignored."""
-    if not typed["line"]:
-        return None
-    found = await or_none(bank.GetLine(bank_pb2.GetLineRequest(line_id=typed["line"])))
-    return found.line if found and found.line.state == bank_pb2.LINE_STATE_IGNORED else None
 
 
 @dataclass(frozen=True)

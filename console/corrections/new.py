@@ -10,10 +10,11 @@ from typing import Any, Final
 import falcon.asgi
 
 from console.agreed_page import AgreedPage, given
-from console.calls import invoices_of, use_line, used_line
+from console.calls import invoices_of
 from console.corrections.evidence import Held, held_of
 from console.corrections.lists import kind_of
 from console.exchange import Request
+from console.ui.desk import line_of, require_line, take_line
 from console.ui.pages import only_for
 from console.ui.values import number_of
 from console.words.corrections import CHANGED, DEBITS, DIRECTIONS, HEADINGS, beyond
@@ -75,12 +76,20 @@ class NewCorrectionPage(AgreedPage):
         request = _request(typed)
         request.reason = typed["reason"]
         request.request_key, request.expected_amount = typed["request_key"], typed["expected"]
+        becomes = ""
         if (kind := BECOMES.get(typed["kind"])) and (invoice := await self._invoice(typed["invoice"])):
-            await use_line(self.deps.bank, typed, f"Credited as {kind} of order {invoice.external_id}")
-        call = self.deps.corrections.MakeCorrection(request)
+            becomes = f"Credited as {kind} of order {invoice.external_id}"
+            await require_line(self.deps.bank, typed, becomes)
         path = f"/invoices/{typed['invoice']}" if typed["invoice"] else f"/merchants/{typed['merchant']}/view"
         path = f"/cases/{typed['case']}" if typed["case"] else path
-        await self.leave_after(resp, call, path, notice="correction-made", mendable={"APPROVAL_REQUIRED"})
+        call = self._make(request, typed, becomes)
+        mendable = {"APPROVAL_REQUIRED", "BANK_LINE_LEFT"}
+        await self.leave_after(resp, call, path, notice="correction-made", mendable=mendable)
+
+    async def _make(self, request: pb.MakeCorrectionRequest, typed: Mapping[str, str], becomes: str) -> None:
+        await self.deps.corrections.MakeCorrection(request)
+        if becomes:
+            await take_line(self.deps.bank, typed, becomes)
 
     async def preview(self, req: Request, resp: falcon.asgi.Response, typed: Mapping[str, str]) -> None:
         wanted = dict(typed) | {each: plainly(typed[each]) for each in AMOUNTS}
@@ -155,7 +164,7 @@ class NewCorrectionPage(AgreedPage):
             merchant_id=merchant_id if balance else "",
             name=names.get(merchant_id, merchant_id),
             balance=balance,
-            used_line=await used_line(self.deps.bank, typed),
+            line=await line_of(self.deps.bank, typed),
             **values,
         )
 

@@ -7,9 +7,10 @@ from typing import Final
 
 import falcon.asgi
 
-from console.calls import invoices_of, use_line, used_line
+from console.calls import invoices_of
 from console.exchange import Request
-from console.page import Page, leave_for
+from console.page import Page
+from console.ui.desk import line_of, require_line, take_line
 from console.ui.pages import only_for
 from console.ui.values import number_of, word
 from console.words.refunds import ACCOUNT_KINDS, account_in
@@ -42,7 +43,8 @@ class ReturnPage(Page):
     async def on_get(self, req: Request, resp: falcon.asgi.Response) -> None:
         only_for(req, self.roles)
         given = {each: (req.get_param(each) or "").strip() for each in GIVEN}
-        await self._show(req, resp, dict.fromkeys(FIELDS, "") | given | {"request_key": str(new_id())})
+        given |= {"amount": given["left"], "request_key": str(new_id())}
+        await self._show(req, resp, dict.fromkeys(FIELDS, "") | given)
 
     on_head = on_get
 
@@ -62,15 +64,18 @@ class ReturnPage(Page):
         )
         if typed["account"]:
             request.account.CopyFrom(account_in(typed))
+        becomes = f"Returned as money of order {invoice.external_id}"
         try:
-            await use_line(self.deps.bank, typed, f"Returned as money of order {invoice.external_id}")
+            await require_line(self.deps.bank, typed, becomes)
             made = (await self.deps.refunds.RequestRefund(request)).refund
         except Refused as refused:
             if refused.reason not in MENDABLE:
                 raise
             await self._show(req, resp, typed, refused)
-        else:
-            leave_for(resp, f"/refunds/{made.refund_id}", notice="return-requested")
+            return
+        call = take_line(self.deps.bank, typed, becomes)
+        path, left = f"/refunds/{made.refund_id}", {"BANK_LINE_LEFT"}
+        await self.leave_after(resp, call, path, notice="return-requested", mendable=left)
 
     async def _show(
         self,
@@ -80,8 +85,8 @@ class ReturnPage(Page):
         refused: Refused | None = None,
     ) -> None:
         invoice = await self._invoice(typed["invoice"])
-        used = await used_line(self.deps.bank, typed)
-        values = {"invoice": invoice, "typed": typed, "kinds": ACCOUNT_KINDS, "used_line": used}
+        line = await line_of(self.deps.bank, typed)
+        values = {"invoice": invoice, "typed": typed, "kinds": ACCOUNT_KINDS, "line": line}
         self.show(req, resp, "refund-new", refused=refused, **values)
 
     async def _invoice(self, invoice_id: str) -> invoices_pb2.Invoice:

@@ -149,6 +149,8 @@ def _typed(fields: Sequence[tuple[str, str]]) -> Mapping[str, str]:
     for name, value in fields:
         field, _, ticked = name.partition(":")
         text = value if parse_id(ticked) else ticked or value
+        if field == "account_kind" and not was.get("account", "given"):
+            continue
         if field in LABELS and text and not parse_id(text) and was.get(f"was:{name}") != value:
             shown.setdefault(LABELS[field], []).append(text)
     return {label: ", ".join(texts) for label, texts in shown.items()}

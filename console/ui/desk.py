@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from decimal import Decimal
+from typing import TYPE_CHECKING
 
 from console.calls import or_none
+from console.ui.values import word
 from console.words.bank import PaidBy
 from fiatgate.bank.v1 import bank_pb2
 from fiatgate.invoices.v1 import invoices_pb2, lines_pb2
+from kit.base.money import fiat_text, typed_decimal
+from kit.rpc.errors import Refused, precondition
+
+if TYPE_CHECKING:
+    from fiatgate.bank.v1.bank_pb2_grpc import BankServiceAsyncStub
 
 
 async def lines_that_paid(
@@ -35,3 +43,52 @@ async def lines_that_paid(
             for each in answer.payments
         )
     return found
+
+
+async def require_line(bank: BankServiceAsyncStub, typed: Mapping[str, str], becomes: str) -> None:
+    """Raises BANK_LINE_CONFLICT unless the rest of the bank line that filled in the form may pay, or the same form took
+    it (`take_line`). Changes nothing.
+    """
+    if not typed["line"]:
+        return
+    line = (await bank.GetLine(bank_pb2.GetLineRequest(line_id=typed["line"]))).line
+    is_taken = line.state == bank_pb2.LINE_STATE_IGNORED and line.reason == _reason(typed, becomes)
+    if not is_taken and not (line.payable and Decimal(line.left) == _left(typed)):
+        left = fiat_text(Decimal(line.left))
+        raise precondition(
+            "BANK_LINE_CONFLICT", f"The line is {word(line, 'state')}, and {left} of it is left"
+        )
+
+
+async def take_line(bank: BankServiceAsyncStub, typed: Mapping[str, str], becomes: str) -> None:
+    """Ignores the rest of that line once its money is credited or returned. The same form again has done so already.
+    Raises BANK_LINE_LEFT for any refusal: the line waits where it was.
+    """
+    if not typed["line"]:
+        return
+    request = bank_pb2.IgnoreLineRequest(
+        line_id=typed["line"], reason=_reason(typed, becomes), left=f"{_left(typed):f}"
+    )
+    try:
+        await bank.IgnoreLine(request)
+    except Refused:
+        raise precondition("BANK_LINE_LEFT", "The line is not taken out of the work") from None
+
+
+async def line_of(bank: BankServiceAsyncStub, typed: Mapping[str, str]) -> bank_pb2.Line | None:
+    """Returns the bank line that filled in the form."""
+    if not typed["line"]:
+        return None
+    found = await or_none(bank.GetLine(bank_pb2.GetLineRequest(line_id=typed["line"])))
+    return found.line if found else None
+
+
+def _reason(typed: Mapping[str, str], becomes: str) -> str:
+    return f"{becomes}, form {typed['request_key'][-8:]}"
+
+
+def _left(typed: Mapping[str, str]) -> Decimal:
+    try:
+        return typed_decimal(typed["left"])
+    except ValueError:
+        return Decimal(0)

@@ -146,6 +146,7 @@ PROBLEMS: Final[Mapping[str, str]] = {
     "WITHDRAWAL_STATE_CONFLICT": "The withdrawal is in another state by now. Nothing was changed.",
     "NOT_DECIDED": "This was made or changed in the database, past the service: no act decided it. Nothing was done. "
     "Have an administrator run fiatgate verify.",
+    "BANK_LINE_LEFT": "It is done, but its bank line still waits. Open the line, and ignore it.",
     "REFUND_STATE_CONFLICT": "The refund is in another state by now. Nothing was changed.",
     "WITHDRAWAL_METHOD_NOT_FOUND": "This withdrawal method is switched off by now. Choose another one.",
     "WITHDRAWAL_ADDRESS_INVALID": "USDT can't be sent to this address on the method's network.",

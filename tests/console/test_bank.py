@@ -171,7 +171,9 @@ def corrected(person: Person, form: str, **typed: str) -> str:
     return text_of(person.post("/corrections/new", hidden(seen.text, "/corrections/new")))
 
 
-def test_a_line_fills_in_the_forms_for_money_that_fits_no_open_deal(bank_till: Till, staff: Staff) -> None:
+def test_a_line_fills_in_the_forms_for_money_that_fits_no_open_deal(
+    bank_till: Till, staff: Staff, house: House
+) -> None:
     person, mark = staff("desk", "treasury"), uuid4().hex[:8]
     short, more, ended, paid = (bank_till.chosen() for _ in range(4))
     bank_till.desk.checkout.CancelCheckout(pb.CancelCheckoutRequest(invoice_id=ended.invoice_id))
@@ -202,11 +204,22 @@ def test_a_line_fills_in_the_forms_for_money_that_fits_no_open_deal(bank_till: T
     form = person.get(path).text
     assert f'value="{above}"' in form and f"Bank line {found['more']}" in form
     assert links_of(person.get(f"/invoices/{more.invoice_id}").text, "Return a surplus")
-    corrected(person, form, received="5.00", came=above, line="")
+    (path,) = links_of(person.get(f"/bank/{found['more']}").text, "Return a surplus")
+    asked = person.get(path).text
+    assert 'name="amount" value="5.00"' in re.sub(r' (id|type|required|inputmode)(="[^"]*")?', "", asked)
+    assert f'href="/bank/{found["more"]}"' in asked and "came beyond the amount of order" in asked
+    fields = hidden(asked, "/refunds/new") | {"amount": "5.00", "account": "", "reason": "Over"}
+    house.end_step_up(person.email)
+    proof = text_of(person.post("/refunds/new", fields))
+    assert "Confirm that it is you" in proof and "Kind of account" not in proof
+    house.step_up(person)
+    person.post("/refunds/new", fields | {"amount": "0"})
+    assert found["more"] in lines_of(person, "proposed", mark), "refused, so the line waits as before"
+    assert "Refund requested" in text_of(person.post("/refunds/new", fields))
+    assert "Ignored because Returned as money of order" in text_of(person.get(f"/bank/{found['more']}"))
     for done in (f"/bank/{found['more']}", f"/invoices/{more.invoice_id}"):
         page = person.get(done).text
         assert not links_of(page, "More came") and not links_of(page, "Return a surplus"), done
-    assert "The line is ignored." in text_of(person.post(f"/bank/{found['more']}/ignore", {"reason": "over"}))
 
     late = f"/bank/{found['ended']}"
     (path,) = links_of(person.get(late).text, "Credit it")
@@ -230,8 +243,11 @@ def test_a_line_fills_in_the_forms_for_money_that_fits_no_open_deal(bank_till: T
     assert "The line is proposed, and 7.00 of it is left." in text_of(changed)
     seen = person.post("/corrections/new", fields)
     agreed = hidden(seen.text, "/corrections/new")
-    failed = person.post("/corrections/new", agreed | {"expected": "0.000001"})
-    assert "The bank line of this money is ignored: Credited as late money of order" in text_of(failed)
+    person.post("/corrections/new", agreed | {"expected": "0.000001"})
+    house.end_step_up(person.email)
+    assert "Confirm that it is you" in text_of(person.post("/corrections/new", agreed))
+    house.step_up(person)
+    assert found["ended"] in lines_of(person, "proposed", mark), "nothing was credited, so the line waits"
     assert "corrected" in text_of(person.post("/corrections/new", agreed)), "the same form goes on"
     other = bank_till.chosen()
     old = person.post("/bank/several", {"act": "link", "line": found["ended"], "deal": other.deal_id})
