@@ -8,7 +8,7 @@ import falcon
 import falcon.asgi
 
 from fiatgate.invoices.v1 import invoices_pb2 as pb
-from gateway.api.paging import page_from, page_to_json
+from gateway.api.paging import in_the_list, page_from, page_to_json
 from gateway.api.references import invoice_ref_from
 from gateway.exchange import Exchange, Request
 from gateway.json.body import CreateInvoice, create_invoice_from, no_other_than_json
@@ -17,7 +17,7 @@ from gateway.json.replies import optional_time_text, time_text
 from gateway.links import Links
 from gateway.walls.strangers import PAYMENTS
 from gateway.wiring import Deps
-from kit.base.proto import optional
+from kit.base.proto import most_of, optional, timestamp_from
 from kit.web.replies import reply
 
 if TYPE_CHECKING:
@@ -93,20 +93,26 @@ class InvoiceResource:
         page = page_from(query)
         status = query.choice("status", STATUSES, pb.INVOICE_STATUS_UNSPECIFIED)
         currency_code = query.currency("currency")
+        customer_id = query.text("customer_id", most=most_of(pb.ListInvoicesRequest, "customer_id"))
         order = query.choice("order", ORDERS, pb.SORT_ORDER_DESC)
+        created_from, created_to = query.time("created_from"), query.time("created_to")
         query.check()
-        answer = await self._invoices.ListInvoices(
-            pb.ListInvoicesRequest(
-                merchant_id=req.exchange.caller.merchant_id,
-                page=page.asked,
-                per_page=page.per_page,
-                status=status,
-                currency_code=currency_code,
-                order=order,
-            )
+        request = pb.ListInvoicesRequest(
+            merchant_id=req.exchange.caller.merchant_id,
+            page=page.asked,
+            per_page=page.per_page,
+            status=status,
+            currency_code=currency_code,
+            customer_id=customer_id or "",
+            created_from=timestamp_from(created_from),
+            created_before=timestamp_from(created_to),
+            after_invoice_id=page.after,
+            order=order,
         )
+        with in_the_list(page.after):
+            answer = await self._invoices.ListInvoices(request)
         data = [self._marked(invoice_to_json(invoice, self._links)) for invoice in answer.invoices]
-        reply(resp, page_to_json(page, answer.total, data))
+        reply(resp, page_to_json(page, answer.total, data, id_name="invoice_id"))
 
 
 async def invoice_of(invoices: InvoicesServiceAsyncStub, req: Request, segment: str) -> pb.Invoice:

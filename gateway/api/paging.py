@@ -1,6 +1,7 @@
 """Pages of lists by number (docs/api.md#list-invoices), and by the last item before (docs/api.md#cursors)."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
@@ -13,13 +14,19 @@ PER_PAGE_DEFAULT: Final = 20
 # No table has rows beyond this page, and its first row's number still fits PostgreSQL's bigint.
 LAST_PAGE_ASKED: Final = 2**40
 
+NO_SUCH_ITEM: Final = frozenset(
+    {"CORRECTION_NOT_FOUND", "INVOICE_NOT_FOUND", "VALIDATION_ERROR", "WITHDRAWAL_NOT_FOUND"}
+)
 _Row = TypeVar("_Row")
 
 
 @dataclass(frozen=True)
 class Page:
+    """after: the id of the last item before the first page; empty: none"""
+
     number: int
     per_page: int
+    after: str = ""
 
     @property
     def asked(self) -> int:
@@ -28,14 +35,17 @@ class Page:
 
 
 def page_from(query: Query) -> Page:
-    """Reads `page` and `per_page`; `query.check()` raises their faults."""
+    """Reads `page`, `per_page` and `after`; `query.check()` raises their faults."""
     return Page(
         query.integer("page", default=1, least=1),
         query.integer("per_page", default=PER_PAGE_DEFAULT, least=1, most=PAGE_MOST_ROWS),
+        query.id("after"),
     )
 
 
-def page_to_json(page: Page, total: int, data: Sequence[Any]) -> dict[str, Any]:
+def page_to_json(page: Page, total: int, data: Sequence[Any], *, id_name: str) -> dict[str, Any]:
+    """Returns the answer. With `after` in the query it has `next_after`, the member `id_name` of the last item."""
+    more = total > page.number * page.per_page
     return {
         "successful": True,
         "page": page.number,
@@ -43,7 +53,19 @@ def page_to_json(page: Page, total: int, data: Sequence[Any]) -> dict[str, Any]:
         "total": total,
         "total_pages": -(-total // page.per_page),
         "data": data,
+        **({"next_after": data[-1][id_name] if more else None} if page.after else {}),
     }
+
+
+@contextmanager
+def in_the_list(after: str) -> Iterator[None]:
+    """Raises InvalidFields when `after` is given and the service has no such item in the list."""
+    try:
+        yield
+    except Refused as refused:
+        if after and refused.reason in NO_SUCH_ITEM:
+            raise InvalidFields(FieldFault("after", "is no item of this list")) from None
+        raise
 
 
 @dataclass(frozen=True)
@@ -62,12 +84,8 @@ class Cursor:
         """Returns the answer. `list_rows` is called with the number of rows to return. Raises InvalidFields for an
         `after` that is no item of the list.
         """
-        try:
+        with in_the_list(self.after):
             rows = await list_rows(self.per_page + 1)
-        except Refused as refused:
-            if self.after and refused.reason in ("CORRECTION_NOT_FOUND", "VALIDATION_ERROR"):
-                raise InvalidFields(FieldFault("after", "is no item of this list")) from None
-            raise
         page = rows[: self.per_page]
         more = len(rows) > self.per_page
         return {

@@ -7,13 +7,13 @@ import falcon
 import falcon.asgi
 
 from fiatgate.withdrawals.v1 import withdrawals_pb2 as pb
-from gateway.api.paging import page_from, page_to_json
+from gateway.api.paging import in_the_list, page_from, page_to_json
 from gateway.exchange import Request
 from gateway.json.query import Query, no_query
 from gateway.json.replies import optional_time_text, time_text
 from gateway.wiring import Deps
 from kit.base.ids import parse_id
-from kit.base.proto import optional
+from kit.base.proto import optional, timestamp_from
 from kit.rpc.errors import not_found
 from kit.web.replies import reply
 
@@ -51,18 +51,22 @@ class WithdrawalResource:
         page = page_from(query)
         status = query.choice("status", STATUSES, pb.WITHDRAWAL_STATUS_UNSPECIFIED)
         order = query.choice("order", ORDERS, pb.SORT_ORDER_DESC)
+        created_from, created_to = query.time("created_from"), query.time("created_to")
         query.check()
-        answer = await self._withdrawals.ListWithdrawals(
-            pb.ListWithdrawalsRequest(
-                merchant_id=req.exchange.caller.merchant_id,
-                page=page.asked,
-                per_page=page.per_page,
-                status=status,
-                order=order,
-            )
+        request = pb.ListWithdrawalsRequest(
+            merchant_id=req.exchange.caller.merchant_id,
+            page=page.asked,
+            per_page=page.per_page,
+            status=status,
+            created_from=timestamp_from(created_from),
+            created_before=timestamp_from(created_to),
+            after_withdraw_uuid=page.after,
+            order=order,
         )
+        with in_the_list(page.after):
+            answer = await self._withdrawals.ListWithdrawals(request)
         data = [self._marked(withdrawal_to_json(withdrawal)) for withdrawal in answer.withdrawals]
-        reply(resp, page_to_json(page, answer.total, data))
+        reply(resp, page_to_json(page, answer.total, data, id_name="withdraw_uuid"))
 
 
 class AddressResource:

@@ -14,6 +14,10 @@ _INTEGER: Final = re.compile(r"-?[0-9]{1,1000}").fullmatch  # int() accepts at m
 UNKNOWN_MOST: Final = 10
 """Unknown names that are told at once: comparing each of thousands with the known ones would take seconds."""
 NAME_MOST_CHARACTERS: Final = 64
+NO_TIME: Final = "must be a time with its UTC offset, as 2026-11-29T12:00:00Z"
+_TIME: Final = re.compile(
+    r"20[0-9]{2}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?(Z|[+-][0-9]{2}:[0-9]{2})"
+).fullmatch
 _MONTH: Final = re.compile(r"20[0-9]{2}-(0[1-9]|1[0-2])").fullmatch
 _CURRENCY: Final = re.compile(r"[A-Za-z]{3}").fullmatch
 
@@ -90,9 +94,22 @@ class Query:
             return self._wrong(name, "must be a month, as 2026-11", default)
         return datetime(int(text[:4]), int(text[5:]), 1, tzinfo=UTC)
 
-    def text(self, name: str) -> str | None:
-        """Returns a text that is not empty."""
-        return self._one(name)
+    def time(self, name: str) -> datetime | None:
+        """Returns a time. The space before its offset is a plus that was not encoded."""
+        text = (self._one(name) or "").replace(" ", "+")
+        if not text:
+            return None
+        try:
+            return datetime.fromisoformat(text) if _TIME(text) else self._wrong(name, NO_TIME, None)
+        except ValueError:
+            return self._wrong(name, NO_TIME, None)
+
+    def text(self, name: str, *, most: int | None = None) -> str | None:
+        """Returns a text that is not empty; with a bound of at most so many characters, none of them NUL."""
+        text = self._one(name)
+        if text is not None and most is not None and (len(text) > most or "\0" in text):
+            return self._wrong(name, f"must have at most {most} characters, and no NUL", None)
+        return text
 
     def check(self) -> None:
         """Raises InvalidFields when any value was wrong or any name is unknown."""

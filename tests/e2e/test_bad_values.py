@@ -356,7 +356,9 @@ REASONS: Final[dict[str, str]] = {
     **dict.fromkeys(("ListTransfers.invoice_id", "ListTransfers.withdraw_uuid"), INVALID),
     **dict.fromkeys((*OF_EVENTS, "ListEvents.invoice_id"), INVALID),
     "FindMissingInvoices.invoice_ids": "INVOICE_NOT_FOUND",
-    "ListAllInvoices.after_invoice_id": "INVOICE_NOT_FOUND",
+    **dict.fromkeys(
+        ("ListAllInvoices.after_invoice_id", "ListInvoices.after_invoice_id"), "INVOICE_NOT_FOUND"
+    ),
     "deal_id": "DEAL_NOT_FOUND",
     "after_deal_id": "DEAL_NOT_FOUND",
     "requisite_id": "REQUISITE_NOT_FOUND",

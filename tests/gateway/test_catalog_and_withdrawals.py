@@ -122,6 +122,24 @@ def test_a_withdrawal_is_read_by_its_id(rich: Shop) -> None:
     assert again.json()["data"] == listed
 
 
+def test_lists_go_on_after_an_item_and_are_of_a_span_of_time(rich: Shop, shop: Shop) -> None:
+    for path, id_name in (("withdrawals", "withdraw_uuid"), ("invoices", "invoice_id")):
+        whole = rich.get(f"/api/v1/{path}").json()
+        newest, oldest = whole["data"][0], whole["data"][-1]
+        assert "next_after" not in whole
+        rest = rich.get(f"/api/v1/{path}?after={newest[id_name]}&per_page=1").json()
+        assert (rest["total"], rest["data"]) == (whole["total"] - 1, whole["data"][1:2])
+        assert rest["next_after"] is None
+        none = rich.get(f"/api/v1/{path}?after={oldest[id_name]}")
+        assert (none.status_code, none.json()["data"], none.json()["total"]) == (200, [], 0)
+        foreign = shop.get(f"/api/v1/{path}?after={newest[id_name]}")
+        assert (foreign.status_code, foreign.json()["details"][0]["field"]) == (422, "after")
+        at = newest["created_at"]  # its plus is not encoded
+        assert rich.get(f"/api/v1/{path}?created_from={at}").json()["data"] == [newest]
+        before = rich.get(f"/api/v1/{path}?created_to={at}").json()
+        assert before.get("data", []) == whole["data"][1:]
+
+
 def test_a_withdrawal_is_found_by_its_id_percent_encoded(rich: Shop) -> None:
     """With urllib, for requests takes such an encoding off again."""
     id = rich.get("/api/v1/withdrawals").json()["data"][0]["withdraw_uuid"]

@@ -295,6 +295,11 @@ def values_of(schema: dict[str, Any]) -> tuple[list[str], list[str]]:
         return [str(low), str(high or 10**30)], [str(low - 1), "1.0", "x", *([str(high + 1)] if high else [])]
     if schema.get("format") == "uuid":
         return [], ["x", INVOICE_ID[1:]]
+    if schema.get("format") == "date-time":
+        good = ["2026-01-01T00:00:00Z", "2026-01-01T00:00:00.25+05:30", "2026-01-01T00:00:00%2B00:00"]
+        return good, ["2026-01-01", "2026-13-01T00:00:00Z", "2026-01-01T00:00:00", "1999-01-01T00:00:00Z"]
+    if "maxLength" in schema:
+        return ["x", "x" * schema["maxLength"]], ["x" * (schema["maxLength"] + 1), "a%00b"]
     if re.match(schema["pattern"], "2026-01"):
         return ["2026-01", "2099-12"], ["2026-13", "2026-1", "1999-12", "x"]
     return ["EUR", "eur"], ["EU", "EURO", "E1R"]

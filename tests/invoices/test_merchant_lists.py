@@ -24,7 +24,7 @@ INVOICES = 120
 INSERT = """
 INSERT INTO invoices (id, merchant_id, key_id, external_id, amount, currency_code, status, customer_id, created_at,
                       expires_at, finished_at, event_id)
-VALUES (%(id)s, %(merchant)s, %(id)s, %(id)s::text, 1, %(currency)s, %(status)s, %(id)s::text, %(at)s, %(at)s,
+VALUES (%(id)s, %(merchant)s, %(id)s, %(id)s::text, 1, %(currency)s, %(status)s, %(customer)s, %(at)s, %(at)s,
         CASE WHEN %(status)s <> 'pending' THEN %(at)s END, CASE WHEN %(status)s <> 'pending' THEN %(id)s END)
 """
 
@@ -40,6 +40,7 @@ def rows(world: World) -> Iterator[list[dict[str, Any]]]:
             "merchant": chance.choice(MERCHANTS[:2]),
             "currency": chance.choice(CURRENCIES),
             "status": str(chance.choice(list(InvoiceStatus))),
+            "customer": f"customer-{chance.randrange(90)}",
             "at": world.clock.now() - timedelta(minutes=chance.randrange(5)),
         }
         for _ in range(INVOICES)
@@ -82,3 +83,42 @@ def test_pages_and_totals_are_those_of_the_rows(
         ]
         assert [id for ids, _ in pages for id in ids] == due
         assert {total for _, total in pages} == {len(due)}
+
+
+@pytest.mark.parametrize("ascending", [False, True])
+@pytest.mark.parametrize("status", [None, InvoiceStatus.SUCCESS])
+def test_pages_after_an_invoice_go_through_the_whole_list(
+    world: World, rows: list[dict[str, Any]], status: InvoiceStatus | None, ascending: bool
+) -> None:
+    merchant = MERCHANTS[0]
+    own = [each for each in rows if each["merchant"] == merchant]
+    due = [each["id"] for each in own if each["status"] == (status or each["status"])]
+    due = due if ascending else due[::-1]
+    wanted: dict[str, Any] = {"status": status, "ascending": ascending, "per_page": 7}
+    found, total = listed(world, merchant, **wanted)
+    assert total == len(due)
+    while total > 7:
+        more, total = listed(world, merchant, after_invoice_id=str(found[-1]), **wanted)
+        found += more
+        assert total == len(due) - len(found) + len(more)
+    assert found == due
+    assert listed(world, merchant, after_invoice_id=str(due[-1]), **wanted) == ([], 0)
+    for foreign in (str(rows[0]["id"] if rows[0]["merchant"] != merchant else new_id()), str(new_id())):
+        with pytest.raises(Refused, match="INVOICE_NOT_FOUND"):
+            reading.list_invoices(
+                world.deps,
+                **{"merchant_id": str(merchant), "page": 1, "currency_code": None, **wanted},
+                after_invoice_id=foreign,
+            )
+
+
+def test_a_list_is_of_one_customer_and_of_a_span_of_time(world: World, rows: list[dict[str, Any]]) -> None:
+    merchant = MERCHANTS[0]
+    own = [each for each in rows if each["merchant"] == merchant]
+    since, until = sorted({each["at"] for each in own})[1:4:2]
+    spanned = [each["id"] for each in own if since <= each["at"] < until]
+    span = {"created_from": since, "created_before": until, "ascending": True}
+    assert listed(world, merchant, **span) == (spanned, len(spanned)) and spanned
+    customer = own[0]["customer"]
+    of_one = [each["id"] for each in own if each["customer"] == customer]
+    assert listed(world, merchant, customer_id=customer, ascending=True) == (of_one, len(of_one))

@@ -1235,6 +1235,10 @@ class ListInvoicesRequest(_message.Message):
     STATUS_FIELD_NUMBER: _builtins.int
     CURRENCY_CODE_FIELD_NUMBER: _builtins.int
     ORDER_FIELD_NUMBER: _builtins.int
+    CUSTOMER_ID_FIELD_NUMBER: _builtins.int
+    CREATED_FROM_FIELD_NUMBER: _builtins.int
+    CREATED_BEFORE_FIELD_NUMBER: _builtins.int
+    AFTER_INVOICE_ID_FIELD_NUMBER: _builtins.int
     merchant_id: _builtins.str
     page: _builtins.int
     """From 1."""
@@ -1246,6 +1250,18 @@ class ListInvoicesRequest(_message.Message):
     """Upper-case. Null: all."""
     order: Global___SortOrder.ValueType
     """By created_at."""
+    customer_id: _builtins.str
+    """Empty: all."""
+    after_invoice_id: _builtins.str
+    """Only invoices that stand after this one in the list: pages and total are of these. Empty: from the start."""
+    @_builtins.property
+    def created_from(self) -> _timestamp_pb2.Timestamp:
+        """Only invoices created at this time or later. Null: all."""
+
+    @_builtins.property
+    def created_before(self) -> _timestamp_pb2.Timestamp:
+        """Only earlier ones. Null: all."""
+
     def __init__(
         self,
         *,
@@ -1255,13 +1271,26 @@ class ListInvoicesRequest(_message.Message):
         status: Global___InvoiceStatus.ValueType = ...,
         currency_code: _builtins.str | None = ...,
         order: Global___SortOrder.ValueType = ...,
+        customer_id: _builtins.str = ...,
+        created_from: _timestamp_pb2.Timestamp | None = ...,
+        created_before: _timestamp_pb2.Timestamp | None = ...,
+        after_invoice_id: _builtins.str = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_currency_code", b"_currency_code", "currency_code", b"currency_code"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_created_before", b"_created_before", "_created_from", b"_created_from", "_currency_code", b"_currency_code", "created_before", b"created_before", "created_from", b"created_from", "currency_code", b"currency_code"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_currency_code", b"_currency_code", "currency_code", b"currency_code", "merchant_id", b"merchant_id", "order", b"order", "page", b"page", "per_page", b"per_page", "status", b"status"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_created_before", b"_created_before", "_created_from", b"_created_from", "_currency_code", b"_currency_code", "after_invoice_id", b"after_invoice_id", "created_before", b"created_before", "created_from", b"created_from", "currency_code", b"currency_code", "customer_id", b"customer_id", "merchant_id", b"merchant_id", "order", b"order", "page", b"page", "per_page", b"per_page", "status", b"status"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__created_before: _TypeAlias = _typing.Literal["created_before"]  # noqa: Y015
+    _WhichOneofArgType__created_before: _TypeAlias = _typing.Literal["_created_before", b"_created_before"]  # noqa: Y015
+    _WhichOneofReturnType__created_from: _TypeAlias = _typing.Literal["created_from"]  # noqa: Y015
+    _WhichOneofArgType__created_from: _TypeAlias = _typing.Literal["_created_from", b"_created_from"]  # noqa: Y015
     _WhichOneofReturnType__currency_code: _TypeAlias = _typing.Literal["currency_code"]  # noqa: Y015
     _WhichOneofArgType__currency_code: _TypeAlias = _typing.Literal["_currency_code", b"_currency_code"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__created_before) -> _WhichOneofReturnType__created_before | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__created_from) -> _WhichOneofReturnType__created_from | None: ...
+    @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__currency_code) -> _WhichOneofReturnType__currency_code | None: ...
 
 Global___ListInvoicesRequest: _TypeAlias = ListInvoicesRequest  # noqa: Y015

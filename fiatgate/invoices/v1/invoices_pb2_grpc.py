@@ -160,7 +160,8 @@ class InvoicesServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ListInvoices(self, request, context):
-        """Reasons: INVOICES_NOT_FOUND when nothing matches at all (a page past the last is empty), RATE_LIMITED.
+        """Reasons: INVOICES_NOT_FOUND when nothing matches at all (a page past the last is empty, and so is one after the last
+        invoice), INVOICE_NOT_FOUND for an after_invoice_id that is none of the merchant's, RATE_LIMITED.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -61,7 +61,9 @@ class InvoicesServiceStub:
     the same for an unknown invoice and for another merchant's.
     """
     ListInvoices: _grpc.UnaryUnaryMultiCallable[_invoices_pb2.ListInvoicesRequest, _invoices_pb2.ListInvoicesResponse]
-    """Reasons: INVOICES_NOT_FOUND when nothing matches at all (a page past the last is empty), RATE_LIMITED."""
+    """Reasons: INVOICES_NOT_FOUND when nothing matches at all (a page past the last is empty, and so is one after the last
+    invoice), INVOICE_NOT_FOUND for an after_invoice_id that is none of the merchant's, RATE_LIMITED.
+    """
     GetDealMoney: _grpc.UnaryUnaryMultiCallable[_invoices_pb2.GetDealMoneyRequest, _invoices_pb2.GetDealMoneyResponse]
     """The money of an invoice's newest deal, for refunds and for money that came late: terms, what counts as paid and
     credited, and what a given amount comes to. Changes nothing. Reasons: INVOICE_NOT_FOUND, DEAL_NOT_FOUND (also when no
@@ -123,7 +125,9 @@ class InvoicesServiceAsyncStub(InvoicesServiceStub):
     the same for an unknown invoice and for another merchant's.
     """
     ListInvoices: _aio.UnaryUnaryMultiCallable[_invoices_pb2.ListInvoicesRequest, _invoices_pb2.ListInvoicesResponse]  # type: ignore[assignment]
-    """Reasons: INVOICES_NOT_FOUND when nothing matches at all (a page past the last is empty), RATE_LIMITED."""
+    """Reasons: INVOICES_NOT_FOUND when nothing matches at all (a page past the last is empty, and so is one after the last
+    invoice), INVOICE_NOT_FOUND for an after_invoice_id that is none of the merchant's, RATE_LIMITED.
+    """
     GetDealMoney: _aio.UnaryUnaryMultiCallable[_invoices_pb2.GetDealMoneyRequest, _invoices_pb2.GetDealMoneyResponse]  # type: ignore[assignment]
     """The money of an invoice's newest deal, for refunds and for money that came late: terms, what counts as paid and
     credited, and what a given amount comes to. Changes nothing. Reasons: INVOICE_NOT_FOUND, DEAL_NOT_FOUND (also when no
@@ -224,7 +228,9 @@ class InvoicesServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _invoices_pb2.ListInvoicesRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_invoices_pb2.ListInvoicesResponse, _abc.Awaitable[_invoices_pb2.ListInvoicesResponse]]:
-        """Reasons: INVOICES_NOT_FOUND when nothing matches at all (a page past the last is empty), RATE_LIMITED."""
+        """Reasons: INVOICES_NOT_FOUND when nothing matches at all (a page past the last is empty, and so is one after the last
+        invoice), INVOICE_NOT_FOUND for an after_invoice_id that is none of the merchant's, RATE_LIMITED.
+        """
 
     @_abc_1.abstractmethod
     def GetDealMoney(

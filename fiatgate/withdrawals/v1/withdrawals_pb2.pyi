@@ -317,6 +317,9 @@ class ListWithdrawalsRequest(_message.Message):
     PER_PAGE_FIELD_NUMBER: _builtins.int
     STATUS_FIELD_NUMBER: _builtins.int
     ORDER_FIELD_NUMBER: _builtins.int
+    CREATED_FROM_FIELD_NUMBER: _builtins.int
+    CREATED_BEFORE_FIELD_NUMBER: _builtins.int
+    AFTER_WITHDRAW_UUID_FIELD_NUMBER: _builtins.int
     merchant_id: _builtins.str
     page: _builtins.int
     """From 1."""
@@ -326,6 +329,16 @@ class ListWithdrawalsRequest(_message.Message):
     """UNSPECIFIED: all."""
     order: Global___SortOrder.ValueType
     """By created_at."""
+    after_withdraw_uuid: _builtins.str
+    """Only withdrawals that stand after this one in the list: pages and total are of these. Empty: from the start."""
+    @_builtins.property
+    def created_from(self) -> _timestamp_pb2.Timestamp:
+        """Only withdrawals requested at this time or later. Null: all."""
+
+    @_builtins.property
+    def created_before(self) -> _timestamp_pb2.Timestamp:
+        """Only earlier ones. Null: all."""
+
     def __init__(
         self,
         *,
@@ -334,12 +347,22 @@ class ListWithdrawalsRequest(_message.Message):
         per_page: _builtins.int = ...,
         status: Global___WithdrawalStatus.ValueType = ...,
         order: Global___SortOrder.ValueType = ...,
+        created_from: _timestamp_pb2.Timestamp | None = ...,
+        created_before: _timestamp_pb2.Timestamp | None = ...,
+        after_withdraw_uuid: _builtins.str = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_created_before", b"_created_before", "_created_from", b"_created_from", "created_before", b"created_before", "created_from", b"created_from"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["merchant_id", b"merchant_id", "order", b"order", "page", b"page", "per_page", b"per_page", "status", b"status"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_created_before", b"_created_before", "_created_from", b"_created_from", "after_withdraw_uuid", b"after_withdraw_uuid", "created_before", b"created_before", "created_from", b"created_from", "merchant_id", b"merchant_id", "order", b"order", "page", b"page", "per_page", b"per_page", "status", b"status"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__created_before: _TypeAlias = _typing.Literal["created_before"]  # noqa: Y015
+    _WhichOneofArgType__created_before: _TypeAlias = _typing.Literal["_created_before", b"_created_before"]  # noqa: Y015
+    _WhichOneofReturnType__created_from: _TypeAlias = _typing.Literal["created_from"]  # noqa: Y015
+    _WhichOneofArgType__created_from: _TypeAlias = _typing.Literal["_created_from", b"_created_from"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__created_before) -> _WhichOneofReturnType__created_before | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__created_from) -> _WhichOneofReturnType__created_from | None: ...
 
 Global___ListWithdrawalsRequest: _TypeAlias = ListWithdrawalsRequest  # noqa: Y015
 

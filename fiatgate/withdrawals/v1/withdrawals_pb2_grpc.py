@@ -159,7 +159,8 @@ class WithdrawalsServiceServicer:
 
     def ListWithdrawals(self, request, context):
         """Returns a page of the merchant's withdrawals. Reasons: WITHDRAWALS_NOT_FOUND when nothing matches at all (a page past
-        the last is empty), RATE_LIMITED.
+        the last is empty, and so is one after the last withdrawal), WITHDRAWAL_NOT_FOUND for an after_withdraw_uuid that is
+        none of the merchant's, RATE_LIMITED.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -39,7 +39,8 @@ class WithdrawalsServiceStub:
     def __new__(cls, channel: _aio.Channel) -> WithdrawalsServiceAsyncStub: ...
     ListWithdrawals: _grpc.UnaryUnaryMultiCallable[_withdrawals_pb2.ListWithdrawalsRequest, _withdrawals_pb2.ListWithdrawalsResponse]
     """Returns a page of the merchant's withdrawals. Reasons: WITHDRAWALS_NOT_FOUND when nothing matches at all (a page past
-    the last is empty), RATE_LIMITED.
+    the last is empty, and so is one after the last withdrawal), WITHDRAWAL_NOT_FOUND for an after_withdraw_uuid that is
+    none of the merchant's, RATE_LIMITED.
     """
     GetWithdrawal: _grpc.UnaryUnaryMultiCallable[_withdrawals_pb2.GetWithdrawalRequest, _withdrawals_pb2.GetWithdrawalResponse]
     """Returns one withdrawal. Reason: WITHDRAWAL_NOT_FOUND, for an unknown one and for another merchant's."""
@@ -117,7 +118,8 @@ class WithdrawalsServiceAsyncStub(WithdrawalsServiceStub):
     def __init__(self, channel: _aio.Channel) -> None: ...
     ListWithdrawals: _aio.UnaryUnaryMultiCallable[_withdrawals_pb2.ListWithdrawalsRequest, _withdrawals_pb2.ListWithdrawalsResponse]  # type: ignore[assignment]
     """Returns a page of the merchant's withdrawals. Reasons: WITHDRAWALS_NOT_FOUND when nothing matches at all (a page past
-    the last is empty), RATE_LIMITED.
+    the last is empty, and so is one after the last withdrawal), WITHDRAWAL_NOT_FOUND for an after_withdraw_uuid that is
+    none of the merchant's, RATE_LIMITED.
     """
     GetWithdrawal: _aio.UnaryUnaryMultiCallable[_withdrawals_pb2.GetWithdrawalRequest, _withdrawals_pb2.GetWithdrawalResponse]  # type: ignore[assignment]
     """Returns one withdrawal. Reason: WITHDRAWAL_NOT_FOUND, for an unknown one and for another merchant's."""
@@ -198,7 +200,8 @@ class WithdrawalsServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_withdrawals_pb2.ListWithdrawalsResponse, _abc.Awaitable[_withdrawals_pb2.ListWithdrawalsResponse]]:
         """Returns a page of the merchant's withdrawals. Reasons: WITHDRAWALS_NOT_FOUND when nothing matches at all (a page past
-        the last is empty), RATE_LIMITED.
+        the last is empty, and so is one after the last withdrawal), WITHDRAWAL_NOT_FOUND for an after_withdraw_uuid that is
+        none of the merchant's, RATE_LIMITED.
         """
 
     @_abc_1.abstractmethod

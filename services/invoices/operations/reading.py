@@ -42,22 +42,30 @@ def list_invoices(
     status: InvoiceStatus | None,
     currency_code: str | None,
     ascending: bool,
+    customer_id: str = "",
+    created_from: datetime | None = None,
+    created_before: datetime | None = None,
+    after_invoice_id: str = "",
 ) -> Page:
-    """Returns one page. Raises INVOICES_NOT_FOUND when nothing matches at all; a page past the last is empty."""
+    """Returns one page. Raises INVOICES_NOT_FOUND when nothing matches at all; a page past the last is empty, and so is
+    one after the last invoice. Raises INVOICE_NOT_FOUND for an `after_invoice_id` that is none of the merchant's.
+    """
     values.page(page, per_page)
     if "\0" in (currency_code or ""):
         raise values.query_invalid("currency_code", "A currency's code has no NUL characters")
     owner = values.uuid("merchant_id", merchant_id)
+    customer = values.text("customer_id", customer_id, least=0, most=_most("customer_id"))
+    after_id = fields.invoice_id(after_invoice_id) if after_invoice_id else None
     with deps.db.transaction() as tx:
         connection = tx.connection(execution_options={"isolation_level": "REPEATABLE READ"})
-        found = merchant_lists.invoice_page(
-            connection,
-            ListFilter(owner, status, currency_code),
-            ascending=ascending,
-            offset=(page - 1) * per_page,
-            limit=per_page,
+        after = None if after_id is None else invoice_lists.place_of_invoice(connection, after_id, owner)
+        if after_id is not None and after is None:
+            raise errors.invoice_not_found()
+        wanted = ListFilter(
+            owner, status, currency_code, customer, created_from, created_before, after, ascending
         )
-    if found.total == 0:
+        found = merchant_lists.invoice_page(connection, wanted, offset=(page - 1) * per_page, limit=per_page)
+    if found.total == 0 and after is None:
         raise errors.invoices_not_found()
     return found
 

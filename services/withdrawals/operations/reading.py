@@ -39,25 +39,34 @@ def list_withdrawals(
     page: int,
     per_page: int,
     status: WithdrawalStatus | None,
-    newest_first: bool,
+    oldest_first: bool,
+    created_from: datetime | None = None,
+    created_before: datetime | None = None,
+    after_withdraw_uuid: str = "",
 ) -> Page:
-    """Returns a page. Raises WITHDRAWALS_NOT_FOUND when nothing matches at all; a page past the last is empty."""
+    """Returns a page. Raises WITHDRAWALS_NOT_FOUND when nothing matches at all; a page past the last is empty, and so
+    is one after the last item. Raises WITHDRAWAL_NOT_FOUND when `after_withdraw_uuid` is none of the merchant's.
+    """
     merchant = values.uuid("merchant_id", merchant_id)
     values.page(page, per_page)
     offset = (page - 1) * per_page
+    after_id = (
+        values.uuid_or(errors.withdrawal_not_found, after_withdraw_uuid) if after_withdraw_uuid else None
+    )
+    wanted = Filter(
+        merchant_id=merchant, status=status, created_from=created_from, created_before=created_before
+    )
     with deps.db.transaction() as tx:
-        total = withdrawals.count(tx, merchant_id=merchant, status=status)
-        if total == 0:
+        after = None if after_id is None else withdrawals.withdrawal_of(tx, merchant, after_id)
+        if after_id is not None and after is None:
+            raise errors.withdrawal_not_found()
+        total = withdrawals.count(tx, wanted, after=after, oldest_first=oldest_first)
+        if total == 0 and after is None:
             raise errors.withdrawals_not_found()
         if offset >= total:  # this also keeps an offset from PostgreSQL that is too large for its integers
             return Page([], total)
-        found = withdrawals.page(
-            tx,
-            merchant_id=merchant,
-            status=status,
-            newest_first=newest_first,
-            offset=offset,
-            limit=per_page,
+        found = withdrawals.listed(
+            tx, wanted, after=after, oldest_first=oldest_first, offset=offset, limit=per_page
         )
     return Page(found, total)
 

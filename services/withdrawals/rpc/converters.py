@@ -38,10 +38,10 @@ _STAGE_FILTERS = {
     pb.WITHDRAWAL_STAGE_DONE: Stage.DONE,
 }
 _TRANSFER_KINDS: Final = {kind: pb.TransferKind.Value(f"TRANSFER_KIND_{kind.name}") for kind in TransferKind}
-_NEWEST_FIRST = {
-    pb.SORT_ORDER_UNSPECIFIED: True,
-    pb.SORT_ORDER_DESC: True,
-    pb.SORT_ORDER_ASC: False,
+_OLDEST_FIRST = {
+    pb.SORT_ORDER_UNSPECIFIED: False,
+    pb.SORT_ORDER_DESC: False,
+    pb.SORT_ORDER_ASC: True,
 }
 
 
@@ -186,9 +186,9 @@ def stage_from_message(stage: pb.WithdrawalStage.ValueType) -> Stage | None:
 
 
 def newest_first_from_message(order: pb.SortOrder.ValueType) -> bool:
-    if order not in _NEWEST_FIRST:
+    if order not in _OLDEST_FIRST:
         raise values.query_invalid("order", "Expected desc or asc")
-    return _NEWEST_FIRST[order]
+    return _OLDEST_FIRST[order]
 
 
 FROM_MESSAGE: Final[Converters] = {

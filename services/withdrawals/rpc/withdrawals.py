@@ -166,7 +166,7 @@ METHODS: Final[Methods] = {
     "ListWithdrawals": by_name(
         reading.list_withdrawals,
         lambda page: {"withdrawals": map(withdrawal_to_message, page.withdrawals), "total": page.total},
-        newest_first="order",
+        oldest_first="order",
     ),
     "GetWithdrawal": by_name(reading.get_withdrawal, _withdrawal),
     "ListAllWithdrawals": list_all_withdrawals,

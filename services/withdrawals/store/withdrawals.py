@@ -12,7 +12,7 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
 from kit.db.database import table_of
-from kit.db.lists import in_span, stands_after
+from kit.db.lists import Column, in_span, stands_after
 from kit.db.rows import Rows
 from services.withdrawals.addresses import NETWORKS
 from services.withdrawals.domain import PENDING, PROCESSING, Stage, State, WithdrawalStatus
@@ -124,28 +124,6 @@ def _one(tx: Session, query: Select[Any]) -> WithdrawalView | None:
     return _WITHDRAWALS.one_or_none(tx.execute(query))
 
 
-def count(tx: Session, *, merchant_id: UUID, status: WithdrawalStatus | None) -> int:
-    """Counts the merchant's withdrawals, or those of the given status."""
-    matching = _matching(merchant_id, status)
-    return tx.scalar(select(func.count()).select_from(Withdrawal).where(*matching)) or 0
-
-
-def page(
-    tx: Session,
-    *,
-    merchant_id: UUID,
-    status: WithdrawalStatus | None,
-    newest_first: bool,
-    offset: int,
-    limit: int,
-) -> list[WithdrawalView]:
-    """Returns one page of the merchant's withdrawals, in the order of creation."""
-    keys = (Withdrawal.created_at, Withdrawal.id)
-    order = [key.desc() if newest_first else key.asc() for key in keys]
-    query = _ALL.where(*_matching(merchant_id, status)).order_by(*order)
-    return _WITHDRAWALS.all(tx.execute(query.offset(offset).limit(limit)))
-
-
 @dataclass(frozen=True, kw_only=True)
 class Filter:
     """The withdrawals of the operator's list; null filters match all.
@@ -165,7 +143,10 @@ class Filter:
     created_before: datetime | None = None
 
     def conditions(self) -> Iterator[ColumnElement[bool]]:
-        yield from _matching(self.merchant_id, self.status)
+        if self.merchant_id is not None:
+            yield Withdrawal.merchant_id == self.merchant_id
+        if self.status is not None:
+            yield Withdrawal.status == self.status
         yield from in_span(Withdrawal.created_at, self.created_from, self.created_before)
         if self.stage is not None:
             yield from _STAGES[self.stage]
@@ -191,6 +172,12 @@ _STAGES: Final[Mapping[Stage, Sequence[ColumnElement[bool]]]] = {
 }
 
 
+def count(tx: Session, filter: Filter, *, after: WithdrawalView | None, oldest_first: bool) -> int:
+    """Returns the number of withdrawals that `listed` has in the order of time."""
+    matching = select(func.count()).select_from(Withdrawal).where(*filter.conditions())
+    return tx.scalar(_after(matching, _BY_TIME, after, oldest_first=oldest_first)) or 0
+
+
 def listed(
     tx: Session,
     filter: Filter,
@@ -198,29 +185,30 @@ def listed(
     after: WithdrawalView | None,
     oldest_first: bool,
     limit: int,
+    offset: int = 0,
     by_amount: bool = False,
 ) -> list[WithdrawalView]:
     """Returns the first withdrawals that the filter leaves: from the start, or those that stand after `after`."""
-    keys = (Withdrawal.amount if by_amount else Withdrawal.created_at, Withdrawal.id)
-    query = _ALL.where(*filter.conditions())
-    if after is not None:
-        place = (after.amount if by_amount else after.created_at, after.id)
-        query = query.where(stands_after(keys, place, oldest_first=oldest_first))
+    keys = (Withdrawal.amount, Withdrawal.id) if by_amount else _BY_TIME
+    query = _after(_ALL.where(*filter.conditions()), keys, after, oldest_first=oldest_first)
     order = keys if oldest_first else [each.desc() for each in keys]
-    return _WITHDRAWALS.all(tx.execute(query.order_by(*order).limit(limit)))
+    return _WITHDRAWALS.all(tx.execute(query.order_by(*order).offset(offset).limit(limit)))
+
+
+_BY_TIME: Final = (Withdrawal.created_at, Withdrawal.id)
+
+
+def _after(
+    query: Select[Any], keys: Sequence[Column], after: WithdrawalView | None, *, oldest_first: bool
+) -> Select[Any]:
+    if after is None:
+        return query
+    place = [getattr(after, each.key) for each in keys]
+    return query.where(stands_after(keys, place, oldest_first=oldest_first))
 
 
 def withdrawal(tx: Session, withdrawal_id: UUID) -> WithdrawalView | None:
     return _one(tx, _ALL.where(Withdrawal.id == withdrawal_id))
-
-
-def _matching(merchant_id: UUID | None, status: WithdrawalStatus | None) -> list[ColumnElement[bool]]:
-    conditions: list[ColumnElement[bool]] = []
-    if merchant_id is not None:
-        conditions.append(Withdrawal.merchant_id == merchant_id)
-    if status is not None:
-        conditions.append(Withdrawal.status == status)
-    return conditions
 
 
 _BACKLOG = text("""
