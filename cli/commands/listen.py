@@ -58,10 +58,9 @@ def listen(
 
 
 def _line(event: dict[str, Any], *, is_again: bool) -> str:
-    is_test = event["external_id"] == f"test-{event['order_id']}"  # in test mode every webhook has the mark
     remarks = (
         f"ordered: {event['original_amount']}" if event["is_adjusted"] else "",
-        "a test" if is_test else "",
+        "a test" if event.get("test_event") else "",
         "again" if is_again else "",
     )
     said = ", ".join(filter(None, remarks))

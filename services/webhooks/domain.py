@@ -100,12 +100,14 @@ class FinishedInvoice:
     reason: str | None
 
 
-def payload_of(invoice: FinishedInvoice, *, is_test: bool = False) -> bytes:
+def payload_of(invoice: FinishedInvoice, *, is_test: bool = False, is_test_event: bool = False) -> bytes:
     """Returns the exact bytes of every attempt's body: compact JSON in UTF-8, in the order of docs/api.md#payload.
 
-    is_test  of a test event (docs/api.md#test-events), or in test mode: with a last member `test` that no other has
+    is_test        in test mode: with the member `test`, which live mode has not
+    is_test_event  with the member `test_event`, which no webhook of an invoice has (docs/api.md#test-events)
     """
-    return _json(_members_of(invoice) | ({"test": True} if is_test else {}))
+    marks = {"test": is_test, "test_event": is_test_event}
+    return _json(_members_of(invoice) | {name: True for name, is_set in marks.items() if is_set})
 
 
 def invoice_of_test(*, event_id: UUID, invoice_id: UUID, merchant_id: UUID, at: datetime) -> FinishedInvoice:

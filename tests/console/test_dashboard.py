@@ -365,7 +365,7 @@ def test_a_test_event_is_signed_and_marked_and_in_no_history(
     assert "thanks <b>you</b>" in page
     real, *_, sent = market.receiver.received()
     body, usual = json.loads(sent.body), json.loads(real.body)
-    assert body.pop("test") is True
+    assert body.pop("test_event") is True
     assert body.keys() == usual.keys(), "only the mark differs"
     assert sent.headers["x-idempotency-key"] == body["event_id"]
     assert sent.headers["x-signature-timestamp"] in page

@@ -44,6 +44,7 @@ def test_the_payload_has_every_documented_member_in_its_order_and_no_other() -> 
     invoice = finished()
     assert list(json.loads(payload_of(invoice))) == MEMBERS
     assert payload_of(invoice, is_test=True) == payload_of(invoice)[:-1] + b',"test":true}'
+    assert payload_of(invoice, is_test_event=True) == payload_of(invoice)[:-1] + b',"test_event":true}'
 
 
 def test_the_payload_says_what_the_invoice_says() -> None:

@@ -129,7 +129,7 @@ def _cooldown_seconds(began_at: datetime, now: datetime) -> int:
 def _sent(deps: Deps, merchant: UUID, url: str, secret: str, began_at: datetime) -> Tested:
     at, event_id = deps.clock.now(), new_id()
     invoice = invoice_of_test(event_id=event_id, invoice_id=new_id(), merchant_id=merchant, at=at)
-    body = payload_of(invoice, is_test=True)
+    body = payload_of(invoice, is_test=deps.settings.is_test, is_test_event=True)
 
     async def send(sender: Sender) -> tuple[client.Answer | None, str | None]:
         return await sender.post(url, body, event_id, secret=secret, at=at)
