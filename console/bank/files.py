@@ -38,21 +38,25 @@ class FilesPage(ListPage):
         return (row.import_id, iso(row.imported_at), row.file_name, row.format, word(row, "state"), *counts)
 
     async def more(self, req: Request, found: Found) -> Mapping[str, Any]:
-        return {"waits": any(row.state == pb.IMPORT_STATE_WAITING for row in found.rows)}
+        saved = (await self.deps.bank.ListCsvProfiles(pb.ListCsvProfilesRequest())).profiles
+        return {"saved": [each.name for each in saved]}
 
     async def on_post(self, req: Request, resp: falcon.asgi.Response) -> None:
-        """Keeps the file of the form, and shows its page."""
+        """Keeps the file of the form, and shows its page; of a CSV file without a profile the one that describes it."""
         try:
             form = await self.form(req, file_field="file", file_max_bytes=FILE_MAX_BYTES)
             name = form.line("file_name", most=200) or "statement"
-            request = pb.ImportFileRequest(content=form.file or b"", file_name=name)
+            profile = form.line("profile_name", most=64)
+            request = pb.ImportFileRequest(content=form.file or b"", file_name=name, profile_name=profile)
             kept = (await self.deps.bank.ImportFile(request)).file
         except Refused as refused:
             if refused.reason not in ("VALIDATION_ERROR", "PAYLOAD_TOO_LARGE", "BANK_FILE_REFUSED"):
                 raise
-            await self.answer(req, resp, refused=invalid("VALIDATION_ERROR", refused.message, field="file"))
+            field = "profile_name" if refused.metadata.get("field") == "profile_name" else "file"
+            await self.answer(req, resp, refused=invalid("VALIDATION_ERROR", refused.message, field=field))
         else:
-            leave_for(resp, f"/bank/files/{kept.import_id}")
+            lacks_profile = not profile and kept.format == "csv" and kept.state == pb.IMPORT_STATE_REFUSED
+            leave_for(resp, f"/bank/files/{kept.import_id}{'/csv' if lacks_profile else ''}")
 
 
 class DemoStatementPage(Page):

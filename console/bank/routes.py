@@ -6,6 +6,7 @@ from console.bank.connectors import ConnectorsPage
 from console.bank.days import DaysPage
 from console.bank.files import DemoStatementPage, FilesPage, ImportPage
 from console.bank.lines import LinePage, LinesPage, has_demo_bank
+from console.bank.profiles import CsvPage, ProfilesPage
 from console.bank.rules import RulesPage
 from console.bank.several import SeveralPage
 from console.bank.unlinked import UnlinkedPage
@@ -26,6 +27,8 @@ def add_to(app: App, deps: Deps) -> None:
     UnlinkedPage(deps).add_to(app, "/bank/unlinked")
     FilesPage(deps).add_to(app, "/bank/files")
     app.add_route("/bank/files/{import_id}", ImportPage(deps))
+    app.add_route("/bank/files/{import_id}/csv", CsvPage(deps))
+    app.add_route("/bank/profiles", ProfilesPage(deps))
     connectors = ConnectorsPage(deps)
     app.add_route("/bank/connectors", connectors)
     app.add_route("/bank/connectors/{connector_id}/revoke", connectors, suffix="revoke")

@@ -97,6 +97,7 @@ IN_ROOMS: Final = {
     "test_corrections.py": "/corrections /corrections/new /debts",
     "test_bank.py": "/bank /bank/connectors /bank/rules /bank/days /bank/unlinked /bank/files /bank/files/{import_id} "
     "/bank/{line_id}",
+    "test_bank_csv.py": "/bank/files/{import_id}/csv /bank/profiles",
     "test_refunds.py": "/refunds /refunds/new /refunds/{refund_id}",
     "test_webhooks.py": "/webhooks /webhooks/{event_id} /parked",
     "test_links.py": "/links /links/new /links/{invoice_id} /links/many /links/many/new /links/many/{link_id}",

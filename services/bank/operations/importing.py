@@ -44,6 +44,7 @@ CELLS_SHOWN: Final = 40
 CELL_SHOWN: Final = 80
 """Characters."""
 ROWS_READ: Final = 10
+NO_LINES: Final = "None of the first rows gives a line."
 CHANGED: Final = "The file was changed in the database, past the service."
 TAKEN_OTHERWISE: Final = "The same file was taken by another profile: its lines would be there twice."
 _log = get_logger()
@@ -133,7 +134,8 @@ def get_preview(
             parsed = profile_from_json(form)
             statements = read(content, format=Format.CSV, profile=parsed, most_rows=ROWS_READ)
             file = ImportView(new_id(), name, form, ImportState.WAITING, None, None, 0, 0, deps.clock.now())
-            found = replace(found, lines=_views(deps, file, statements)[1])
+            views = _views(deps, file, statements)[1]
+            found = replace(found, lines=views, problem="" if views else NO_LINES)
     except FileRefused as refused:
         return replace(found, problem=str(refused)[:PROBLEM_MAX_CHARACTERS])
     return found
