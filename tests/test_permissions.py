@@ -80,7 +80,9 @@ def test_the_command_line_calls_each_service_that_serves_a_shared_contract(
     assert set(called) == {each for each in SERVICES if serves(each, shared)}
 
 
-READS: Final = re.compile(r"(Get|List|Check|Find|NameMerchants$|CompleteId$|Authenticate$|Authorize$)")
+READS: Final = re.compile(
+    r"(Get|List|Check|Find|FollowEvents$|NameMerchants$|CompleteId$|Authenticate$|Authorize$)"
+)
 
 
 @pytest.mark.parametrize("service", SERVICES)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 
 import falcon.asgi
 
@@ -15,6 +15,10 @@ from kit.rpc.errors import Refused, invalid
 NAME_MOST: Final = 65
 """More than bank takes, as that of the accounts: its refusal names the bound."""
 ACCOUNTS_MOST: Final = 10_000
+MADE_MEANWHILE: Final = (
+    "No key was made now: since this form was opened, one was made, and it is in the list. If it is yours and you have "
+    "not copied it, revoke it and make another one."
+)
 FIELDS: Final = ("name", "accounts", "silence_minutes")
 
 
@@ -35,13 +39,17 @@ class ConnectorsPage(Page):
         try:
             if minutes and not (minutes.isascii() and minutes.isdigit()):
                 raise invalid("VALIDATION_ERROR", "Expected whole minutes", field="silence_seconds")
-            request = pb.CreateConnectorRequest(name=name, silence_seconds=60 * int(minutes or 0))
+            request = pb.CreateConnectorRequest(
+                name=name,
+                silence_seconds=60 * int(minutes or 0),
+                newest_connector_id=form.line("newest", most=64),
+            )
             for each in filter(str.strip, accounts.splitlines()):
                 number, _, currency = each.replace(":", " ").strip().rpartition(" ")
                 request.accounts.add(account=number, currency_code=currency)
             made = await self.deps.feed.CreateConnector(request)
         except Refused as refused:
-            if refused.reason != "VALIDATION_ERROR":
+            if refused.reason not in ("VALIDATION_ERROR", "EDIT_CONFLICT"):
                 raise
             given = dict(zip(FIELDS, (name, accounts, minutes), strict=True))
             await self._show(req, resp, refused=refused, given=given)
@@ -63,4 +71,9 @@ class ConnectorsPage(Page):
         key: str = "",
     ) -> None:
         found = (await self.deps.feed.ListConnectors(pb.ListConnectorsRequest())).connectors
-        self.show(req, resp, "bank-connectors", refused=refused, connectors=found, given=given, key=key)
+        values: dict[str, Any] = {"connectors": found, "given": given, "key": key}
+        if refused is not None and refused.reason == "EDIT_CONFLICT":
+            values |= {"problem": MADE_MEANWHILE, "errors": {}}
+        made = [(each.created_at.ToNanoseconds(), each.connector_id) for each in found]
+        values["newest"] = max(made, default=(0, ""))[1]
+        self.show(req, resp, "bank-connectors", refused=refused, **values)

@@ -1,6 +1,7 @@
 """Keys of connectors: made, listed, revoked; one that SQL made or brought back is named."""
 
 from datetime import timedelta
+from functools import partial
 
 import pytest
 from sqlalchemy import text
@@ -36,6 +37,14 @@ def test_a_key_is_stored_as_a_hash_and_revoked_for_good(bank: Deps) -> None:
     assert problems_of(bank, "connectors") == set()
     with pytest.raises(ProgrammingError, match="it has ended"), bank.db.transaction() as tx:
         tx.execute(text("UPDATE connectors SET revoked_at = NULL WHERE id = :id"), {"id": new.connector_id})
+
+
+def test_a_form_that_is_sent_again_makes_no_second_key(bank: Deps) -> None:
+    first = made(bank)
+    make = partial(connectors.create_connector, bank, name="till", accounts=["A1:EUR"], silence_seconds=0)
+    second = make(newest_connector_id=str(first.connector_id))
+    again = refusal(lambda: make(newest_connector_id=str(first.connector_id)))
+    assert (again.reason, again.metadata["now"]) == ("EDIT_CONFLICT", str(second.connector_id))
 
 
 def test_a_key_that_sql_made_is_named(bank: Deps) -> None:

@@ -397,7 +397,11 @@ def test_an_admin_makes_a_key_of_a_connector_that_is_shown_once_and_revokes_it(
     house.end_step_up(admin.email)
     assert "Confirm that it is you" in text_of(admin.post("/bank/connectors", fields))
     house.step_up(admin)
+    fields |= {"newest": hidden(admin.get("/bank/connectors").text, "/bank/connectors")["newest"]}
     (key,) = re.findall(r'value="(fgc_[^"]+)"', admin.post("/bank/connectors", fields).text)
+    assert "No key was made now" in text_of(admin.post("/bank/connectors", fields)), (
+        "the page is loaded again"
+    )
     assert key not in admin.get("/bank/connectors").text
 
     def heard() -> int:

@@ -172,10 +172,13 @@ class CreateConnectorRequest(_message.Message):
     NAME_FIELD_NUMBER: _builtins.int
     ACCOUNTS_FIELD_NUMBER: _builtins.int
     SILENCE_SECONDS_FIELD_NUMBER: _builtins.int
+    NEWEST_CONNECTOR_ID_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """1 to 64 characters of A-Z, a-z, 0-9, - and _."""
     silence_seconds: _builtins.int
     """60 to 2592000, or 0: no limit."""
+    newest_connector_id: _builtins.str
+    """The newest connector that the caller knows; empty: none. EDIT_CONFLICT when there is a newer one. Null: not compared."""
     @_builtins.property
     def accounts(self) -> _containers.RepeatedCompositeFieldContainer[Global___FeedAccount]:
         """1 to 100."""
@@ -186,12 +189,15 @@ class CreateConnectorRequest(_message.Message):
         name: _builtins.str = ...,
         accounts: _abc.Iterable[Global___FeedAccount] | None = ...,
         silence_seconds: _builtins.int = ...,
+        newest_connector_id: _builtins.str | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_newest_connector_id", b"_newest_connector_id", "newest_connector_id", b"newest_connector_id"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["accounts", b"accounts", "name", b"name", "silence_seconds", b"silence_seconds"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_newest_connector_id", b"_newest_connector_id", "accounts", b"accounts", "name", b"name", "newest_connector_id", b"newest_connector_id", "silence_seconds", b"silence_seconds"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__newest_connector_id: _TypeAlias = _typing.Literal["newest_connector_id"]  # noqa: Y015
+    _WhichOneofArgType__newest_connector_id: _TypeAlias = _typing.Literal["_newest_connector_id", b"_newest_connector_id"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__newest_connector_id) -> _WhichOneofReturnType__newest_connector_id | None: ...
 
 Global___CreateConnectorRequest: _TypeAlias = CreateConnectorRequest  # noqa: Y015
 

@@ -72,7 +72,7 @@ class FeedServiceServicer:
     """
 
     def CreateConnector(self, request, context):
-        """Makes a key; only this answer ever shows it.
+        """Makes a key; only this answer ever shows it. Reason: EDIT_CONFLICT.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -34,7 +34,7 @@ class FeedServiceStub:
     @_typing.overload
     def __new__(cls, channel: _aio.Channel) -> FeedServiceAsyncStub: ...
     CreateConnector: _grpc.UnaryUnaryMultiCallable[_feed_pb2.CreateConnectorRequest, _feed_pb2.CreateConnectorResponse]
-    """Makes a key; only this answer ever shows it."""
+    """Makes a key; only this answer ever shows it. Reason: EDIT_CONFLICT."""
     ListConnectors: _grpc.UnaryUnaryMultiCallable[_feed_pb2.ListConnectorsRequest, _feed_pb2.ListConnectorsResponse]
     """Active ones first, each newest first, 1000 at most."""
     RevokeConnector: _grpc.UnaryUnaryMultiCallable[_feed_pb2.RevokeConnectorRequest, _feed_pb2.RevokeConnectorResponse]
@@ -54,7 +54,7 @@ class FeedServiceAsyncStub(FeedServiceStub):
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     CreateConnector: _aio.UnaryUnaryMultiCallable[_feed_pb2.CreateConnectorRequest, _feed_pb2.CreateConnectorResponse]  # type: ignore[assignment]
-    """Makes a key; only this answer ever shows it."""
+    """Makes a key; only this answer ever shows it. Reason: EDIT_CONFLICT."""
     ListConnectors: _aio.UnaryUnaryMultiCallable[_feed_pb2.ListConnectorsRequest, _feed_pb2.ListConnectorsResponse]  # type: ignore[assignment]
     """Active ones first, each newest first, 1000 at most."""
     RevokeConnector: _aio.UnaryUnaryMultiCallable[_feed_pb2.RevokeConnectorRequest, _feed_pb2.RevokeConnectorResponse]  # type: ignore[assignment]
@@ -77,7 +77,7 @@ class FeedServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _feed_pb2.CreateConnectorRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_feed_pb2.CreateConnectorResponse, _abc.Awaitable[_feed_pb2.CreateConnectorResponse]]:
-        """Makes a key; only this answer ever shows it."""
+        """Makes a key; only this answer ever shows it. Reason: EDIT_CONFLICT."""
 
     @_abc_1.abstractmethod
     def ListConnectors(

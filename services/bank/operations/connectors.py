@@ -15,6 +15,7 @@ from kit.base.account_forms import account_key
 from kit.base.ids import new_id
 from kit.base.proto import most_of
 from kit.rpc import values
+from kit.rpc.errors import edit_conflict
 from services.bank import errors
 from services.bank.store import connectors
 from services.bank.store.decisions import CONNECTOR
@@ -57,8 +58,17 @@ def account_of(account: str, currency_code: str) -> str:
     return f"{number}:{values.text('accounts', currency_code, least=3, most=3)}"
 
 
-def create_connector(deps: Deps, *, name: str, accounts: Sequence[str], silence_seconds: int) -> NewConnector:
-    """Makes a key for these accounts, as `account_of` writes them; only its hash is stored."""
+def create_connector(
+    deps: Deps,
+    *,
+    name: str,
+    accounts: Sequence[str],
+    silence_seconds: int,
+    newest_connector_id: str | None = None,
+) -> NewConnector:
+    """Makes a key for these accounts, as `account_of` writes them; only its hash is stored. Raises EDIT_CONFLICT when
+    there is a newer connector than the one that the caller knows.
+    """
     values.at_most("accounts", accounts, ACCOUNTS_MOST)
     if not accounts:
         raise values.invalid("accounts", "Expected at least one account")
@@ -80,6 +90,10 @@ def create_connector(deps: Deps, *, name: str, accounts: Sequence[str], silence_
     )
     after = {name: getattr(made, name) for name in CONNECTOR.fields}
     with deps.db.transaction() as tx:
+        connectors.lock_name(tx, made.name)
+        newest = connectors.newest(tx)
+        if newest_connector_id not in (None, newest):
+            raise edit_conflict("newest_connector_id", newest)
         connectors.add(tx, made)
         acts.record(tx, "bank-connector.create", f"bank-connector:{made.id}", after=after)
     return NewConnector(connector_id=made.id, key=key)

@@ -44,8 +44,13 @@ def by_id(tx: Session | Connection, id: UUID) -> ConnectorView | None:
     return _ROWS.one_or_none(tx.execute(_ALL.where(_OF.id == id)))
 
 
+def newest(tx: Session) -> str:
+    """Returns the id of the newest connector, empty when there is none."""
+    return str(tx.scalar(select(_OF.id).order_by(_OF.created_at.desc(), _OF.id.desc()).limit(1)) or "")
+
+
 def lock_name(tx: Session, name: str) -> None:
-    """Lets the posts of one name follow each other."""
+    """Lets posts and new keys of one name follow each other."""
     tx.execute(_LOCK, {"name": name})
 
 
