@@ -16,6 +16,7 @@ ACT_OF: Final = {
     "AuditService/RestartHead": "heads.restart",
     "BankService/IgnoreLine": "bank-line.ignore",
     "BankService/ImportFile": "bank-file.import",
+    "BankService/LinkRefund": "bank-line.link",
     "BankService/RestoreLine": "bank-line.restore",
     "BankService/DeleteCsvProfile": "csv-profile.delete",
     "BankService/SaveCsvProfile": "csv-profile.save",

@@ -58,13 +58,14 @@ RULES: Final = Table(
     noun="rule",
 )
 DAYS: Final = Table(
-    columns="day | account | opening | matched | proposed | unmatched | ignored | debits: out | reversed: taken back"
-    " | closing | difference",
-    stacks="day account | opening closing | matched proposed unmatched ignored | debits reversed | difference",
+    columns="day | account | opening | matched | proposed | unmatched | ignored | refunds | debits: other debits"
+    " | reversed: taken back | closing | difference",
+    stacks="day account | opening closing | matched proposed unmatched ignored | refunds debits reversed"
+    " | difference",
     empty="No line was booked in these days: fiatgate bank import FILE",
     noun="day",
-    csv="day | account | currency_code | opening | matched | proposed | unmatched | ignored | debits | reversed"
-    " | closing | difference | lines | open_lines",
+    csv="day | account | currency_code | opening | matched | proposed | unmatched | ignored | refunds | debits"
+    " | reversed | closing | difference | lines | open_lines",
 )
 UNLINKED: Final = Table(
     columns="deal_id: deal | created_at: opened | amount_fiat: amount | currency_code: currency | account | reference"

@@ -25,7 +25,7 @@ class DaysPage(ListPage):
     csv_name = "bank-days"
     columns = (
         *("day", "account", "currency_code", "opening", "matched", "proposed", "unmatched"),
-        *("ignored", "debits", "reversed", "closing", "difference", "lines", "open_lines"),
+        *("ignored", "refunds", "debits", "reversed", "closing", "difference", "lines", "open_lines"),
     )
     filters = (PERIOD, *DAYS, Text("account", "Account"))
 

@@ -133,6 +133,22 @@ async def _alike(page: Page, line: pb.Line) -> Sequence[pb.Line]:
     return same[:ALIKE_MOST]
 
 
+async def refunds_of(page: Page, line: pb.Line) -> Sequence[refunds_pb2.Refund]:
+    """Returns the newest refunds that a line that went out may be: those of its amount that were sent."""
+    if line.state != pb.LINE_STATE_OUTGOING or line.refund_id:
+        return ()
+    sent = (refunds_pb2.REFUND_STATUS_SENT, refunds_pb2.REFUND_STATUS_SUCCEEDED)
+    request = refunds_pb2.ListRefundsRequest(statuses=sent, limit=LISTED_MOST)
+    found = await or_none(page.deps.refunds.ListRefunds(request))
+    wanted = (Decimal(line.amount), line.currency_code)
+    same = [
+        each
+        for each in (found.refunds if found else ())
+        if (Decimal(each.refund_amount), each.currency_code) == wanted
+    ]
+    return same[:ALIKE_MOST]
+
+
 def _correction(words: str, kind: str, line: pb.Line, invoice_id: str, /, **given: str) -> Step:
     query = {"kind": kind, "invoice": invoice_id, "evidence": evidence_of(line)} | given
     return Step(words, queried("/corrections/new", query), "treasury")

@@ -26,6 +26,7 @@ STATES: Final = {
     "unmatched": pb.LINE_STATE_UNMATCHED,
     "matched": pb.LINE_STATE_MATCHED,
     "ignored": pb.LINE_STATE_IGNORED,
+    "outgoing": pb.LINE_STATE_OUTGOING,
     "reversed": pb.LINE_STATE_REVERSED,
     "all": pb.LINE_STATE_UNSPECIFIED,
 }
@@ -67,6 +68,7 @@ class LinesPage(ListPage):
                 "unmatched": "Without a deal",
                 "matched": "Matched",
                 "ignored": "Ignored",
+                "outgoing": "Went out",
                 "reversed": "Taken back",
                 "all": "All",
             },
@@ -134,6 +136,11 @@ class LinePage(Page):
         request = invoices_pb2.OpenLateCaseRequest(invoice_id=line.invoice_id, line_id=line_id, note=note)
         await self.deps.deals.OpenLateCase(request)
 
+    async def on_post_refund(self, req: Request, resp: falcon.asgi.Response, line_id: str) -> None:
+        refund = (await self.form(req)).text("refund")
+        call = self.deps.bank.LinkRefund(pb.LinkRefundRequest(line_id=line_id, refund_id=refund))
+        await self._step(req, resp, line_id, call, notice="bank-line-refund", back=f"/bank/{line_id}")
+
     async def on_post_restore(self, req: Request, resp: falcon.asgi.Response, line_id: str) -> None:
         await self.form(req)
         call = self.deps.bank.RestoreLine(pb.RestoreLineRequest(line_id=line_id))
@@ -170,4 +177,5 @@ class LinePage(Page):
             line=line,
             confirmable=paying.CONFIRMABLE,
             steps=await following.steps_of(self, line),
+            refunds=await following.refunds_of(self, line),
         )

@@ -38,5 +38,5 @@ def add_to(app: App, deps: Deps) -> None:
         app.add_route("/bank/demo-statement", DemoStatementPage(deps))
     one = LinePage(deps)
     app.add_route("/bank/{line_id}", one)
-    for step in ("confirm", "ignore", "restore", "case"):
+    for step in ("confirm", "ignore", "restore", "case", "refund"):
         app.add_route(f"/bank/{{line_id}}/{step}", one, suffix=step)

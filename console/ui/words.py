@@ -32,6 +32,7 @@ NOTICES: Final[Mapping[str, str]] = {
     "deals-rejected": "The deals are rejected.",
     "deals-appealed": "The deals are in appeal.",
     "case-decided": "Your answer is given to the operator.",
+    "bank-line-refund": "The day’s end counts it so.",
     "case-opened": "The case is open. The merchant’s choice holds, or it is asked.",
     "case-answered": "The answer is given to the customer.",
     # approvals

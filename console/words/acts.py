@@ -60,6 +60,7 @@ PAST: Final[Mapping[str, str]] = {
     "fail": "marked as failed",
     "ignore": "ignored",
     "import": "imported",
+    "link": "linked",
     "make": "made",
     "open": "opened",
     "process": "began to send",

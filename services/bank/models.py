@@ -93,7 +93,9 @@ class Line(Base):
             "(import_id IS NULL) = (statement_id IS NULL) AND (import_id IS NULL) = (connector_id IS NOT NULL)",
             name="source",
         ),
+        CheckConstraint("refund_id IS NULL OR direction = 'debit'", name="refund"),
         CheckConstraint("octet_length(seal) = 32", name="seal"),
+        Index("uq_lines_refund", "refund_id", unique=True, postgresql_where=text("refund_id IS NOT NULL")),
         Index("ix_lines_state", "state", "id"),
         Index("ix_lines_deal", "deal_id", postgresql_where=text("deal_id IS NOT NULL")),
         Index("ix_lines_account", "account", "id"),
@@ -128,6 +130,8 @@ class Line(Base):
     invoice_id: Mapped[UUID | None]
     deal_amount: Mapped[Decimal | None] = mapped_column(FIAT)
     reason: Mapped[str | None]
+    # The refund of withdrawals that a line that went out is.
+    refund_id: Mapped[UUID | None]
     seal: Mapped[bytes]
     # `tried_at` is when a worker began to confirm by the line; `held` is why people have to do it.
     tried_at: Mapped[datetime | None]

@@ -14,7 +14,7 @@ from services.bank.store.lines import add_matches
 from services.bank.store.views import MatchView
 from services.bank.wiring import Deps
 from tests.bank.shapes import balance, entry
-from tests.bank.test_importing import imported, of, stored
+from tests.bank.test_importing import imported, of, problems_of, stored
 from tests.support.acting import refusal
 
 
@@ -77,6 +77,27 @@ def test_opening_and_lines_come_to_closing(bank: Deps) -> None:
     assert (day.proposed, day.unmatched) == (Decimal(30), Decimal(10))
     assert shown(day) == "2: 100.00 +40 +40 +7 -20 -5 = 162.00, 0.00"
     assert (day.lines, day.open_lines) == (5, 2)
+
+
+def test_money_that_went_out_is_split_into_refunds_and_other_debits(bank: Deps) -> None:
+    went = [entry(amount, mark="DBIT", days=on(6)) for amount in ("20.00", "3.00", "1.00")]
+    file = of("D7", entry("30.00", days=on(6)), *went, balances=balances("0.00", "6.00", first=6, last=6))
+    imported(bank, file)
+    ids = {f"{line.amount:.0f}": str(line.id) for line in stored(bank, "D7")}
+    refund = str(uuid4())
+    for line, of_refund in (("20", refund), ("20", refund), ("3", str(uuid4()))):
+        lines.link_refund(bank, line_id=ids[line], refund_id=of_refund)
+    for line in ("1", "30"):  # another line is the refund; the money came in
+        told = refusal(lambda line=line: lines.link_refund(bank, line_id=ids[line], refund_id=refund))
+        assert told.reason == "BANK_LINE_CONFLICT"
+    lines.link_refund(bank, line_id=ids["3"], refund_id="")
+    (day,) = listed(bank, "D7")
+    assert (f"{day.refunds:.0f}", f"{day.debits:.0f}", f"{day.difference:.0f}") == ("20", "4", "0")
+    assert "refund_id" not in problems_of(bank, "lines")
+    with bank.db.transaction() as tx:
+        tx.execute(text("UPDATE lines SET refund_id = gen_random_uuid() WHERE id = :id"), {"id": ids["3"]})
+    assert "refund_id" in problems_of(bank, "lines")
+    lines.link_refund(bank, line_id=ids["3"], refund_id="")
 
 
 def test_a_day_without_a_balance_has_no_difference_and_the_next_one_counts_both(bank: Deps) -> None:

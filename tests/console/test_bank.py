@@ -13,6 +13,7 @@ from playwright.sync_api import expect
 
 from deploy.local.waiting import wait_until
 from fiatgate.invoices.v1 import invoices_pb2 as pb
+from fiatgate.withdrawals.v1 import refunds_pb2
 from kit.base.codes import in_groups
 from kit.base.money import money_text
 from tests.bank.shapes import camt, entry
@@ -268,6 +269,30 @@ def test_a_line_fills_in_the_forms_for_money_that_fits_no_open_deal(
     assert links_of(page, "A correction waits") and not links_of(page, "Take back")
 
 
+def test_money_that_went_out_is_the_refund_that_a_person_says(bank_till: Till, operator: Person) -> None:
+    deal, mark = bank_till.paid(), uuid4().hex[:8]
+    refunds = bank_till.desk.refunds
+    asked = refunds_pb2.RequestRefundRequest(
+        invoice_id=deal.invoice_id,
+        external_id=mark,
+        origin=refunds_pb2.REFUND_ORIGIN_SURPLUS,
+        refund_amount="77.31",
+        account=refunds_pb2.RefundAccount(kind="free", account="1", holder="Ann Bell"),
+    )
+    refund = refunds.RequestRefund(asked).refund.refund_id
+    refunds.SendRefund(refunds_pb2.SendRefundRequest(refund_id=refund, bank_reference=mark))
+    imported(operator, statement(bank_till, (deal, "77.31", f"{mark} back")).replace("CRDT", "DBIT"))
+    line = f"/bank/{waiting(operator, 'outgoing', f'{mark} back')}"
+    page = operator.get(line)
+    assert f"/refunds/{refund}" in page.text and mark in text_of(page)
+    assert "counts it so" in text_of(operator.post(f"{line}/refund", {"refund": refund}))
+    account = re.sub(r"\W", "", account_of(bank_till, deal))
+    (day,) = operator.rows("/bank/days.csv", since="2026-01-02", until="2026-01-02", account=account)
+    assert day["refunds"] == "77.31"
+    operator.post(f"{line}/refund", {"refund": ""})
+    assert "It is this refund" in text_of(operator.get(line))
+
+
 def test_a_file_that_is_no_statement_is_refused_with_a_sentence(operator: Person) -> None:
     page = operator.post("/bank/files", files={"file": ("a.xml", b"<html>")})
     wait_until(
@@ -394,10 +419,10 @@ def test_an_admin_makes_a_key_of_a_connector_that_is_shown_once_and_revokes_it(
     for field, wrong in {"name": "a b", "accounts": "DE1", "silence_minutes": "soon"}.items():
         refused = admin.post("/bank/connectors", fields | {field: wrong})
         assert f'aria-describedby="{field}-hint {field}-error"' in refused.text and wrong in refused.text
+    fields |= {"newest": hidden(admin.get("/bank/connectors").text, "/bank/connectors")["newest"]}
     house.end_step_up(admin.email)
     assert "Confirm that it is you" in text_of(admin.post("/bank/connectors", fields))
     house.step_up(admin)
-    fields |= {"newest": hidden(admin.get("/bank/connectors").text, "/bank/connectors")["newest"]}
     (key,) = re.findall(r'value="(fgc_[^"]+)"', admin.post("/bank/connectors", fields).text)
     assert "No key was made now" in text_of(admin.post("/bank/connectors", fields)), (
         "the page is loaded again"

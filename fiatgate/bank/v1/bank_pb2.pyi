@@ -231,6 +231,7 @@ class Line(_message.Message):
     CONNECTOR_ID_FIELD_NUMBER: _builtins.int
     PAYABLE_FIELD_NUMBER: _builtins.int
     HELD_FIELD_NUMBER: _builtins.int
+    REFUND_ID_FIELD_NUMBER: _builtins.int
     line_id: _builtins.str
     """UUIDv8 of its day, its account and what makes it the same line: again the same when it comes again after a restore."""
     import_id: _builtins.str
@@ -264,6 +265,8 @@ class Line(_message.Message):
     """Why it did not confirm its deal by the rule of the method: "deal_limit", "day_limit" or "refused". Empty: it was not
     tried, or may be tried again.
     """
+    refund_id: _builtins.str
+    """The refund that a line that went out is; empty: none."""
     @_builtins.property
     def references(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
     @_builtins.property
@@ -298,10 +301,11 @@ class Line(_message.Message):
         connector_id: _builtins.str = ...,
         payable: _builtins.bool = ...,
         held: _builtins.str = ...,
+        refund_id: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["account", b"account", "amount", b"amount", "booked_on", b"booked_on", "connector_id", b"connector_id", "counterparty_account", b"counterparty_account", "counterparty_name", b"counterparty_name", "created_at", b"created_at", "currency_code", b"currency_code", "deal_amount", b"deal_amount", "deal_id", b"deal_id", "held", b"held", "import_id", b"import_id", "invoice_id", b"invoice_id", "left", b"left", "line_id", b"line_id", "matches", b"matches", "payable", b"payable", "reason", b"reason", "references", b"references", "state", b"state", "text", b"text", "tier", b"tier", "valued_on", b"valued_on"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["account", b"account", "amount", b"amount", "booked_on", b"booked_on", "connector_id", b"connector_id", "counterparty_account", b"counterparty_account", "counterparty_name", b"counterparty_name", "created_at", b"created_at", "currency_code", b"currency_code", "deal_amount", b"deal_amount", "deal_id", b"deal_id", "held", b"held", "import_id", b"import_id", "invoice_id", b"invoice_id", "left", b"left", "line_id", b"line_id", "matches", b"matches", "payable", b"payable", "reason", b"reason", "references", b"references", "refund_id", b"refund_id", "state", b"state", "text", b"text", "tier", b"tier", "valued_on", b"valued_on"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -889,6 +893,7 @@ class Day(_message.Message):
     PROPOSED_FIELD_NUMBER: _builtins.int
     UNMATCHED_FIELD_NUMBER: _builtins.int
     IGNORED_FIELD_NUMBER: _builtins.int
+    REFUNDS_FIELD_NUMBER: _builtins.int
     DEBITS_FIELD_NUMBER: _builtins.int
     REVERSED_FIELD_NUMBER: _builtins.int
     CLOSING_FIELD_NUMBER: _builtins.int
@@ -909,8 +914,9 @@ class Day(_message.Message):
     proposed: _builtins.str
     unmatched: _builtins.str
     ignored: _builtins.str
+    refunds: _builtins.str
+    """Money that went out: for refunds, and otherwise."""
     debits: _builtins.str
-    """Money that went out."""
     reversed: _builtins.str
     """Bookings that take earlier ones back, credits less debits."""
     closing: _builtins.str
@@ -932,6 +938,7 @@ class Day(_message.Message):
         proposed: _builtins.str = ...,
         unmatched: _builtins.str = ...,
         ignored: _builtins.str = ...,
+        refunds: _builtins.str = ...,
         debits: _builtins.str = ...,
         reversed: _builtins.str = ...,
         closing: _builtins.str = ...,
@@ -941,7 +948,7 @@ class Day(_message.Message):
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["account", b"account", "closing", b"closing", "currency_code", b"currency_code", "day", b"day", "debits", b"debits", "difference", b"difference", "ignored", b"ignored", "key", b"key", "lines", b"lines", "matched", b"matched", "open_lines", b"open_lines", "opening", b"opening", "proposed", b"proposed", "reversed", b"reversed", "unmatched", b"unmatched"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["account", b"account", "closing", b"closing", "currency_code", b"currency_code", "day", b"day", "debits", b"debits", "difference", b"difference", "ignored", b"ignored", "key", b"key", "lines", b"lines", "matched", b"matched", "open_lines", b"open_lines", "opening", b"opening", "proposed", b"proposed", "refunds", b"refunds", "reversed", b"reversed", "unmatched", b"unmatched"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1083,6 +1090,44 @@ class RestoreLineResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___RestoreLineResponse: _TypeAlias = RestoreLineResponse  # noqa: Y015
+
+@_typing.final
+class LinkRefundRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    LINE_ID_FIELD_NUMBER: _builtins.int
+    REFUND_ID_FIELD_NUMBER: _builtins.int
+    line_id: _builtins.str
+    refund_id: _builtins.str
+    """Empty: none."""
+    def __init__(
+        self,
+        *,
+        line_id: _builtins.str = ...,
+        refund_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["line_id", b"line_id", "refund_id", b"refund_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___LinkRefundRequest: _TypeAlias = LinkRefundRequest  # noqa: Y015
+
+@_typing.final
+class LinkRefundResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___LinkRefundResponse: _TypeAlias = LinkRefundResponse  # noqa: Y015
 
 @_typing.final
 class FollowPaymentsRequest(_message.Message):

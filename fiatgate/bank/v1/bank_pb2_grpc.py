@@ -101,6 +101,11 @@ class BankServiceStub:
                 request_serializer=fiatgate_dot_bank_dot_v1_dot_bank__pb2.RestoreLineRequest.SerializeToString,
                 response_deserializer=fiatgate_dot_bank_dot_v1_dot_bank__pb2.RestoreLineResponse.FromString,
                 _registered_method=True)
+        self.LinkRefund = channel.unary_unary(
+                '/fiatgate.bank.v1.BankService/LinkRefund',
+                request_serializer=fiatgate_dot_bank_dot_v1_dot_bank__pb2.LinkRefundRequest.SerializeToString,
+                response_deserializer=fiatgate_dot_bank_dot_v1_dot_bank__pb2.LinkRefundResponse.FromString,
+                _registered_method=True)
         self.FollowPayments = channel.unary_unary(
                 '/fiatgate.bank.v1.BankService/FollowPayments',
                 request_serializer=fiatgate_dot_bank_dot_v1_dot_bank__pb2.FollowPaymentsRequest.SerializeToString,
@@ -205,6 +210,14 @@ class BankServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def LinkRefund(self, request, context):
+        """Says that a line that went out is this refund, or is none. Reasons: BANK_LINE_NOT_FOUND, BANK_LINE_CONFLICT (it did
+        not go out, or the refund has a line).
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def FollowPayments(self, request, context):
         """Fetches what invoices has recorded of payments by lines, at most 500; a worker does so every second.
         """
@@ -279,6 +292,11 @@ def add_BankServiceServicer_to_server(servicer, server):
                     servicer.RestoreLine,
                     request_deserializer=fiatgate_dot_bank_dot_v1_dot_bank__pb2.RestoreLineRequest.FromString,
                     response_serializer=fiatgate_dot_bank_dot_v1_dot_bank__pb2.RestoreLineResponse.SerializeToString,
+            ),
+            'LinkRefund': grpc.unary_unary_rpc_method_handler(
+                    servicer.LinkRefund,
+                    request_deserializer=fiatgate_dot_bank_dot_v1_dot_bank__pb2.LinkRefundRequest.FromString,
+                    response_serializer=fiatgate_dot_bank_dot_v1_dot_bank__pb2.LinkRefundResponse.SerializeToString,
             ),
             'FollowPayments': grpc.unary_unary_rpc_method_handler(
                     servicer.FollowPayments,
@@ -639,6 +657,33 @@ class BankService:
             '/fiatgate.bank.v1.BankService/RestoreLine',
             fiatgate_dot_bank_dot_v1_dot_bank__pb2.RestoreLineRequest.SerializeToString,
             fiatgate_dot_bank_dot_v1_dot_bank__pb2.RestoreLineResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def LinkRefund(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/fiatgate.bank.v1.BankService/LinkRefund',
+            fiatgate_dot_bank_dot_v1_dot_bank__pb2.LinkRefundRequest.SerializeToString,
+            fiatgate_dot_bank_dot_v1_dot_bank__pb2.LinkRefundResponse.FromString,
             options,
             channel_credentials,
             insecure,

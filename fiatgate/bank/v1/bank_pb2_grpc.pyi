@@ -64,6 +64,10 @@ class BankServiceStub:
     """
     RestoreLine: _grpc.UnaryUnaryMultiCallable[_bank_pb2.RestoreLineRequest, _bank_pb2.RestoreLineResponse]
     """Puts an ignored line back. Reasons: BANK_LINE_NOT_FOUND, BANK_LINE_CONFLICT (it is not ignored)."""
+    LinkRefund: _grpc.UnaryUnaryMultiCallable[_bank_pb2.LinkRefundRequest, _bank_pb2.LinkRefundResponse]
+    """Says that a line that went out is this refund, or is none. Reasons: BANK_LINE_NOT_FOUND, BANK_LINE_CONFLICT (it did
+    not go out, or the refund has a line).
+    """
     FollowPayments: _grpc.UnaryUnaryMultiCallable[_bank_pb2.FollowPaymentsRequest, _bank_pb2.FollowPaymentsResponse]
     """Fetches what invoices has recorded of payments by lines, at most 500; a worker does so every second."""
 
@@ -103,6 +107,10 @@ class BankServiceAsyncStub(BankServiceStub):
     """
     RestoreLine: _aio.UnaryUnaryMultiCallable[_bank_pb2.RestoreLineRequest, _bank_pb2.RestoreLineResponse]  # type: ignore[assignment]
     """Puts an ignored line back. Reasons: BANK_LINE_NOT_FOUND, BANK_LINE_CONFLICT (it is not ignored)."""
+    LinkRefund: _aio.UnaryUnaryMultiCallable[_bank_pb2.LinkRefundRequest, _bank_pb2.LinkRefundResponse]  # type: ignore[assignment]
+    """Says that a line that went out is this refund, or is none. Reasons: BANK_LINE_NOT_FOUND, BANK_LINE_CONFLICT (it did
+    not go out, or the refund has a line).
+    """
     FollowPayments: _aio.UnaryUnaryMultiCallable[_bank_pb2.FollowPaymentsRequest, _bank_pb2.FollowPaymentsResponse]  # type: ignore[assignment]
     """Fetches what invoices has recorded of payments by lines, at most 500; a worker does so every second."""
 
@@ -217,6 +225,16 @@ class BankServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_bank_pb2.RestoreLineResponse, _abc.Awaitable[_bank_pb2.RestoreLineResponse]]:
         """Puts an ignored line back. Reasons: BANK_LINE_NOT_FOUND, BANK_LINE_CONFLICT (it is not ignored)."""
+
+    @_abc_1.abstractmethod
+    def LinkRefund(
+        self,
+        request: _bank_pb2.LinkRefundRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_bank_pb2.LinkRefundResponse, _abc.Awaitable[_bank_pb2.LinkRefundResponse]]:
+        """Says that a line that went out is this refund, or is none. Reasons: BANK_LINE_NOT_FOUND, BANK_LINE_CONFLICT (it did
+        not go out, or the refund has a line).
+        """
 
     @_abc_1.abstractmethod
     def FollowPayments(

@@ -5,17 +5,18 @@ from typing import Final
 
 from fiatgate.bank.v1 import bank_pb2 as pb
 from kit.audit import acts
+from kit.audit.decisions import before_by_acts
 from kit.base.account_forms import account_key
 from kit.base.money import fiat_text
 from kit.base.proto import most_of
-from kit.db.database import retry_conflicts
+from kit.db.database import refusing, retry_conflicts
 from kit.rpc import values
 from kit.rpc.errors import not_decided
 from services.bank import errors
 from services.bank.domain.proposals import OPEN_STATES, LineState, Tier, first_state
 from services.bank.operations import proposing
 from services.bank.store import lines
-from services.bank.store.decisions import is_as_read
+from services.bank.store.decisions import REFUNDED, is_as_read
 from services.bank.store.views import LineView
 from services.bank.wiring import Deps
 
@@ -107,6 +108,25 @@ def restore_line(deps: Deps, *, line_id: str) -> None:
             state = LineState.MATCHED
         lines.set_state(tx, id, state, reason=None)
         acts.record(tx, "bank-line.restore", f"bank-line:{id}", before={"reason": line.reason}, after={})
+
+
+@retry_conflicts
+def link_refund(deps: Deps, *, line_id: str, refund_id: str) -> None:
+    """Says which refund a line that went out is; empty: none. Raises BANK_LINE_NOT_FOUND, BANK_LINE_CONFLICT."""
+    id = values.uuid_or(errors.line_not_found, line_id)
+    refund = values.uuid("refund_id", refund_id) if refund_id else None
+    with deps.db.transaction() as tx:
+        line = lines.locked(tx, id)
+        if line is None:
+            raise errors.line_not_found()
+        if line.state is not LineState.OUTGOING:
+            raise errors.line_conflict("did not go out")
+        with refusing(
+            {"uq_lines_refund": lambda: errors.line_conflict("is not the first one of this refund")}
+        ):
+            lines.set_refund(tx, id, refund)
+        before = before_by_acts(tx, REFUNDED, id)
+        acts.record(tx, "bank-line.link", f"bank-line:{id}", before=before, after={"refund_id": refund})
 
 
 def follow_payments(deps: Deps, *, replace_after: int | None) -> int:

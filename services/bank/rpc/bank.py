@@ -37,5 +37,6 @@ METHODS: Final[Methods] = {
     "ListAccounts": by_name(days.list_accounts, lambda found: {"accounts": map(account_to_message, found)}),
     "IgnoreLine": by_name(lines.ignore_line),
     "RestoreLine": by_name(lines.restore_line),
+    "LinkRefund": by_name(lines.link_refund),
     "FollowPayments": by_name(lines.follow_payments, lambda next: {"replace_after": next}),
 }

@@ -72,6 +72,7 @@ def line_to_message(line: LineView) -> pb.Line:
         connector_id=str(line.connector_id or ""),
         payable=line.is_payable,
         held=line.held or "",
+        refund_id=str(line.refund_id or ""),
     )
 
 
@@ -114,6 +115,7 @@ def day_to_message(day: Day) -> pb.Day:
         proposed=fiat_text(day.proposed),
         unmatched=fiat_text(day.unmatched),
         ignored=fiat_text(day.ignored),
+        refunds=fiat_text(day.refunds),
         debits=fiat_text(day.debits),
         reversed=fiat_text(day.reversed),
         closing=_fiat(day.closing),

@@ -9,7 +9,7 @@ from kit.audit.decisions import follow_acts
 from kit.db.books import Difference, Part
 from kit.db.database import seals_of
 from kit.db.described import schema_part
-from services.bank.store.decisions import CONNECTOR, CSV_PROFILE, IGNORED, is_as_read
+from services.bank.store.decisions import CONNECTOR, CSV_PROFILE, IGNORED, REFUNDED, is_as_read
 from services.bank.store.lines import between
 
 _PAID = """
@@ -37,7 +37,12 @@ PARTS: Final = (
         name="bank lines",
         one="bank line",
         table="lines",
-        follows=(_PAID, _lines_are_sealed, follow_acts(IGNORED, table="lines")),
+        follows=(
+            _PAID,
+            _lines_are_sealed,
+            follow_acts(IGNORED, table="lines"),
+            follow_acts(REFUNDED, table="lines"),
+        ),
     ),
     Part(
         name="bank connectors",

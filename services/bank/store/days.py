@@ -53,10 +53,12 @@ CROSS JOIN LATERAL (
          coalesce(sum(amount - paid) FILTER (WHERE is_credit AND state = 'proposed'), 0) AS proposed,
          coalesce(sum(amount - paid) FILTER (WHERE is_credit AND state NOT IN ('ignored', 'proposed')), 0) AS unmatched,
          count(*) FILTER (WHERE is_credit AND state <> 'ignored' AND paid < amount) AS open_lines,
-         coalesce(sum(amount) FILTER (WHERE status = 'booked' AND direction = 'debit'), 0) AS debits,
+         coalesce(sum(amount) FILTER (WHERE is_debit AND refund_id IS NOT NULL), 0) AS refunds,
+         coalesce(sum(amount) FILTER (WHERE is_debit AND refund_id IS NULL), 0) AS debits,
          coalesce(sum({_SIGNED}) FILTER (WHERE status = 'reversed'), 0) AS reversed
   FROM (
-    SELECT amount, direction, status, state, status = 'booked' AND direction = 'credit' AS is_credit,
+    SELECT amount, direction, status, state, refund_id, status = 'booked' AND direction = 'credit' AS is_credit,
+           status = 'booked' AND direction = 'debit' AS is_debit,
            (SELECT coalesce(sum(line_matches.amount), 0) FROM line_matches WHERE line_id = lines.id) AS paid
     FROM lines WHERE {_OF_ACCOUNT} AND {_COUNTS} AND {LINE_DAY} = named.day
   ) AS counted
@@ -101,6 +103,7 @@ class Day:
     proposed: Decimal
     unmatched: Decimal
     ignored: Decimal
+    refunds: Decimal
     debits: Decimal
     reversed: Decimal
     closing: Decimal | None
@@ -116,8 +119,8 @@ class Day:
         """The closing balance less the opening one and the lines."""
         if self.opening is None or self.closing is None:
             return None
-        moved = self.matched + self.proposed + self.unmatched + self.ignored - self.debits + self.reversed
-        return self.closing - self.opening - moved
+        came = self.matched + self.proposed + self.unmatched + self.ignored + self.reversed
+        return self.closing - self.opening - came + self.refunds + self.debits
 
 
 def days(

@@ -15,6 +15,7 @@ CSV_PROFILE: Final = Decided(
     "csv-profile", ("csv-profile.save", "csv-profile.delete"), ("profile", "actor", "changed_at")
 )
 IGNORED: Final = Decided("bank-line", ("bank-line.ignore", "bank-line.restore"), ("reason",))
+REFUNDED: Final = Decided("bank-line", ("bank-line.link",), ("refund_id",))
 _FILE: Final = "a bank file"
 _LINE: Final = "a bank line"
 _SEALED: Final = (

@@ -157,6 +157,11 @@ def set_state(tx: Session, id: UUID, state: LineState, *, reason: str | None) ->
     tx.execute(update(_LINES).where(_OF.id == id).values(state=state, reason=reason))
 
 
+def set_refund(tx: Session, id: UUID, refund_id: UUID | None) -> None:
+    """Raises IntegrityError `uq_lines_refund` when another line is the refund."""
+    tx.execute(update(_LINES).where(_OF.id == id).values(refund_id=refund_id))
+
+
 def set_try(tx: Session, id: UUID, *, tried_at: datetime | None, held: str | None = None) -> None:
     tx.execute(update(_LINES).where(_OF.id == id).values(tried_at=tried_at, held=held))
 

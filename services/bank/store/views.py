@@ -118,6 +118,7 @@ class LineView:
     seal: bytes
     tried_at: datetime | None = None
     held: str | None = None
+    refund_id: UUID | None = None
     matches: tuple[MatchView, ...] = field(default=())
 
     @property

@@ -77,6 +77,7 @@ CREATE TABLE lines (
   invoice_id uuid,
   deal_amount numeric(22, 2),
   reason text,
+  refund_id uuid,
   seal bytea NOT NULL,
   tried_at timestamp with time zone,
   held text,
@@ -100,8 +101,10 @@ CREATE TABLE lines (
     AND (state <> 'proposed' OR deal_id IS NOT NULL)
   ),
   CONSTRAINT ck_lines_reason CHECK ((state = 'ignored') = (reason IS NOT NULL)),
+  CONSTRAINT ck_lines_refund CHECK (refund_id IS NULL OR direction = 'debit'),
   CONSTRAINT ck_lines_seal CHECK (octet_length(seal) = 32)
 );
+CREATE UNIQUE INDEX uq_lines_refund ON lines (refund_id) WHERE refund_id IS NOT NULL;
 CREATE INDEX ix_lines_state ON lines (state, id);
 CREATE INDEX ix_lines_deal ON lines (deal_id) WHERE deal_id IS NOT NULL;
 CREATE INDEX ix_lines_account ON lines (account, id);
