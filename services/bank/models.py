@@ -60,7 +60,7 @@ class Statement(Base):
         CheckConstraint("account ~ '^[0-9A-Z]{1,64}$'", name="account"),
         CheckConstraint("currency_code ~ '^[A-Z]{3}$'", name="currency_code"),
         Index("ix_statements_import", "import_id"),
-        Index("ix_statements_account", "account", "currency_code", "closed_on"),
+        Index("ix_statements_account", "account", "currency_code", "closed_on", "opened_on"),
     )
 
     id: Mapped[UUID] = mapped_column(primary_key=True)

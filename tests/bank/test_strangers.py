@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from services.bank.files import values
 from services.bank.files.csv_files import Profile
 from services.bank.files.reading import Format, detect, read
-from services.bank.files.values import FILE_MOST_BYTES, FileRefused
+from services.bank.files.values import FILE_MOST_BYTES, STATEMENTS_MOST, FileRefused
 from tests.bank.shapes import balance, camt, end_to_end, entry, mt940, refusal_of, ustrd
 
 PROFILE = Profile(
@@ -119,3 +119,30 @@ def test_a_file_with_too_many_lines_is_refused(content: bytes, monkeypatch: pyte
     assert read(content, profile=PROFILE)
     monkeypatch.setattr(values, "LINES_MOST", 3)
     assert "The file has more than 3 lines" in refusal_of(content, PROFILE)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        camt(entry()).replace("</Stmt>", "".join(f"<z{n}/>" for n in range(1001)) + "</Stmt>"),
+        camt(entry()).replace("</Stmt>", "".join(f'<a b{n}=""/>' for n in range(1001)) + "</Stmt>"),
+        camt(entry()).replace("</Ntry>", "<a/>" * 200_000 + "</Ntry>"),
+        camt(entry())
+        .replace("<Ntry>", "<a/>" * 100_000 + "<Ntry>")
+        .replace("</Stmt>", "<a/>" * 100_001 + "</Stmt>"),
+    ],
+    ids=["names", "attributes", "in an entry", "beside entries"],
+)
+def test_a_file_that_would_fill_the_memory_is_refused(content: str) -> None:
+    assert "more than 200,000 elements in an entry, or 1,000 names" in refusal_of(content.encode())
+
+
+def test_elements_of_entries_that_were_read_are_not_counted() -> None:
+    content = camt(entry(), entry()).replace("</Ntry>", "<a/>" * 150_000 + "</Ntry>").encode()
+    assert len(read(content)[0].lines) == 2
+
+
+def test_a_file_with_too_many_statements_is_refused() -> None:
+    one = b":20:A\n:25:1\n:60F:C260101EUR0,\n:62F:C260101EUR0,\n-\n"
+    assert len(read(one * STATEMENTS_MOST)) == STATEMENTS_MOST
+    assert refusal_of(one * (STATEMENTS_MOST + 1)) == "The file has more than 500 statements."

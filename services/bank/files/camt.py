@@ -17,6 +17,10 @@ from services.bank.files.values import FileRefused, Place, check_count, cleaned,
 DEPTH_MOST: Final = 32
 ELEMENTS_MOST: Final = 1_000_000
 """More than a real file of the greatest size has: it would have 20 bytes for an element."""
+HELD_MOST: Final = 200_000
+"""Elements in memory at a time: of one entry, of some 5,000 transactions, or of a statement beside its entries."""
+NAMES_MOST: Final = 1_000
+"""Names of elements and attributes, which the parser keeps to the end."""
 
 _STATEMENTS: Final = {
     "Rpt": "BkToCstmrAcctRpt",
@@ -65,17 +69,28 @@ def read_camt(content: bytes) -> Sequence[Statement]:
 def _elements(content: bytes) -> Iterator[tuple[str, Element]]:
     """Yields each element that ended, without its namespace, with the name of its parent."""
     path = [""]
+    names: set[str] = set()
+    held = [0]  # elements in memory when each one of the path began, and now
     count = 0
     for event, element in iterparse(BytesIO(content), events=("start", "end"), forbid_dtd=True):
         if event == "start":
+            names.update((element.tag, *element.keys()))
             element.tag = element.tag.rpartition("}")[2]
             path.append(element.tag)
             count += 1
+            held.append(held[-1] + 1)
             if len(path) > DEPTH_MOST + 1 or count > ELEMENTS_MOST:
                 raise FileRefused(f"The XML has more than {DEPTH_MOST} levels or {ELEMENTS_MOST:,} elements.")
+            if held[-1] > HELD_MOST or len(names) > NAMES_MOST:
+                raise FileRefused(
+                    f"The XML has more than {HELD_MOST:,} elements in an entry, or {NAMES_MOST:,} names."
+                )
         else:
             path.pop()
+            now, had_members = held.pop(), len(element) > 0
             yield path[-1], element
+            if not had_members or len(element):  # else it was read and emptied
+                held[-1] = now
 
 
 def _statement(element: Element, place: Place, lines: Sequence[Line]) -> Statement:

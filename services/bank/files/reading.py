@@ -10,7 +10,7 @@ from services.bank.domain.lines import Statement, Status, difference_of
 from services.bank.files.camt import read_camt
 from services.bank.files.csv_files import DELIMITERS, Profile, read_csv
 from services.bank.files.mt940 import read_mt940
-from services.bank.files.values import FILE_MOST_BYTES, FileRefused
+from services.bank.files.values import FILE_MOST_BYTES, STATEMENTS_MOST, FileRefused
 
 NO_PROFILE: Final = "The file is no CAMT and no MT940. For a CSV file, give the profile of its bank."
 
@@ -43,6 +43,8 @@ def read(
             if profile is None:
                 raise FileRefused(NO_PROFILE)
             statements = read_csv(content, profile, most=most_rows)
+    if len(statements) > STATEMENTS_MOST:
+        raise FileRefused(f"The file has more than {STATEMENTS_MOST} statements.")
     for number, statement in enumerate(statements, 1):
         _check_account(number, statement)
         _check_sums(number, statement)

@@ -12,6 +12,8 @@ from services.bank.domain.lines import REFERENCES_MOST
 
 FILE_MOST_BYTES: Final = 8 * 1024 * 1024
 LINES_MOST: Final = 50_000
+STATEMENTS_MOST: Final = 500
+"""A file of each day has one for each account."""
 TEXT_MOST_CHARACTERS: Final = 2_000
 FIELD_MOST_CHARACTERS: Final = 140
 """The bound of a name, an account, an id or a reference."""

@@ -21,13 +21,17 @@ _ROWS: Final = Rows(ImportView, _IMPORTS)
 _OF: Final = _IMPORTS.c
 _OF_IMPORTS: Final = text("""
 WITH listed AS (
-  SELECT statements.*, max(earlier.closed_on) AS ended_on
-  FROM statements LEFT JOIN statements AS earlier
-    ON earlier.account = statements.account AND earlier.currency_code = statements.currency_code
-    AND earlier.closing IS NOT NULL AND earlier.closed_on <= statements.opened_on
-    AND (earlier.opened_on < statements.opened_on OR earlier.closed_on < statements.opened_on)
-  WHERE statements.import_id = ANY(CAST(:ids AS uuid[]))
-  GROUP BY statements.id
+  SELECT statements.*, coalesce(
+    (SELECT closed_on FROM statements AS earlier
+     WHERE earlier.account = statements.account AND earlier.currency_code = statements.currency_code
+       AND earlier.closing IS NOT NULL AND earlier.closed_on = statements.opened_on
+       AND earlier.opened_on < statements.opened_on LIMIT 1),
+    (SELECT closed_on FROM statements AS earlier
+     WHERE earlier.account = statements.account AND earlier.currency_code = statements.currency_code
+       AND earlier.closing IS NOT NULL AND earlier.closed_on < statements.opened_on
+     ORDER BY earlier.closed_on DESC LIMIT 1)
+  ) AS ended_on
+  FROM statements WHERE statements.import_id = ANY(CAST(:ids AS uuid[]))
 )
 SELECT id, import_id, account, currency_code, number, opening, closing, opened_on, closed_on,
   opening IS NOT NULL AND ended_on IS NOT NULL AND NOT EXISTS (

@@ -50,7 +50,7 @@ CREATE TABLE statements (
   CONSTRAINT ck_statements_currency_code CHECK (currency_code ~ '^[A-Z]{3}$')
 );
 CREATE INDEX ix_statements_import ON statements (import_id);
-CREATE INDEX ix_statements_account ON statements (account, currency_code, closed_on);
+CREATE INDEX ix_statements_account ON statements (account, currency_code, closed_on, opened_on);
 """
 _LINES = """
 CREATE TABLE lines (
