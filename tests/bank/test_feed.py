@@ -192,6 +192,7 @@ def test_a_key_reads_only_the_lines_of_its_accounts(bank: Deps) -> None:
     assert listed(bank, narrow, source_id="a") == listed(bank, narrow, account="F17") == []
     for wrong in ("a\0b", "x" * 201):
         assert refusal(listed, bank, narrow, source_id=wrong).metadata["field"] == "source_id"
+    assert refusal(listed, bank, narrow, account="\0-").metadata["field"] == "account"
 
 
 def test_a_revoked_and_an_unknown_key_are_refused_and_a_heartbeat_is_heard(bank: Deps) -> None:

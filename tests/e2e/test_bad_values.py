@@ -317,6 +317,7 @@ BAD: Final[dict[str, tuple[Any, ...]]] = {
     "tier": (99,),
     "FollowPayments.replace_after": (-1,),
     "ListPostedLines.source_id": ("x" * 201, "a\0b"),
+    "ListPostedLines.account": ("\0",),
     "IgnoreLine.reason": ("", " ", "a\0b"),
     "IgnoreLine.left": FORMS,
 }

@@ -192,6 +192,8 @@ def list_posted_lines(
     VALIDATION_ERROR.
     """
     values.text("source_id", source_id, least=0, most=most_of(pb.PostedLine, "source_id"))
+    if account and not account_key(account):
+        raise values.query_invalid("account", "Expected letters or digits")
     id = values.uuid_or(errors.key_invalid, connector_id)
     with deps.db.transaction() as tx:
         source = _admitted(deps, tx, connectors.by_id(tx, id))
