@@ -12,6 +12,7 @@ from gateway.api.events import EventResource
 from gateway.api.invoices import CreateInvoiceResource, InvoiceResource
 from gateway.api.money import BalanceResource, CorrectionResource, StatementResource
 from gateway.api.refunds import RefundResource
+from gateway.api.simulation import SimulationResource
 from gateway.api.webhooks import WebhookResource
 from gateway.api.withdrawals import AddressResource, WithdrawalResource
 from gateway.config import GatewaySettings
@@ -24,6 +25,7 @@ from gateway.pay.files import BrandResource, ModalResource, static_files
 from gateway.pay.links import LinkResource
 from gateway.pay.logos import LogoResource
 from gateway.pay.page import PageResource
+from gateway.pay.simulation import SimulatedPageResource
 from gateway.refusals import Refusals
 from gateway.walls.pace import Pace
 from gateway.walls.uploads import Uploads
@@ -103,10 +105,19 @@ def routes(deps: Deps) -> falcon.asgi.App[Any, Any]:
     app.add_route("/api/v1/withdrawals", withdrawals, suffix="list")
     app.add_route("/api/v1/withdrawals/{withdraw_uuid}", withdrawals)
 
+    if is_test:
+        app.add_route("/api/v1/test/invoices/{invoice_ref}/{step}", SimulationResource(deps))
+
     app.add_route("/feed/v1/lines", LinesResource(deps))
 
-    pace = Pace(deps.settings.network_page_requests_per_minute)
-    page = PageResource(deps, pace)
+    _add_pages(app, deps)
+    return app
+
+
+def _add_pages(app: falcon.asgi.App[Any, Any], deps: Deps) -> None:
+    """Adds the addresses of customers."""
+    is_test, pace = deps.settings.is_test, Pace(deps.settings.network_page_requests_per_minute)
+    page = (SimulatedPageResource if is_test else PageResource)(deps, pace)
     app.add_route("/pay/{invoice_id}", page)
     app.add_route("/pay/{invoice_id}/methods", page, suffix="methods")
     app.add_route("/pay/{invoice_id}/paid", page, suffix="paid")
@@ -116,9 +127,10 @@ def routes(deps: Deps) -> falcon.asgi.App[Any, Any]:
     app.add_route("/pay/{invoice_id}/refund", page, suffix="refund")
     app.add_route("/pay/{invoice_id}/events", page, suffix="events")
     app.add_route("/pay/{invoice_id}/qr.svg", page, suffix="qr")
+    if is_test:
+        app.add_route("/pay/{invoice_id}/simulate", page, suffix="simulate")
     app.add_route("/pay/links/{link_id}", LinkResource(deps, pace))
     app.add_route("/pay-static/{version}/{name}", FilesResource(static_files()))
     app.add_route("/pay-brand/{name}", BrandResource(deps.strangers))
     app.add_route("/pay-logo/{owner}/{logo}", LogoResource(deps))
     app.add_route("/pay-modal.js", ModalResource())
-    return app

@@ -12,6 +12,7 @@ from grpc_health.v1 import health_pb2_grpc
 from fiatgate.bank.v1.feed_pb2_grpc import FeedServiceStub
 from fiatgate.catalog.v1.catalog_pb2_grpc import CatalogServiceStub
 from fiatgate.invoices.v1.invoices_pb2_grpc import CheckoutServiceStub, InvoicesServiceStub
+from fiatgate.invoices.v1.simulation_pb2_grpc import SimulationServiceStub
 from fiatgate.merchants.v1.merchants_pb2_grpc import MerchantsServiceStub
 from fiatgate.webhooks.v1.webhooks_pb2_grpc import WebhooksServiceStub
 from fiatgate.withdrawals.v1.corrections_pb2_grpc import CorrectionsServiceStub
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from fiatgate.bank.v1.feed_pb2_grpc import FeedServiceAsyncStub
     from fiatgate.catalog.v1.catalog_pb2_grpc import CatalogServiceAsyncStub
     from fiatgate.invoices.v1.invoices_pb2_grpc import CheckoutServiceAsyncStub, InvoicesServiceAsyncStub
+    from fiatgate.invoices.v1.simulation_pb2_grpc import SimulationServiceAsyncStub
     from fiatgate.merchants.v1.merchants_pb2_grpc import MerchantsServiceAsyncStub
     from fiatgate.webhooks.v1.webhooks_pb2_grpc import WebhooksServiceAsyncStub
     from fiatgate.withdrawals.v1.corrections_pb2_grpc import CorrectionsServiceAsyncStub
@@ -55,6 +57,7 @@ class Deps:
     catalog: CatalogServiceAsyncStub
     invoices: InvoicesServiceAsyncStub
     checkout: CheckoutServiceAsyncStub
+    simulation: SimulationServiceAsyncStub
     withdrawals: WithdrawalsServiceAsyncStub
     corrections: CorrectionsServiceAsyncStub
     refunds: RefundsServiceAsyncStub
@@ -106,6 +109,7 @@ async def wired(settings: GatewaySettings) -> AsyncIterator[Deps]:
             catalog=CatalogServiceStub(called["catalog"]),
             invoices=InvoicesServiceStub(called["invoices"]),
             checkout=CheckoutServiceStub(called["invoices"]),
+            simulation=SimulationServiceStub(called["invoices"]),
             withdrawals=WithdrawalsServiceStub(called["withdrawals"]),
             corrections=CorrectionsServiceStub(called["withdrawals"]),
             refunds=RefundsServiceStub(called["withdrawals"]),

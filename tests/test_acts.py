@@ -116,6 +116,7 @@ NO_ACT: Final = {
     "HeadsService/KeepHead": "a process keeps the head of another's chain; its table is append-only itself",
     "InvoicesService/CreateInvoice": "a merchant's program: its history is in the invoice",
     "MerchantsService/KeepLogo": "a picture that no merchant has; the act of the change that takes it names it",
+    "SimulationService/Simulate": "test mode: the operation of each step records its own",
     "NoticesService/TellOwners": "an e-mail about an act of withdrawals",
     "OwnAccountService/StartPasskeyRegistration": "a challenge, which changes nothing until it is answered",
     "OwnAccountService/StartTotp": "a secret that counts once it is confirmed",

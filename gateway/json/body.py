@@ -250,6 +250,25 @@ def validated(body: type[_Body], req: Request, *, has_lists: bool = False) -> _B
         ) from None
 
 
+# -- test mode
+
+
+class Simulate(BaseModel):
+    """The body of a simulated step. Unknown fields are ignored, null means absent."""
+
+    model_config = ConfigDict(strict=True, extra="ignore", frozen=True)
+
+    method_code: Annotated[str, StringConstraints(max_length=64), NoNul] | None = None
+    amount: (
+        Annotated[str, StringConstraints(pattern=r"^[0-9]+(\.[0-9]{1,2})?$", max_length=AMOUNT_MAX)] | None
+    ) = None
+
+
+def simulate_from(req: Request) -> Simulate:
+    """Returns the body; none is an empty one. Raises InvalidBody."""
+    return validated(Simulate, req) if req.exchange.body else Simulate()
+
+
 # -- refunds
 
 

@@ -11,6 +11,8 @@ import yaml
 
 from gateway.json.problems import PROBLEMS, Json
 
+TEST_PATHS: Final = "/api/v1/test/"
+TEST_TAG: Final = "Test mode"
 FILE: Final = Path(__file__).parent / "openapi.yaml"
 
 
@@ -30,9 +32,18 @@ def document(
         body = described["components"]["schemas"]["CreateInvoice"]["properties"]
         body["callback_url"]["pattern"] = shared["url"]["pattern"]
     if not is_test:
-        for schema in described["components"]["schemas"].values():
-            schema.get("properties", {}).pop("test", None)
+        _remove_test_mode(described)
     return described
+
+
+def _remove_test_mode(described: Json) -> None:
+    components = described["components"]
+    described["tags"] = [each for each in described["tags"] if each["name"] != TEST_TAG]
+    for path in [each for each in described["paths"] if each.startswith(TEST_PATHS)]:
+        del described["paths"][path]
+    del components["schemas"]["Simulate"], components["examples"]["ADJUSTMENT_INVALID"]
+    for schema in components["schemas"].values():
+        schema.get("properties", {}).pop("test", None)
 
 
 def operations(described: Json) -> Iterator[tuple[str, str, Json]]:

@@ -175,7 +175,7 @@ def _rows(described: Json, schema: Json, prefix: str = "") -> Iterator[tuple[str
     for name, each in schema["properties"].items():
         named: Json = next((one for one in (each, *each.get("oneOf", ())) if "$ref" in one), {})
         text = resolved(described, named).get("description", "")
-        yield f"{prefix}{name}", {"description": text, **each}, name in schema["required"]
+        yield f"{prefix}{name}", {"description": text, **each}, name in schema.get("required", ())
         if "properties" in each:
             yield from _rows(described, each, f"{prefix}{name}.")
 

@@ -9,6 +9,7 @@ import falcon
 
 from gateway.exchange import Request
 from gateway.pay import languages
+from gateway.pay.bank import steps_of
 from gateway.pay.files import static_files
 from gateway.pay.languages import Language
 from kit.base.money import own_text
@@ -25,7 +26,7 @@ LANGUAGE_SECONDS: Final = 365 * 86_400
 def templates(language: Language) -> Templates:
     """Returns the templates in that language."""
     made = Templates(_HERE / "templates", translate=language.text)
-    made.globals.update(language=language, languages=languages.NAMES, own_text=own_text)
+    made.globals.update(language=language, languages=languages.NAMES, own_text=own_text, bank_steps=steps_of)
     return made
 
 

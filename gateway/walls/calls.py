@@ -137,7 +137,9 @@ KINDS: Final = (
     Kind("guesses", frozenset({"CheckoutService/FindMissingInvoices"}), running=2, waiting=2),
     Kind(
         "choices",
-        frozenset({"CheckoutService/PayLink", "CheckoutService/SelectPaymentMethod"}),
+        frozenset(
+            {"CheckoutService/PayLink", "CheckoutService/SelectPaymentMethod", "SimulationService/Simulate"}
+        ),
         running=16,
         waiting=200,
     ),

@@ -12,7 +12,7 @@ from google.protobuf.message_factory import GetMessageClass
 from deploy.local.waiting import wait_until
 from fiatgate.bank.v1 import feed_pb2
 from fiatgate.catalog.v1 import catalog_pb2
-from fiatgate.invoices.v1 import invoices_pb2
+from fiatgate.invoices.v1 import invoices_pb2, simulation_pb2
 from fiatgate.merchants.v1 import merchants_pb2
 from fiatgate.webhooks.v1 import webhooks_pb2
 from fiatgate.withdrawals.v1 import corrections_pb2, refunds_pb2, withdrawals_pb2
@@ -258,7 +258,7 @@ def test_a_shop_with_64_connections_waits_for_its_currencies_as_long_as_its_requ
 def test_every_call_of_a_kind_is_one_that_a_service_answers() -> None:
     known = {
         f"{service.name}/{method.name}"
-        for file in (*MONEY, catalog_pb2, feed_pb2, invoices_pb2, merchants_pb2, webhooks_pb2)
+        for file in (*MONEY, catalog_pb2, feed_pb2, invoices_pb2, merchants_pb2, simulation_pb2, webhooks_pb2)
         for service in file.DESCRIPTOR.services_by_name.values()
         for method in service.methods
     }

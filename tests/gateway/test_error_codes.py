@@ -39,7 +39,7 @@ def assert_refused(response: requests.Response, code: str) -> dict[str, object]:
 
 @pytest.mark.parametrize(("path", "verb"), [(path, method) for path, method, _ in operations(document())])
 def test_api_key_missing_and_api_key_invalid_on_every_path(shop: Shop, path: str, verb: str) -> None:
-    address = path.format(invoice_ref=SOMEBODYS, withdraw_uuid=SOMEBODYS)
+    address = path.format(invoice_ref=SOMEBODYS, withdraw_uuid=SOMEBODYS, step="confirm")
     keyless = requests.request(verb, shop.url + address, timeout=HTTP_SECONDS)
     assert_documented(keyless)
     assert_refused(keyless, "API_KEY_MISSING")

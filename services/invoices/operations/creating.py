@@ -22,7 +22,7 @@ from services.invoices.clients import CatalogSnapshot, CurrencyTerms, MethodTerm
 from services.invoices.domain import creating, money
 from services.invoices.domain.creating import NO_KEY, CreationFacts, CreationRefusal, NewInvoice
 from services.invoices.domain.places import Wanted
-from services.invoices.operations import checkout, scarcity, timers
+from services.invoices.operations import checkout, scarcity, simulation, timers
 from services.invoices.store import invoices
 from services.invoices.store.decisions import seal_of_invoice
 from services.invoices.wiring import Deps
@@ -61,6 +61,7 @@ def create_invoice(
 
     Raises the reasons of InvoicesService.CreateInvoice in the order of docs/api.md#create-invoice.
     """
+    simulation.refuse_magic(deps, customer_id)
     return _create(
         deps,
         merchant,

@@ -66,11 +66,17 @@ def expire_if_overdue(tx: Session, deps: Deps, invoice: Invoice, deal: Deal | No
     """
     if not is_overdue(invoice, deal, now):
         return False
+    expire(tx, deps, invoice, deal, now, actor=BY_TIME)
+    return True
+
+
+def expire(
+    tx: Session, deps: Deps, invoice: Invoice, deal: Deal | None, now: datetime, *, actor: str
+) -> None:
     if deal is None:
         finish(tx, deps, invoice, None, InvoiceStatus.EXPIRED, now=now)
     else:
-        advance(tx, deps, invoice, deal, Trigger.EXPIRE, now=now, actor=BY_TIME)
-    return True
+        advance(tx, deps, invoice, deal, Trigger.EXPIRE, now=now, actor=actor)
 
 
 def is_overdue(invoice: Invoice, deal: Deal | None, now: datetime) -> bool:

@@ -1,7 +1,7 @@
 """The gRPC servicers: message -> operation -> message. kit's server translates errors.
 
 - `invoices`: merchants' calls on invoices
-- `customers`: the payment page
+- `customers`: the payment page, and the simulation of test mode
 - `desk`: the operator's desk, with `requisites`
 - `reports`: what the business earned
 - `lines`: bank lines that pay deals
@@ -16,7 +16,7 @@ from typing import Final
 import grpc
 
 from fiatgate.invoices.v1 import invoices_pb2 as pb
-from fiatgate.invoices.v1 import lines_pb2
+from fiatgate.invoices.v1 import lines_pb2, simulation_pb2
 from kit.audit import approval_lists
 from kit.rpc import approvals, books, find, queues
 from kit.rpc.approvals import Approvable
@@ -77,6 +77,9 @@ def add_to(server: grpc.Server, deps: Deps) -> None:
         serve(server, pb.DESCRIPTOR.services_by_name[name], deps, methods, FROM_MESSAGE)
     payments = lines_pb2.DESCRIPTOR.services_by_name["LinePaymentsService"]
     serve(server, payments, deps, lines.METHODS, FROM_MESSAGE)
+    if deps.settings.is_test:
+        simulated = simulation_pb2.DESCRIPTOR.services_by_name["SimulationService"]
+        serve(server, simulated, deps, customers.SIMULATION, FROM_MESSAGE)
     books.add_to(server, deps.db, PARTS)
     approvals.add_to(server, deps.settings.service, deps, APPROVABLE)
     find.add_to(server, deps.db, IDS, (*SEARCHES, approval_lists.by_id), OWN_SEARCHES)

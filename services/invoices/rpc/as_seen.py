@@ -11,10 +11,11 @@ from fiatgate.audit.v1 import audit_pb2
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 from kit.base import actors
 from kit.base.actors import API_KEY, THE_OPERATOR
+from services.invoices.operations.simulation import SIMULATION
 
 ACTS: Final = frozenset({"invoice.cancel", "invoice.create", "deal.adjust"})
 _OPERATOR: Final = audit_pb2.Actor(kind="operator", name=THE_OPERATOR)
-_AUTHORS: Final = frozenset({"", "customer", "time", API_KEY})
+_AUTHORS: Final = frozenset({"", "customer", "time", API_KEY, str(SIMULATION)})
 """The authors of steps that are no operators."""
 
 

@@ -1,4 +1,4 @@
-"""CheckoutService: the customer's steps on the payment page."""
+"""CheckoutService: the customer's steps on the payment page; SimulationService: those of test mode."""
 
 from typing import Any, Final
 
@@ -6,7 +6,7 @@ from fiatgate.invoices.v1 import invoices_pb2 as pb
 from kit.base.money import fiat_text
 from kit.base.proto import timestamp_from
 from kit.rpc.methods import Methods, by_name
-from services.invoices.operations import cases, checkout, deal_money, links
+from services.invoices.operations import cases, checkout, deal_money, links, simulation
 from services.invoices.rpc.converters import (
     case_for_customer,
     invoice_to_message,
@@ -74,3 +74,4 @@ METHODS: Final[Methods] = {
     "OpenCustomerAppeal": by_name(checkout.open_customer_appeal, _invoice),
     "OpenCase": by_name(cases.open_case, lambda row: {"case": case_for_customer(row)}),
 }
+SIMULATION: Final[Methods] = {"Simulate": by_name(simulation.simulate, _invoice)}
