@@ -138,6 +138,7 @@ def create_request_from(wanted: CreateInvoice, exchange: Exchange) -> pb.CreateI
         callback_url=wanted.callback_url,
         success_url=wanted.success_url,
         fail_url=wanted.fail_url,
+        metadata=[pb.Metadata(key=key, value=value) for key, value in (wanted.metadata or {}).items()],
     )
 
 
@@ -158,6 +159,7 @@ def created_invoice_to_json(invoice: pb.Invoice, links: Links) -> dict[str, Any]
         "created_at": time_text(invoice.created_at),
         "expires_at": time_text(invoice.expires_at),
         "finished_at": optional_time_text(invoice, "finished_at"),
+        "metadata": {each.key: each.value for each in invoice.metadata} or None,
     }
 
 

@@ -76,7 +76,7 @@ class LinesResource:
     async def on_post(self, req: Request, resp: falcon.asgi.Response) -> None:
         no_query(req.query_string)
         await req.exchange.receive_body()
-        wanted = validated(PostLines, req, has_lists=True)
+        wanted = validated(PostLines, req, has_objects=True)
         request = pb.PostLinesRequest(
             connector_id=req.exchange.connector_id, lines=[line.message() for line in wanted.lines]
         )

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from falcon.util.mediatypes import parse_header
 from google.protobuf.message import Message
-from pydantic import AfterValidator, BaseModel, ConfigDict, StringConstraints, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 from pydantic_core import PydanticCustomError
 
 from fiatgate.invoices.v1 import invoices_pb2 as pb
@@ -37,17 +37,17 @@ _never_in_a_url: Final = re.compile(f"[{NEVER_IN_A_URL}]").search
 _NO_TEXT: Final = object()  # in place of an object within a body
 
 
-def json_object(req: Request, *, has_lists: bool = False) -> dict[str, Any]:
+def json_object(req: Request, *, has_objects: bool = False) -> dict[str, Any]:
     """Returns the body as a JSON object. Raises InvalidBody.
 
     It is stricter than `json.loads` where two programs could read one body differently: duplicate keys, NaN, other
     encodings. No field of the API is a number, so numbers of any size are read but never computed.
 
-    has_lists  whether a field is a list of objects; else objects in members are not made
+    has_objects  whether a field is an object or a list of them; else objects in members are not made
     """
     _require_json_type(req)
     try:
-        members = (_all_members if has_lists else _members)(req.exchange.body.decode())
+        members = (_all_members if has_objects else _members)(req.exchange.body.decode())
     except UnicodeDecodeError:
         raise _not_json("json_invalid", "the body must be UTF-8") from None
     except RecursionError:
@@ -92,7 +92,8 @@ def _not_json(code: str, message: str) -> InvalidBody:
 def _members(text: str) -> dict[str, Any] | None:
     """Returns the members of the outermost object; None when the text is another value. Raises ValueError.
 
-    No field is an object or a number: nothing is made of those within. Kept, 20,000 objects took three times as long.
+    Few fields are objects, and none is a number: nothing is made of those within. Kept, 20,000 objects took three times
+    as long.
     """
     outermost: list[tuple[str, Any]] = []
 
@@ -199,6 +200,7 @@ def length(field: str, of: type[Message] = pb.CreateInvoiceRequest) -> StringCon
 
 
 NoNul = AfterValidator(_no_nul)
+_VALUE: Final = StringConstraints(max_length=most_of(pb.Metadata, "value"))
 _Url = Annotated[
     str, StringConstraints(min_length=1, max_length=URL_MAX_CHARACTERS), AfterValidator(_web_url)
 ]
@@ -218,6 +220,13 @@ class CreateInvoice(BaseModel):
     callback_url: _Url | None = None
     success_url: _Url | None = None
     fail_url: _Url | None = None
+    metadata: (
+        Annotated[
+            dict[Annotated[str, length("key", pb.Metadata), NoNul], Annotated[str, _VALUE, NoNul]],
+            Field(max_length=most_of(pb.CreateInvoiceRequest, "metadata")),
+        ]
+        | None
+    ) = None
 
 
 def create_invoice_from(req: Request, *, http_callbacks: bool) -> CreateInvoice:
@@ -225,7 +234,9 @@ def create_invoice_from(req: Request, *, http_callbacks: bool) -> CreateInvoice:
 
     http_callbacks  allow http callback URLs; a development setting (WEBHOOK_ALLOW_PRIVATE)
     """
-    wanted = validated(CreateInvoice, req)
+    body = req.exchange.body
+    # Objects within are made only for a body that may have the one member that is an object.
+    wanted = validated(CreateInvoice, req, has_objects=b"metadata" in body or b"\\u" in body)
     if wanted.callback_url and not http_callbacks and not wanted.callback_url.lower().startswith("https:"):
         raise InvalidBody(BodyFault(("body", "callback_url"), "url_scheme", "URL scheme should be 'https'"))
     if len(wanted.amount.partition(".")[2]) > AMOUNT_MAX_DECIMALS:
@@ -236,10 +247,10 @@ def create_invoice_from(req: Request, *, http_callbacks: bool) -> CreateInvoice:
 _Body = TypeVar("_Body", bound=BaseModel)
 
 
-def validated(body: type[_Body], req: Request, *, has_lists: bool = False) -> _Body:
+def validated(body: type[_Body], req: Request, *, has_objects: bool = False) -> _Body:
     """Returns the body, checked. Raises InvalidBody, which names the first FAULTS_MOST faults."""
     try:
-        return body.model_validate(json_object(req, has_lists=has_lists))
+        return body.model_validate(json_object(req, has_objects=has_objects))
     except ValidationError as error:
         faults = error.errors(include_url=False, include_context=False, include_input=False)
         raise InvalidBody(

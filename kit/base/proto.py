@@ -56,7 +56,7 @@ def optional(message: Message, field: str) -> Any:
 
 
 def most_of(message: type[Message], field: str) -> int:
-    """Returns the most characters or bytes of the field, as the proto declares; ValueError when it declares none."""
+    """Returns the most characters, bytes or items of the field; ValueError when the proto declares no bound."""
     declared = message.DESCRIPTOR.fields_by_name[field]
     most: int = declared.GetOptions().Extensions[bounds_pb2.most]
     if not most:

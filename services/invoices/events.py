@@ -1,5 +1,7 @@
 """The one fact of invoices, a finished invoice, and its hint that an invoice has changed, for open pages."""
 
+import json
+from collections.abc import Sequence
 from uuid import UUID
 
 from fiatgate.invoices.v1 import invoices_pb2
@@ -56,4 +58,12 @@ def invoice_finished(invoice: Invoice, deal: Deal | None) -> invoices_pb2.Invoic
         adjusted_amount=None if adjusted is None else fiat_text(adjusted),
         reason=None if deal else REASONS_WITHOUT_METHOD.get(status),
         merchant_usdt=usdt_text(deal.merchant_usdt) if deal and deal.merchant_usdt is not None else None,
+        metadata=metadata_to_messages(invoice.merchant_data),
     )
+
+
+def metadata_to_messages(merchant_data: str | None) -> Sequence[invoices_pb2.Metadata]:
+    """Returns what is stored of the request's metadata."""
+    if merchant_data is None:
+        return ()
+    return [invoices_pb2.Metadata(key=key, value=value) for key, value in json.loads(merchant_data).items()]

@@ -122,6 +122,7 @@ class Invoice(Base):
         CheckConstraint("(status = 'pending') = (finished_at IS NULL)", name="finished_at"),
         CheckConstraint("(finished_at IS NULL) = (event_id IS NULL)", name="event_id"),
         CheckConstraint("octet_length(seal) = 32", name="seal"),
+        CheckConstraint("octet_length(merchant_data) <= 65536", name="merchant_data"),
     )
 
     id: Mapped[UUID] = mapped_column(primary_key=True)
@@ -147,6 +148,8 @@ class Invoice(Base):
     seal: Mapped[bytes | None]
     # The link that made it; null for all others.
     link_id: Mapped[UUID | None] = mapped_column(ForeignKey("links.id"))
+    # The request's `metadata`, a name that SQLAlchemy keeps for itself: a JSON object of texts in their order.
+    merchant_data: Mapped[str | None]
 
 
 class Requisite(Base):

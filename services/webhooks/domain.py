@@ -5,7 +5,8 @@ import json
 import math
 import re
 from base64 import b64encode
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 from http import HTTPStatus
@@ -98,6 +99,7 @@ class FinishedInvoice:
     original_amount: str | None
     adjusted_amount: str | None
     reason: str | None
+    metadata: Mapping[str, str] = field(default_factory=dict)
 
 
 def payload_of(invoice: FinishedInvoice, *, is_test: bool = False, is_test_event: bool = False) -> bytes:
@@ -156,6 +158,7 @@ def _members_of(invoice: FinishedInvoice) -> dict[str, object]:
         "original_amount": invoice.original_amount,
         "adjusted_amount": invoice.adjusted_amount,
         "reason": invoice.reason,
+        **({"metadata": dict(invoice.metadata)} if invoice.metadata else {}),
     }
 
 

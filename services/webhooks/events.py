@@ -44,4 +44,5 @@ def finished_invoice_from_message(message: invoices_pb2.InvoiceFinished) -> Fini
         original_amount=optional(message, "original_amount"),
         adjusted_amount=optional(message, "adjusted_amount"),
         reason=optional(message, "reason"),
+        metadata={each.key: each.value for each in message.metadata},
     )

@@ -54,7 +54,8 @@ def search(person: Person, text: str) -> Any:
 def test_an_invoice_has_one_timeline_from_all_services(
     house: House, staff: Staff, desk: Desk, shop: Shop, method: str, receiver: Receiver, open_page: Open
 ) -> None:
-    created = shop.create(callback_url=receiver.url(), purpose="Two <b>lamps</b>")
+    kept = {"<i>basket": "<b>7</b>"}
+    created = shop.create(callback_url=receiver.url(), purpose="Two <b>lamps</b>", metadata=kept)
     id, sender = created["invoice_id"], unique("Payer")
     operator = staff("desk")
     assert requests.get(created["payment_link"], timeout=HTTP_SECONDS).status_code == 200
@@ -80,7 +81,7 @@ def test_an_invoice_has_one_timeline_from_all_services(
     ]
     text = text_of(answer)
     assert "by API key test (" in text
-    assert "Two <b>lamps</b>" in text
+    assert "Two <b>lamps</b>" in text and "<i>basket <b>7</b>" in text
     assert "rate 90.00" in text
     assert "rate from an operator, 90, taken " in text
     assert "4000 0025 0000 3155" in text

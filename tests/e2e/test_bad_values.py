@@ -204,6 +204,12 @@ BAD: Final[dict[str, tuple[Any, ...]]] = {
     "external_id": ("a\0b",),
     "purpose": ("", "a\0b"),
     "callback_url": ("x" * 2049,),
+    "CreateInvoice.metadata": (
+        *([{"key": key, "value": "x"}] for key in ("", "k" * 41, "a\0")),
+        *([{"key": "a", "value": value}] for value in ("x" * 501, "a\0")),
+        [{"key": "a"}, {"key": "a"}],
+        [{"key": str(number)} for number in range(21)],
+    ),
     "success_url": ("x" * 2049,),
     "fail_url": ("x" * 2049,),
     "sender_name": ("a\nb\0", "\x1b[31mred", "abc\u202egnp", "\u200b"),
@@ -404,7 +410,7 @@ def wrong_values(service: str, called: str) -> dict[str, tuple[Any, ...]]:
         fields["merchant.client_share"] = fields["merchant"].message_type.fields_by_name["client_share"]
     for name, field in fields.items():
         bad = of(BAD, method.name, name)
-        if most := field.GetOptions().Extensions[most_option]:
+        if (most := field.GetOptions().Extensions[most_option]) and field.message_type is None:
             letter: Any = b"x" if field.type == FieldDescriptor.TYPE_BYTES else "x"
             bad = (*(bad or ()), letter * (most + 1))
         if not of(dict.fromkeys(ANY, True), method.name, name) and (bad or field.type not in FREE_TYPES):

@@ -35,7 +35,7 @@ def assert_body_invalid(response: requests.Response, *loc: str) -> None:
     details = response.json()["error"]["details"]
     assert details and all(fault["loc"][0] == "body" for fault in details)
     if loc:
-        assert [fault["loc"] for fault in details] == [["body", *loc]], details
+        assert [fault["loc"][: 1 + len(loc)] for fault in details] == [["body", *loc]], details
 
 
 def assert_fields_invalid(response: requests.Response, *fields: str) -> None:
@@ -115,6 +115,11 @@ BODIES: Final[dict[str, tuple[list[Any], list[Any]]]] = {
     "callback_url": (URLS, NO_URLS),
     "success_url": (URLS, NO_URLS),
     "fail_url": (URLS, NO_URLS),
+    "metadata": (
+        [{"basket": "7"}, {"b": "", "a": "ü\n"}, {"k" * 40: "💡" * 500}, {str(n): "x" for n in range(20)}],
+        ["x", 1, [], [{"a": "b"}], {"": "x"}, {"k" * 41: "x"}, {"a": "x" * 501}, {"a": 1}, {"a": None}, {"a": {}},
+         {"a": "b\0"}, {"a\0": "b"}, {str(n): "x" for n in range(21)}],
+    ),
     "unknown": ([1, {"a": [1, None]}], []),
 }  # fmt: skip
 

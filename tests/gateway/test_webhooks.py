@@ -45,6 +45,18 @@ def test_a_payload_that_sql_wrote_does_not_end_the_answer(written: bytes) -> Non
     assert event_to_json(event)["request_payload"] == {}
 
 
+def test_metadata_comes_back_in_its_order_everywhere(desk: Desk, shop: Shop, receiver: Receiver) -> None:
+    given = {"basket": "7", "a": "ü"}
+    created = shop.create(callback_url=receiver.url(), metadata=given)
+    path = f"/api/v1/invoices/{created['invoice_id']}"
+    listed = shop.get(f"/api/v1/invoices?customer_id={created['customer_id']}").json()["data"][0]
+    shop.post(f"{path}/cancel")
+    (sent,) = receiver.wait_for(1)
+    for each in (created, shop.get(path).json()["data"], listed, json.loads(sent.body)):
+        assert list(each["metadata"].items()) == list(given.items())
+    assert shop.create(metadata={})["metadata"] is None
+
+
 def test_a_delivered_webhook_is_in_the_history(desk: Desk, shop: Shop, receiver: Receiver) -> None:
     receiver.answer(Answer(status=201, body=b"thanks", headers={"X-Shop": "lamps"}))
     invoice = canceled(desk, shop, receiver.url())

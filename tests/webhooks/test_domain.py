@@ -43,6 +43,10 @@ MEMBERS = [
 def test_the_payload_has_every_documented_member_in_its_order_and_no_other() -> None:
     invoice = finished()
     assert list(json.loads(payload_of(invoice))) == MEMBERS
+    kept = payload_of(
+        finished(event_id=invoice.event_id, invoice_id=invoice.invoice_id, metadata={"b": "ü", "a": ""})
+    )
+    assert kept.endswith(b'"reason":null,"metadata":{"b":"\xc3\xbc","a":""}}')
     assert payload_of(invoice, is_test=True) == payload_of(invoice)[:-1] + b',"test":true}'
     assert payload_of(invoice, is_test_event=True) == payload_of(invoice)[:-1] + b',"test_event":true}'
 

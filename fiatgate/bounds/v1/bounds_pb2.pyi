@@ -12,6 +12,6 @@ DESCRIPTOR: _descriptor.FileDescriptor
 
 MOST_FIELD_NUMBER: _builtins.int
 most: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.FieldOptions, _builtins.int]
-"""The most characters of a text, or bytes of bytes. The sender and the receiver read it here (`kit.base.proto.most_of`),
+"""The most characters of a text, bytes of bytes, or items of a list. The sender and the receiver read it here (`kit.base.proto.most_of`),
 so it is declared once, at the field.
 """

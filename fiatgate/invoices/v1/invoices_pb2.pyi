@@ -179,6 +179,7 @@ class Invoice(_message.Message):
     FINAL_AMOUNT_FIELD_NUMBER: _builtins.int
     IS_ADJUSTED_FIELD_NUMBER: _builtins.int
     LINK_ID_FIELD_NUMBER: _builtins.int
+    METADATA_FIELD_NUMBER: _builtins.int
     invoice_id: _builtins.str
     """UUID."""
     merchant_id: _builtins.str
@@ -219,6 +220,10 @@ class Invoice(_message.Message):
     def deal(self) -> Global___Deal:
         """The newest deal. Null until a method is chosen."""
 
+    @_builtins.property
+    def metadata(self) -> _containers.RepeatedCompositeFieldContainer[Global___Metadata]:
+        """What its program gave it, in that order."""
+
     def __init__(
         self,
         *,
@@ -241,10 +246,11 @@ class Invoice(_message.Message):
         final_amount: _builtins.str | None = ...,
         is_adjusted: _builtins.bool = ...,
         link_id: _builtins.str = ...,
+        metadata: _abc.Iterable[Global___Metadata] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_callback_url", b"_callback_url", "_deal", b"_deal", "_fail_url", b"_fail_url", "_final_amount", b"_final_amount", "_finished_at", b"_finished_at", "_purpose", b"_purpose", "_success_url", b"_success_url", "callback_url", b"callback_url", "created_at", b"created_at", "deal", b"deal", "expires_at", b"expires_at", "fail_url", b"fail_url", "final_amount", b"final_amount", "finished_at", b"finished_at", "purpose", b"purpose", "success_url", b"success_url"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_callback_url", b"_callback_url", "_deal", b"_deal", "_fail_url", b"_fail_url", "_final_amount", b"_final_amount", "_finished_at", b"_finished_at", "_purpose", b"_purpose", "_success_url", b"_success_url", "amount", b"amount", "callback_url", b"callback_url", "created_at", b"created_at", "currency_code", b"currency_code", "customer_id", b"customer_id", "deal", b"deal", "expires_at", b"expires_at", "external_id", b"external_id", "fail_url", b"fail_url", "final_amount", b"final_amount", "finished_at", b"finished_at", "invoice_id", b"invoice_id", "is_adjusted", b"is_adjusted", "key_id", b"key_id", "link_id", b"link_id", "merchant_id", b"merchant_id", "purpose", b"purpose", "status", b"status", "success_url", b"success_url"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_callback_url", b"_callback_url", "_deal", b"_deal", "_fail_url", b"_fail_url", "_final_amount", b"_final_amount", "_finished_at", b"_finished_at", "_purpose", b"_purpose", "_success_url", b"_success_url", "amount", b"amount", "callback_url", b"callback_url", "created_at", b"created_at", "currency_code", b"currency_code", "customer_id", b"customer_id", "deal", b"deal", "expires_at", b"expires_at", "external_id", b"external_id", "fail_url", b"fail_url", "final_amount", b"final_amount", "finished_at", b"finished_at", "invoice_id", b"invoice_id", "is_adjusted", b"is_adjusted", "key_id", b"key_id", "link_id", b"link_id", "merchant_id", b"merchant_id", "metadata", b"metadata", "purpose", b"purpose", "status", b"status", "success_url", b"success_url"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__callback_url: _TypeAlias = _typing.Literal["callback_url"]  # noqa: Y015
     _WhichOneofArgType__callback_url: _TypeAlias = _typing.Literal["_callback_url", b"_callback_url"]  # noqa: Y015
@@ -276,6 +282,31 @@ class Invoice(_message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType__success_url) -> _WhichOneofReturnType__success_url | None: ...
 
 Global___Invoice: _TypeAlias = Invoice  # noqa: Y015
+
+@_typing.final
+class Metadata(_message.Message):
+    """A value that a merchant's program keeps with an invoice; Fiatgate does not read it."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    KEY_FIELD_NUMBER: _builtins.int
+    VALUE_FIELD_NUMBER: _builtins.int
+    key: _builtins.str
+    """Not empty, once in an invoice."""
+    value: _builtins.str
+    def __init__(
+        self,
+        *,
+        key: _builtins.str = ...,
+        value: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Metadata: _TypeAlias = Metadata  # noqa: Y015
 
 @_typing.final
 class Link(_message.Message):
@@ -782,6 +813,7 @@ class InvoiceFinished(_message.Message):
     ADJUSTED_AMOUNT_FIELD_NUMBER: _builtins.int
     REASON_FIELD_NUMBER: _builtins.int
     MERCHANT_USDT_FIELD_NUMBER: _builtins.int
+    METADATA_FIELD_NUMBER: _builtins.int
     event_id: _builtins.str
     """UUID; the payload's `event_id`. One per invoice, for ever."""
     event_type: _builtins.str
@@ -813,6 +845,8 @@ class InvoiceFinished(_message.Message):
     def finished_at(self) -> _timestamp_pb2.Timestamp: ...
     @_builtins.property
     def expires_at(self) -> _timestamp_pb2.Timestamp: ...
+    @_builtins.property
+    def metadata(self) -> _containers.RepeatedCompositeFieldContainer[Global___Metadata]: ...
     def __init__(
         self,
         *,
@@ -837,10 +871,11 @@ class InvoiceFinished(_message.Message):
         adjusted_amount: _builtins.str | None = ...,
         reason: _builtins.str | None = ...,
         merchant_usdt: _builtins.str | None = ...,
+        metadata: _abc.Iterable[Global___Metadata] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_adjusted_amount", b"_adjusted_amount", "_callback_url", b"_callback_url", "_fail_url", b"_fail_url", "_merchant_usdt", b"_merchant_usdt", "_original_amount", b"_original_amount", "_rate_usd", b"_rate_usd", "_reason", b"_reason", "_sub_status", b"_sub_status", "_success_url", b"_success_url", "adjusted_amount", b"adjusted_amount", "callback_url", b"callback_url", "expires_at", b"expires_at", "fail_url", b"fail_url", "finished_at", b"finished_at", "merchant_usdt", b"merchant_usdt", "original_amount", b"original_amount", "rate_usd", b"rate_usd", "reason", b"reason", "sub_status", b"sub_status", "success_url", b"success_url"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_adjusted_amount", b"_adjusted_amount", "_callback_url", b"_callback_url", "_fail_url", b"_fail_url", "_merchant_usdt", b"_merchant_usdt", "_original_amount", b"_original_amount", "_rate_usd", b"_rate_usd", "_reason", b"_reason", "_sub_status", b"_sub_status", "_success_url", b"_success_url", "adjusted_amount", b"adjusted_amount", "amount", b"amount", "callback_url", b"callback_url", "currency_code", b"currency_code", "event_id", b"event_id", "event_type", b"event_type", "expires_at", b"expires_at", "external_id", b"external_id", "fail_url", b"fail_url", "finished_at", b"finished_at", "invoice_id", b"invoice_id", "is_adjusted", b"is_adjusted", "key_id", b"key_id", "merchant_id", b"merchant_id", "merchant_usdt", b"merchant_usdt", "original_amount", b"original_amount", "rate_usd", b"rate_usd", "reason", b"reason", "status", b"status", "sub_status", b"sub_status", "success_url", b"success_url"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_adjusted_amount", b"_adjusted_amount", "_callback_url", b"_callback_url", "_fail_url", b"_fail_url", "_merchant_usdt", b"_merchant_usdt", "_original_amount", b"_original_amount", "_rate_usd", b"_rate_usd", "_reason", b"_reason", "_sub_status", b"_sub_status", "_success_url", b"_success_url", "adjusted_amount", b"adjusted_amount", "amount", b"amount", "callback_url", b"callback_url", "currency_code", b"currency_code", "event_id", b"event_id", "event_type", b"event_type", "expires_at", b"expires_at", "external_id", b"external_id", "fail_url", b"fail_url", "finished_at", b"finished_at", "invoice_id", b"invoice_id", "is_adjusted", b"is_adjusted", "key_id", b"key_id", "merchant_id", b"merchant_id", "merchant_usdt", b"merchant_usdt", "metadata", b"metadata", "original_amount", b"original_amount", "rate_usd", b"rate_usd", "reason", b"reason", "status", b"status", "sub_status", b"sub_status", "success_url", b"success_url"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__adjusted_amount: _TypeAlias = _typing.Literal["adjusted_amount"]  # noqa: Y015
     _WhichOneofArgType__adjusted_amount: _TypeAlias = _typing.Literal["_adjusted_amount", b"_adjusted_amount"]  # noqa: Y015
@@ -895,6 +930,7 @@ class CreateInvoiceRequest(_message.Message):
     CALLBACK_URL_FIELD_NUMBER: _builtins.int
     SUCCESS_URL_FIELD_NUMBER: _builtins.int
     FAIL_URL_FIELD_NUMBER: _builtins.int
+    METADATA_FIELD_NUMBER: _builtins.int
     key_id: _builtins.str
     amount: _builtins.str
     """Digits with at most 2 decimals."""
@@ -909,6 +945,8 @@ class CreateInvoiceRequest(_message.Message):
     def merchant(self) -> _merchants_pb2.Merchant:
         """The answer of Authenticate for this request."""
 
+    @_builtins.property
+    def metadata(self) -> _containers.RepeatedCompositeFieldContainer[Global___Metadata]: ...
     def __init__(
         self,
         *,
@@ -922,10 +960,11 @@ class CreateInvoiceRequest(_message.Message):
         callback_url: _builtins.str | None = ...,
         success_url: _builtins.str | None = ...,
         fail_url: _builtins.str | None = ...,
+        metadata: _abc.Iterable[Global___Metadata] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_callback_url", b"_callback_url", "_fail_url", b"_fail_url", "_purpose", b"_purpose", "_success_url", b"_success_url", "callback_url", b"callback_url", "fail_url", b"fail_url", "merchant", b"merchant", "purpose", b"purpose", "success_url", b"success_url"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_callback_url", b"_callback_url", "_fail_url", b"_fail_url", "_purpose", b"_purpose", "_success_url", b"_success_url", "amount", b"amount", "callback_url", b"callback_url", "currency_code", b"currency_code", "customer_id", b"customer_id", "external_id", b"external_id", "fail_url", b"fail_url", "key_id", b"key_id", "merchant", b"merchant", "purpose", b"purpose", "success_url", b"success_url"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_callback_url", b"_callback_url", "_fail_url", b"_fail_url", "_purpose", b"_purpose", "_success_url", b"_success_url", "amount", b"amount", "callback_url", b"callback_url", "currency_code", b"currency_code", "customer_id", b"customer_id", "external_id", b"external_id", "fail_url", b"fail_url", "key_id", b"key_id", "merchant", b"merchant", "metadata", b"metadata", "purpose", b"purpose", "success_url", b"success_url"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__callback_url: _TypeAlias = _typing.Literal["callback_url"]  # noqa: Y015
     _WhichOneofArgType__callback_url: _TypeAlias = _typing.Literal["_callback_url", b"_callback_url"]  # noqa: Y015

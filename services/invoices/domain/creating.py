@@ -33,6 +33,7 @@ class NewInvoice:
     created_at: datetime
     expires_at: datetime
     link_id: UUID | None = None
+    merchant_data: str | None = None
     status: InvoiceStatus = InvoiceStatus.PENDING
     finished_at: None = None
     deal: None = None

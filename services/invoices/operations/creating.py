@@ -2,6 +2,7 @@
 beside it (docs/decisions/0036-tools-of-members-use-the-code-of-the-api.md).
 """
 
+import json
 from collections.abc import Sequence
 from datetime import timedelta
 from decimal import Decimal
@@ -56,6 +57,7 @@ def create_invoice(
     callback_url: str | None,
     success_url: str | None,
     fail_url: str | None,
+    metadata: Sequence[pb.Metadata] = (),
 ) -> NewInvoice:
     """Creates a pending invoice. `amount` is fiat, digits with at most as many decimals as the currency has.
 
@@ -74,6 +76,7 @@ def create_invoice(
         callback_url=_url("callback_url", callback_url, merchant.callback_url),
         success_url=_url("success_url", success_url, merchant.success_url),
         fail_url=_url("fail_url", fail_url, merchant.fail_url),
+        metadata=metadata,
     )
 
 
@@ -145,6 +148,22 @@ def purpose_of(purpose: str | None) -> str | None:
     return None if purpose is None else values.text("purpose", purpose, most=PURPOSE_MAX_CHARACTERS)
 
 
+def merchant_data_of(metadata: Sequence[pb.Metadata]) -> str | None:
+    """Returns the JSON object that is stored; None for none."""
+    if not metadata:
+        return None
+    values.at_most("metadata", metadata, most_of(pb.CreateInvoiceRequest, "metadata"))
+    kept = {
+        values.text("metadata", each.key, most=most_of(pb.Metadata, "key")): values.text(
+            "metadata", each.value, least=0, most=most_of(pb.Metadata, "value")
+        )
+        for each in metadata
+    }
+    if len(kept) < len(metadata):
+        raise values.invalid("metadata", "A key may be there once")
+    return json.dumps(kept, ensure_ascii=False, separators=(",", ":"))
+
+
 def price(deps: Deps, merchant: merchants_pb2.Merchant, amount: str, currency_code: str) -> Decimal:
     """Returns the amount that invoices of a payment link ask for. Raises VALIDATION_ERROR, CURRENCY_INVALID,
     AMOUNT_BELOW_MIN, AMOUNT_ABOVE_MAX, PAYMENT_METHOD_NOT_FOUND.
@@ -178,6 +197,7 @@ def _create(
     note: str = "",
     lifetime: timedelta | None = None,
     link_id: UUID | None = None,
+    metadata: Sequence[pb.Metadata] = (),
 ) -> NewInvoice:
     """Creates the invoice. Only one of a program must have all three URLs."""
     if "\0" in currency_code:  # PostgreSQL can't store it
@@ -189,6 +209,7 @@ def _create(
         amount=lambda: _amount(amount, currency_code, catalog),
         customer_id=lambda: values.text("customer_id", customer_id, most=CUSTOMER_ID_MAX_CHARACTERS),
         purpose=lambda: purpose_of(purpose),
+        merchant_data=lambda: merchant_data_of(metadata),
     )
     new = NewInvoice(
         **checked,

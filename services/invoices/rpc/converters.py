@@ -15,7 +15,7 @@ from services.invoices.domain.late import PictureKind
 from services.invoices.domain.money import customer_amount
 from services.invoices.domain.rates import RateBasis
 from services.invoices.domain.states import DealStatus, InvoiceStatus, LinkStatus
-from services.invoices.events import invoice_finished
+from services.invoices.events import invoice_finished, metadata_to_messages
 from services.invoices.operations.deal_money import DealMoney, Received
 from services.invoices.operations.forgotten import Forgotten, NotRestored
 from services.invoices.operations.verification import Finished
@@ -56,6 +56,7 @@ def invoice_to_message(view: InvoiceView | NewInvoice) -> pb.Invoice:
         final_amount=None if view.finished_at is None else fiat_text(final),
         is_adjusted=adjusted is not None,
         link_id="" if view.link_id is None else str(view.link_id),
+        metadata=metadata_to_messages(view.merchant_data),
     )
 
 

@@ -90,8 +90,8 @@ def _of_case(case: Case) -> bytes:
 
 
 def _of_invoice(of: NewInvoice | Invoice) -> bytes:
-    names = _OF_INVOICE if of.link_id is None else (*_OF_INVOICE, "link_id")
-    return _values(of, names)
+    later = [name for name in ("link_id", "merchant_data") if getattr(of, name) is not None]
+    return _values(of, (*_OF_INVOICE, *later))
 
 
 def _values(of: object, names: Sequence[str]) -> bytes:

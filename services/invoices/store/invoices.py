@@ -68,9 +68,11 @@ WITH duplicate AS (
   SELECT coalesce((SELECT enabled FROM switches WHERE name = 'deals'), true) AS enabled
 ), created AS (
   INSERT INTO invoices (id, merchant_id, key_id, external_id, amount, currency_code, status, customer_id, purpose,
-                        callback_url, success_url, fail_url, created_at, expires_at, seal, link_id)
+                        callback_url, success_url, fail_url, created_at, expires_at, seal, link_id,
+                        merchant_data)
   SELECT :id, :merchant_id, :key_id, :external_id, :amount, :currency_code, 'pending', :customer_id, :purpose,
-         :callback_url, :success_url, :fail_url, :created_at, :expires_at, :seal, :link_id
+         :callback_url, :success_url, :fail_url, :created_at, :expires_at, :seal, :link_id,
+         :merchant_data
   FROM unpaid, free, system
   WHERE :acceptable AND system.enabled AND unpaid.n < :customer_limit AND free.requisite
     AND NOT EXISTS (SELECT FROM duplicate) AND NOT EXISTS (SELECT FROM waiting)
@@ -106,6 +108,7 @@ _CREATE_PARAMETERS = {
     "expires_at": "timestamptz",
     "seal": "bytea",
     "link_id": "uuid",
+    "merchant_data": "text",
     "acceptable": "boolean",
     "method_codes": "text[]",
     "amounts_fiat": "numeric[]",
@@ -156,6 +159,7 @@ def create_if_allowed(
         "expires_at": new.expires_at,
         "seal": seal,
         "link_id": new.link_id,
+        "merchant_data": new.merchant_data,
         "acceptable": acceptable,
         "method_codes": [each.method_code for each in wanted],
         "amounts_fiat": [each.amount_fiat for each in wanted],

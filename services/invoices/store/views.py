@@ -68,6 +68,7 @@ class InvoiceView:
     expires_at: datetime
     finished_at: datetime | None
     link_id: UUID | None
+    merchant_data: str | None
     deal: DealView | None
 
 

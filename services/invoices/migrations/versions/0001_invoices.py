@@ -49,6 +49,7 @@ CREATE TABLE invoices (
   event_id uuid,
   seal bytea,
   link_id uuid,
+  merchant_data text,
   CONSTRAINT pk_invoices PRIMARY KEY (id),
   CONSTRAINT uq_invoices_merchant_id_external_id UNIQUE (merchant_id, external_id),
   CONSTRAINT ck_invoices_finished_at CHECK ((status = 'pending') = (finished_at IS NULL)),
@@ -56,6 +57,7 @@ CREATE TABLE invoices (
   CONSTRAINT ck_invoices_event_id CHECK ((finished_at IS NULL) = (event_id IS NULL)),
   CONSTRAINT ck_invoices_amount CHECK (amount > 0),
   CONSTRAINT ck_invoices_seal CHECK (octet_length(seal) = 32),
+  CONSTRAINT ck_invoices_merchant_data CHECK (octet_length(merchant_data) <= 65536),
   CONSTRAINT fk_invoices_link_id_links FOREIGN KEY (link_id) REFERENCES links (id)
 );
 CREATE INDEX ix_invoices_customer ON invoices (merchant_id, customer_id, created_at);
@@ -331,6 +333,7 @@ VALUES (true, 0, '1970-01-01 00:00+00', '00000000-0000-0000-0000-000000000000', 
 INVOICE_TERMS = (
     *("id", "merchant_id", "key_id", "external_id", "amount", "currency_code", "customer_id", "purpose"),
     *("callback_url", "success_url", "fail_url", "created_at", "expires_at", "seal", "link_id"),
+    "merchant_data",
 )
 LINK_TERMS = (
     *("id", "merchant_id", "code", "amount", "currency_code"),
