@@ -9,6 +9,7 @@ from typing import Any, Final
 import falcon.asgi
 
 from console.bank import following, paying
+from console.bank.spent import spent_of
 from console.config import DeskSettings
 from console.exchange import Request
 from console.list_page import Asked, Found, ListPage
@@ -178,4 +179,5 @@ class LinePage(Page):
             confirmable=paying.CONFIRMABLE,
             steps=await following.steps_of(self, line),
             refunds=await following.refunds_of(self, line),
+            spent=await spent_of(self, line),
         )

@@ -15,9 +15,11 @@ from console.exchange import Request
 from console.list_page import Asked, Found, ListPage
 from console.page import Page, own_path
 from console.ui.beside import following, selected_of
+from console.ui.desk import lines_that_wait
 from console.ui.filters import DAYS, SINCE, UNTIL, Merchant, Tabs
 from console.ui.values import iso, queried
 from console.words.late_money import ANSWERS, ENDS, POLICIES
+from fiatgate.bank.v1 import bank_pb2
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 from kit.base.codes import in_groups
 from kit.base.proto import most_of
@@ -158,6 +160,7 @@ class CaseEvidence:
 
     merchant  the name, or empty
     money     null while withdrawals is away
+    lines     bank lines that wait for its deal
     """
 
     case: pb.Case
@@ -166,6 +169,7 @@ class CaseEvidence:
     has_picture: bool
     merchant: str
     money: CaseMoney | None
+    lines: Sequence[bank_pb2.Line]
 
     @property
     def reference(self) -> str:
@@ -175,8 +179,10 @@ class CaseEvidence:
 async def case_of(page: Page, number: str) -> CaseEvidence:
     """Returns the case. Raises CASE_NOT_FOUND."""
     answer = await page.deps.deals.GetCase(pb.GetCaseRequest(number=case_number(number)))
-    names, money = await asyncio.gather(
-        page.names(answer.case.merchant_id), or_none(money_of(page, answer.case))
+    names, money, lines = await asyncio.gather(
+        page.names(answer.case.merchant_id),
+        or_none(money_of(page, answer.case)),
+        lines_that_wait(page.deps.bank, answer.case.deal_id),
     )
     return CaseEvidence(
         answer.case,
@@ -185,6 +191,7 @@ async def case_of(page: Page, number: str) -> CaseEvidence:
         answer.HasField("proof"),
         names.get(answer.case.merchant_id, ""),
         money,
+        lines,
     )
 
 

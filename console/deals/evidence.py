@@ -13,7 +13,7 @@ from console.calls import invoices_of, or_none
 from console.deals.words import tone, waits
 from console.exchange import Request
 from console.page import Page, follows_own_page
-from console.ui.desk import lines_that_paid
+from console.ui.desk import lines_that_paid, lines_that_wait
 from console.words.approvals import named
 from console.words.bank import PaidBy
 from console.words.deals import author_words, step_words
@@ -186,11 +186,7 @@ async def _asked(page: Page, deal: pb.Deal) -> Sequence[approvals_pb2.Approval]:
 
 
 async def _came(page: Page, deal: pb.Deal) -> Sequence[bank_pb2.Line]:
-    if not waits(deal):
-        return ()
-    request = bank_pb2.ListLinesRequest(deal_id=deal.deal_id, state=bank_pb2.LINE_STATE_PROPOSED)
-    found = await or_none(page.deps.bank.ListLines(request))
-    return found.lines if found else ()
+    return await lines_that_wait(page.deps.bank, deal.deal_id) if waits(deal) else ()
 
 
 async def _corrections(page: Page, deal: pb.Deal) -> Sequence[corrections_pb2.Correction]:

@@ -45,6 +45,13 @@ async def lines_that_paid(
     return found
 
 
+async def lines_that_wait(bank: BankServiceAsyncStub, deal_id: str) -> Sequence[bank_pb2.Line]:
+    """Returns the bank lines that are proposed for the deal; none while bank is away."""
+    request = bank_pb2.ListLinesRequest(deal_id=deal_id, state=bank_pb2.LINE_STATE_PROPOSED)
+    found = await or_none(bank.ListLines(request))
+    return found.lines if found else ()
+
+
 async def require_line(bank: BankServiceAsyncStub, typed: Mapping[str, str], becomes: str) -> None:
     """Raises BANK_LINE_CONFLICT unless the rest of the bank line that filled in the form may pay, or the same form took
     it (`take_line`). Changes nothing.

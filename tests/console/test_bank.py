@@ -120,7 +120,8 @@ def test_a_line_without_a_deal_is_linked_by_a_reference_or_ignored(bank_till: Ti
     assert "No deal has this reference or id" in text_of(wrong)
     operator.post("/bank/several", {"act": "link", "line": line, "deal": in_groups(deal.reference)})
     assert bank_till.state(deal) == "successfully_paid"
-    assert "Left of it 5.00" in text_of(operator.get(f"/bank/{line}"))
+    rest = text_of(operator.get(f"/bank/{line}"))
+    assert "Left of it 5.00" in rest and "rest without a deal" in rest and "No deal fits the rest." in rest
     (interest,) = lines_of(operator, "unmatched", f"interest {mark}")
     assert "The line is ignored." in text_of(
         operator.post(f"/bank/{interest}/ignore", {"reason": "interest"})
@@ -153,7 +154,7 @@ def test_a_deal_that_was_confirmed_by_hand_gets_its_line_and_a_wrong_amount_is_t
     assert lines_of(operator, "matched", f"{mark} linked") == [line]
     assert f'href="/deals/{confirmed.deal_id}"' not in operator.get("/bank/unlinked?period=today").text
     told = text_of(operator.get(f"/bank/{waiting(operator, 'proposed', f'{mark} short')}"))
-    assert "another amount" in told and "Paid less" in told
+    assert "another amount" in told and "“Paid less”. Link this line here when that is approved." in told
     seen = text_of(operator.get(f"/deals/{short.deal_id}"))
     assert f"A bank line of {money_text('1.00', short.currency_code)}" in seen
     assert "waits for this deal" in seen
@@ -183,12 +184,12 @@ def test_a_line_fills_in_the_forms_for_money_that_fits_no_open_deal(
         (short, "1.00", f"{short.reference} {mark} short"),
         (more, above, f"{more.reference} {mark} more"),
         (ended, "7.00", f"{ended.reference} {mark} ended"),
+        (ended, "7.00", f"{ended.reference} {mark} again"),
         (paid, paid.amount_fiat, f"{paid.reference} {mark} paid"),
     )
     imported(person, statement(bank_till, *lines))
-    found = {
-        word: waiting(person, "proposed", f"{mark} {word}") for word in ("short", "more", "ended", "paid")
-    }
+    words = ("short", "more", "ended", "again", "paid")
+    found = {word: waiting(person, "proposed", f"{mark} {word}") for word in words}
 
     (path,) = links_of(person.get(f"/bank/{found['short']}").text, "Paid less")
     deal = person.get(path).text
@@ -235,6 +236,7 @@ def test_a_line_fills_in_the_forms_for_money_that_fits_no_open_deal(
     assert f"case={case.removeprefix('/cases/')}" in path
     told = person.get(case)
     assert "The operator writes" in text_of(told) and came in text_of(told)
+    assert all(f'href="/bank/{found[each]}">A bank line of' in told.text for each in ("ended", "again"))
     assert links_of(told.text, "Credit or return its bank line") == [late]
     form = person.get(path).text
     assert 'value="7.00"' in form and f"Bank line {found['ended']}" in form
@@ -250,6 +252,9 @@ def test_a_line_fills_in_the_forms_for_money_that_fits_no_open_deal(
     house.step_up(person)
     assert found["ended"] in lines_of(person, "proposed", mark), "nothing was credited, so the line waits"
     assert "corrected" in text_of(person.post("/corrections/new", agreed)), "the same form goes on"
+    twice = person.get(f"/bank/{found['again']}")
+    assert f"Late money credited already, {came.partition(' came')[0]}: " in text_of(twice)
+    assert 'value="Late money credited by correction ' in twice.text
     other = bank_till.chosen()
     old = person.post("/bank/several", {"act": "link", "line": found["ended"], "deal": other.deal_id})
     assert "The line can’t pay: it is ignored." in text_of(old)

@@ -123,7 +123,7 @@ def test_a_large_refund_is_sent_once_when_a_second_person_has_compared_it(
 
 
 def test_late_money_is_returned_from_its_case_to_an_account_that_the_operator_gives(
-    shop: Shop, operator: Person, staff: Staff
+    shop: Shop, operator: Person, staff: Staff, house: House
 ) -> None:
     case = str(shop.late("Paid"))
     (link,) = set(re.findall(r'href="(/refunds/new[^"]+)"', operator.get(f"/cases/{case}").text))
@@ -148,6 +148,10 @@ def test_late_money_is_returned_from_its_case_to_an_account_that_the_operator_gi
     assert operator.post("/refunds/new", fields).url == made.url, "once, however often it is sent"
     assert shop.balance() == held
     path = urlsplit(made.url).path
+    member = house.person("finance", merchant=shop.shop.merchant_id)
+    own = text_of(member.get(path))
+    assert "This money was never yours" in own and "Your id" not in own
+    assert "ago by the operator" in text_of(member.get("/"))
     bad = operator.post(f"{path}/account", {"account_kind": "iban", "account": "DE00", "holder": "Mia"})
     assert bad.status_code == 422
     given = operator.post(
