@@ -37,7 +37,7 @@ def for_people(row: Row) -> Row:
     return {
         "state": words_of(row["sub_status"]),
         "paid": output.age(row["mark_paid_at"]),
-        "amount": f"{row['amount_to_send']} {row['currency_code']}",
+        "amount": money_text(row["amount_to_send"], row["currency_code"]),
         "reference": in_groups(row["reference"]) if row["reference"] else "",
     }
 

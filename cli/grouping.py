@@ -10,6 +10,7 @@ from typing import Any, Final
 from cli import output
 from console.words.deals import step_words
 from kit.base.codes import in_groups
+from kit.base.money import money_text
 
 Values = Mapping[str, Any]
 _OF_DEAL: Final = (
@@ -69,7 +70,7 @@ def _step(step: Values) -> dict[str, Any]:
 
 def _deal(deal: Values) -> dict[str, Any]:
     made = {
-        "amount to send": f"{deal['amount_to_send'] or deal['amount_fiat']} {deal['currency_code']}",
+        "amount to send": money_text(deal["amount_to_send"] or deal["amount_fiat"], deal["currency_code"]),
         "payment_method": f"{deal['payment_method_code']}, {deal['payment_method_name']}",
         "marked paid at": deal["mark_paid_at"],
         "reference": in_groups(deal["reference"]),
@@ -91,7 +92,7 @@ def _requisite(requisite: Values) -> dict[str, Any]:
 
 
 def _invoice(invoice: Values) -> dict[str, Any]:
-    amount = {"amount": f"{invoice['amount']} {invoice['currency_code']}"}
+    amount = {"amount": money_text(invoice["amount"], invoice["currency_code"])}
     return _first(_OF_INVOICE, amount | _left(invoice, _NOT_OF_INVOICE))
 
 

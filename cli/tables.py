@@ -118,6 +118,9 @@ _AMOUNTS: Final = frozenset(
         ),
         *("turnover", "commission", "rate", "source_rate", "conversion_rate", "available", "reserved"),
         *("credited", "withdrawn", "merchant_usdt", "turnover_usdt", "commission_usdt", "credited_usdt"),
+        # the day's end of an account; the changes of a balance
+        *("opening", "closing", "matched", "proposed", "unmatched", "ignored", "refunds", "debits"),
+        *("received", "by_hand", "reversed", "refunded", "change", "owed", "difference"),
     }
 )
 _FRACTIONS: Final = frozenset({"markup", "client_share", "commission", "category_commission"})

@@ -25,6 +25,8 @@ TRANSFERS: Final = Table(
     csv="transfer_id | created_at | kind | invoice_id | withdraw_uuid | correction_id | refund_id | amount"
     " | after.available: available_after | after.reserved: reserved_after | after.owed: owed_after",
 )
+LESS: Final = "credited, less what went back"
+"""Of the balance, as the desk says it: reports count what was credited."""
 OF: Final = ("invoice_id", "withdraw_uuid", "correction_id", "refund_id")
 SUMS: Final = Table(columns="kind | count | amount", empty="No transfers")
 CREDITS: Final = Table(columns="invoice_id | paid_at | credited_at | amount", empty="")
@@ -41,8 +43,8 @@ def balance(
     after: Annotated[str, typer.Option(metavar="ID", help="Begin after this transfer: the next page.")] = "",
     limit: listing.Limit = listing.ROWS,
 ) -> None:
-    """Show a merchant's USDT: available, reserved, credited and withdrawn. With a month every transfer of it, with the
-    balance after each.
+    """Show a merchant's USDT: available, reserved, withdrawn, and credited, less what went back. With a month every
+    transfer of it, with the balance after each.
     """
     if of_month is not None:
         _statement(merchant_id, of_month, after=after, limit=limit)
@@ -50,7 +52,10 @@ def balance(
     if output.mode.csv or after:
         raise typer.BadParameter("transfers are listed by --month", param_hint="--month")
     answer = connection.withdrawals().GetBalance(pb.GetBalanceRequest(merchant_id=merchant_id))
-    output.outcome(answer, f"{money_text(answer.available, 'USDT')} can be withdrawn.", whole=True)
+    values: dict[str, Any] = output.plain(answer)
+    if not output.mode.json:
+        values = {LESS if name == "credited" else name: amount_text(value) for name, value in values.items()}
+    output.outcome(values, f"{money_text(answer.available, 'USDT')} can be withdrawn.", whole=True)
 
 
 def _statement(merchant_id: str, of_month: Month, *, after: str, limit: int) -> None:

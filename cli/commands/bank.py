@@ -58,9 +58,10 @@ RULES: Final = Table(
     noun="rule",
 )
 DAYS: Final = Table(
-    columns="day | account | opening | matched | proposed | unmatched | ignored | refunds | debits: other debits"
-    " | reversed: taken back | closing | difference",
-    stacks="day account | opening closing | matched proposed unmatched ignored | refunds debits reversed"
+    columns="day | account | currency_code: currency | opening | matched | proposed | unmatched | ignored | refunds"
+    " | debits: other debits | reversed: taken back | closing | difference",
+    stacks="day account | currency_code opening closing | matched proposed unmatched ignored"
+    " | refunds debits reversed"
     " | difference",
     empty="No line was booked in these days: fiatgate bank import FILE",
     noun="day",

@@ -12,6 +12,7 @@ from cli.command import argument, option, shaped
 from cli.listing import Row, Table
 from console.words.states import words_of
 from fiatgate.find.v1 import find_pb2 as pb
+from kit.base.money import money_text
 
 EXAMPLE: Final = "fiatgate find 50.90"
 
@@ -84,7 +85,7 @@ def _for_people(row: Row, shown: Mapping[str, str]) -> Row:
         "status": words_of(row["status"], row["kind"]),
         "value": shown.get(row["value"], row["value"]),
         "merchant_id": facts.get("merchant_id"),
-        "amount": f"{facts['amount']} {facts['currency_code']}" if "amount" in facts else None,
+        "amount": money_text(facts["amount"], facts["currency_code"]) if "amount" in facts else None,
         "external_id": facts.get("external_id"),
     }
 

@@ -58,8 +58,9 @@ def list_all(request: pb.ListAllInvoicesRequest, *, limit: listing.Limit = listi
 
 def _amount(row: Row) -> str:
     """Returns the requested amount, and the part of it that was paid if it was adjusted."""
-    paid = f"{row['final_amount']} of " if row["is_adjusted"] else ""
-    return f"{paid}{row['amount']} {row['currency_code']}"
+    currency = row["currency_code"]
+    paid = f"{amount_text(row['final_amount'], currency)} of " if row["is_adjusted"] else ""
+    return paid + money_text(row["amount"], currency)
 
 
 @command(app, "show", "order-17 --merchant 0197…", modes="all")

@@ -94,6 +94,8 @@ def test_a_statement_confirms_its_deals_and_verify_compares_both_sides(
     assert [(each["matched"], each["open_lines"]) for each in ours] == [
         (f"{sum(Decimal(each.amount_fiat) for each in account.deals):.2f}", 0)
     ]
+    shown = account.fiatgate.shown("bank", "day", "2026-01-02", "--account", lines[0]["account"])
+    assert "currency" in shown and account.deals[0].currency_code in shown
     line = lines[0]["line_id"]
     with behind_its_back(account.desk.stack, "bank") as cursor:
         cursor.execute("DELETE FROM line_matches WHERE line_id = %s", (line,))

@@ -353,6 +353,7 @@ def _pay_out(fiatgate: Fiatgate, merchant: str) -> None:
     balance = fiatgate("balance", merchant)
     assert like(balance, withdrawals_pb2.GetBalanceResponse)
     assert (balance["reserved"], balance["withdrawn"]) == ("0.000000", "20.000000")
+    assert "credited, less what went back" in fiatgate.shown("balance", merchant)
     of_merchant = ("withdrawals", "list", "--merchant", merchant)
     assert fiatgate(*of_merchant, "--stage", "done", "--oldest-first") == listed[::-1]
     assert fiatgate(*of_merchant, "--tx", f"TX-{key}") == [done]

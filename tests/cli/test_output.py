@@ -11,7 +11,7 @@ from rich.console import Console
 
 from cli import listing, output
 from cli.commands import invoices
-from cli.deal_list import state_sentence
+from cli.deal_list import for_people, state_sentence
 from cli.listing import Table
 from console.words.states import words_of
 from fiatgate.invoices.v1 import invoices_pb2 as pb
@@ -193,12 +193,15 @@ def test_people_read_amounts_with_their_thousands_apart_and_per_cent(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     rows = [{"currency_code": "JPY", "amount": "12240.00", "turnover_usdt": "1000.500000", "markup": "0.02"}]
-    table = Table(columns="amount | turnover_usdt | markup", empty="")
+    rows[0]["change"] = "-2000.000000"
+    table = Table(columns="amount | turnover_usdt | markup | change", empty="")
     table.show(rows)
     output.record({"deal": rows[0] | {"conversion_rate": "1234.5", "external_id": "2026.11"}})
     printed = capsys.readouterr().out.split()
     assert [printed.count(each) for each in ("12,240", "1,000.500000", "1,234.5", "2026.11")] == [2, 2, 1, 1]
-    assert " ".join(printed).count("2 %") == 2
+    assert " ".join(printed).count("2 %") == 2 and printed.count("-2,000") == 2
+    deal = output.plain(pb.Deal(amount_to_send="5100.00", currency_code="JPY"))
+    assert for_people(deal)["amount"] == "5,100 JPY"
     listing.write_csv(rows, "amount | markup")
     assert capsys.readouterr().out.split() == ["amount,markup", "12240.00,0.02"]
 
