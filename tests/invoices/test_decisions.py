@@ -48,6 +48,13 @@ def test_a_deal_with_terms_that_nobody_locked_is_not_confirmed(world: World) -> 
     assert desk.confirm_deal(world.deps, deal_id=str(genuine.id)).status == "completed"
 
 
+def test_a_deal_whose_reference_sql_changed_is_not_confirmed(world: World) -> None:
+    deal = world.with_deal()
+    with closing(psycopg2.connect(past_all_rules(world.deps.settings.database_url))) as owner, owner:
+        owner.cursor().execute("UPDATE deals SET reference = '7K3M9QTX' WHERE id = %s", (str(deal.id),))
+    assert refusal(desk.confirm_deal, world.deps, deal_id=str(deal.id)).reason == "NOT_DECIDED"
+
+
 @pytest.mark.parametrize(
     "change", ["merchant_id = %(other)s", "amount = amount + 1", "callback_url = 'https://evil.example/'"]
 )

@@ -2,10 +2,12 @@
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from decimal import Decimal
 from functools import partial
 from typing import Any
 
+import psycopg2
 import pytest
 from sqlalchemy import text
 
@@ -20,6 +22,7 @@ from tests.invoices.conftest import World
 from tests.invoices.test_books import checked
 from tests.invoices.test_line_payments import part
 from tests.support.acting import ANN, BEN, acting, refusal, requested
+from tests.support.databases import past_all_rules
 
 METHOD = "card_eur"
 BANK = Actor(kind="process", name="bank")
@@ -137,6 +140,16 @@ def test_a_rule_that_sql_wrote_confirms_nothing(world: World) -> None:
     found = [each for page in checked(world.deps.db, "rules of bank lines") for each in page.problems]
     assert [each.field for each in found] == ["deal_most"]
     assert switch_off(world).deal_most == 10, "as its acts say"
+
+
+def test_a_payment_that_sql_moved_to_another_day_is_named(world: World) -> None:
+    switch_on(world, "500", "800")
+    assert confirm(world, world.with_deal()) == ""
+    with closing(psycopg2.connect(past_all_rules(world.deps.settings.database_url))) as owner, owner:
+        owner.cursor().execute("UPDATE line_payments SET paid_at = paid_at - interval '1 day'")
+    assert {
+        each.field for page in checked(world.deps.db, "payments by bank lines") for each in page.problems
+    } == {"paid_at"}
 
 
 def test_workers_never_pass_the_limit_of_a_day(world: World) -> None:

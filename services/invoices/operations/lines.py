@@ -107,6 +107,7 @@ def pay(tx: Session, deps: Deps, deal: Deal, parts: Sequence[Part], *, rule: str
             "amount": part.amount,
             "line_amount": part.line_amount,
             "rule": rule,
+            "paid_at": now,
         }
         acts.record(
             tx, "line-payment.record", f"line-payment:{number}", merchant_id=deal.merchant_id, after=after

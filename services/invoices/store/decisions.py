@@ -30,7 +30,9 @@ LINK: Final = Decided(
 CASE: Final = Decided("case", ("case.resolve",), ("outcome", "ended_as"))
 CASE_ANSWER: Final = Decided("case", ("case.answer",), ("merchant_answer", "merchant_text"))
 LINE_PAYMENT: Final = Decided(
-    "line-payment", ("line-payment.record",), ("line_id", "deal_id", "amount", "line_amount", "rule")
+    "line-payment",
+    ("line-payment.record",),
+    ("line_id", "deal_id", "amount", "line_amount", "rule", "paid_at"),
 )
 LINE_RULE: Final = Decided(
     "line-rule", ("line-rule.set",), ("currency_code", "enabled", "deal_most", "day_most")
@@ -75,14 +77,21 @@ def is_as_opened(seals: Seals, case: Case) -> bool:
     return seals.is_right(_CASE_SEALED, _of_case(case), bytes(case.seal))
 
 
-def seal_of_terms(seals: Seals, deal: NewDeal) -> bytes:
-    """Returns the seal of what a deal locks when it is opened: its credit follows from it."""
-    return seals.seal(_SEALED, _values(deal, _TERMS))
+def seal_of_terms(seals: Seals, deal: NewDeal, reference: str) -> bytes:
+    """Returns the seal of what a deal locks when it is opened with this reference: its credit and the bank lines that
+    pay it follow from that.
+    """
+    return seals.seal(_SEALED, _of_terms(deal, reference))
 
 
 def has_its_terms(seals: Seals, deal: Deal) -> bool:
     """Returns whether a process of the service opened the deal with these terms."""
-    return seals.is_right(_SEALED, _values(deal, _TERMS), bytes(deal.seal))
+    return seals.is_right(_SEALED, _of_terms(deal, deal.reference), bytes(deal.seal))
+
+
+def _of_terms(deal: NewDeal | Deal, reference: str | None) -> bytes:
+    given = [getattr(deal, name) for name in _TERMS]
+    return canonical(given if reference is None else [*given, reference])
 
 
 def _of_case(case: Case) -> bytes:

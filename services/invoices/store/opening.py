@@ -42,8 +42,9 @@ def queue_for_requisites(tx: Session, method_codes: Collection[str]) -> None:
 
 # The first candidate that no open deal has, and none that ended a short time ago.
 _FRESH_REFERENCE = f"""
-    SELECT candidate AS reference
-    FROM unnest(CAST(:references AS text[])) WITH ORDINALITY AS candidates (candidate, number)
+    SELECT candidate AS reference, seal
+    FROM unnest(CAST(:references AS text[]), CAST(:seals AS bytea[]))
+      WITH ORDINALITY AS candidates (candidate, seal, number)
     WHERE NOT EXISTS (
         SELECT FROM deals
         WHERE deals.reference = candidate AND ({DEAL_IS_OPEN} OR finished_at > :references_rest_since)
@@ -74,7 +75,7 @@ _PARAMETERS = {
     "references": "text[]",
     "references_rest_since": "timestamptz",
     "rate_basis": "text",
-    "seal": "bytea",
+    "seals": "bytea[]",
 }
 
 
@@ -111,7 +112,7 @@ WITH accounts AS (
     )
     SELECT :id, :invoice_id, :merchant_id, :status, :sub_status, :method_code, :method_name, :currency_code,
         :currency_decimals, :invoice_amount, :amount_fiat, :conversion_rate, :client_percent, :merchant_percent,
-        taken.id, :created_at, :expires_at, fresh.reference, :takes_reference, CAST(:rate_basis AS jsonb), :seal
+        taken.id, :created_at, :expires_at, fresh.reference, :takes_reference, CAST(:rate_basis AS jsonb), fresh.seal
     FROM taken, fresh
     RETURNING id, invoice_id, status, sub_status
 ), placed AS (
@@ -137,11 +138,12 @@ def open_deal(
     unique indexes on deals are the second guard. Raises TransactionConflict when a deal of another method took the
     reference at the same moment; the next attempt takes another.
     """
+    seals = seals_of(tx)
     values = asdict(new) | {
         "references": list(new.references),
         "actor": actor,
         "share_percent": share_percent,
-        "seal": seal_of_terms(seals_of(tx), new),
+        "seals": [seal_of_terms(seals, new, each) for each in new.references],
     }
     rest_since = new.created_at - REFERENCE_RESTS
     with refusing({"uq_deals_open_reference": lambda: TransactionConflict("the reference was just taken")}):

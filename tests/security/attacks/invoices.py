@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from tests.security.attacks.attack import found, not_promised, refused
+from tests.security.attacks.attack import found, found_of_owner, not_promised, refused
 
 _DEAL = (
     "INSERT INTO deals (id, invoice_id, merchant_id, status, sub_status, method_code, method_name, currency_code,"
@@ -146,6 +146,22 @@ ATTACKS: Final = (
         "INSERT INTO line_payments (line_id, deal_id, amount, line_amount, paid_at)"
         " SELECT %(forged_request)s, id, amount_fiat, amount_fiat, now() FROM deals WHERE id = %(sold_deal)s",
         "%(sold_deal)s: bank line %(forged_request)s is recorded by invoices, and bank has no such line",
+    ),
+    found(
+        "invoices",
+        "a rule by which bank lines confirm deals, switched on",
+        "INSERT INTO line_rules (method_code, currency_code, enabled, deal_most, day_most, changed_at, actor)"
+        " SELECT method_code, currency_code, true, 900, 900, now(), 'ann@example.com' FROM deals"
+        " WHERE id = %(sold_deal)s",
+        "rule of bank lines",
+        "act is none",
+    ),
+    found_of_owner(
+        "invoices",
+        "the reference of a deal, which a bank line names",
+        "UPDATE deals SET reference = '7K3M9QTW' WHERE id = %(open_deal)s",
+        "%(open_deal)s",
+        "terms is not those that were locked when it was opened",
     ),
     refused(
         "invoices",
