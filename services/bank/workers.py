@@ -22,7 +22,7 @@ def workers(deps: Deps) -> Sequence[Worker]:
     loops = (
         ("bank-files", importing.read_next, FILES_SECONDS, deps.arrived),
         ("bank-proposals", proposing.propose_new, PROPOSALS_SECONDS, None),
-        ("bank-proposals-again", proposing.propose_again, AGAIN_SECONDS, None),
+        ("bank-proposals-again", proposing.Again().step, AGAIN_SECONDS, None),
         ("bank-payments", proposing.follow_step, PAYMENTS_SECONDS, None),
     )
     return tuple(

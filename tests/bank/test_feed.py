@@ -39,7 +39,7 @@ def line(source_id: str, account: str = "F1", **given: object) -> Line:
         amount=Decimal("10.50"),
         currency="EUR",
         status=BOOKED,
-        booked_on=date(2026, 11, 28),
+        booked_on=date(2026, 1, 14),
         valued_on=None,
         position="lines.0",
         source_id=source_id,
@@ -143,7 +143,7 @@ def test_a_pending_line_is_booked_with_the_texts_of_the_booked_one_and_later_one
     (one,) = listed(bank, key)
     assert (one.text, one.booked_on, one.state) == (
         "with the reference",
-        date(2026, 11, 28),
+        date(2026, 1, 14),
         LineState.REVERSED,
     )
     assert problems(bank) == set()
@@ -176,6 +176,7 @@ def test_a_line_of_another_account_refuses_the_whole_post(bank: Deps, wrong: dic
         ({"amount": Decimal("1e20")}, "amount"),
         ({"amount": Decimal("1.5"), "currency": "JPY"}, "amount"),
         ({"booked_on": None}, "booked_on"),
+        ({"booked_on": date(2026, 1, 17)}, "booked_on"),
         ({"valued_on": date(9999, 1, 1)}, "valued_on"),
     ],
 )

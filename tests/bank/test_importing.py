@@ -14,6 +14,7 @@ from services.bank.domain.proposals import Deal, ImportState, LineState, Proposa
 from services.bank.files.values import FILE_MOST_BYTES
 from services.bank.operations import importing, lines
 from services.bank.operations.importing import ImportStory
+from services.bank.operations.proposing import Again
 from services.bank.store.books import PARTS
 from services.bank.store.lines import add_matches, replace_matches, save_proposals
 from services.bank.store.views import LineView, MatchView
@@ -96,6 +97,20 @@ def test_proposals_are_saved_for_lines_that_nobody_has_decided(bank: Deps) -> No
     assert refusal(lines.ignore_line, bank, **other, left="20.00").message == "The line is ignored"
     wrong = refusal(lines.ignore_line, bank, **other, left="x")
     assert (wrong.reason, wrong.metadata["field"]) == ("VALIDATION_ERROR", "left")
+
+
+def test_all_lines_that_wait_for_an_operator_are_looked_at_again_by_turns(bank: Deps) -> None:
+    imported(bank, of("A18", *(entry(f"{amount}.00") for amount in range(10, 17))))
+    ids = {line.id for line in stored(bank, "A18")}
+    with bank.db.transaction() as tx:
+        save_proposals(tx, dict.fromkeys(ids, Proposal(tier=Tier.NONE)))
+    again, seen = Again(most=2), []
+    for _ in range(20):
+        newest, older = again.turn(bank)
+        assert len(newest) == 2
+        seen += [line.id for line in older]
+    assert ids <= {line.id for line in newest} | set(seen)
+    assert len(seen) > len(set(seen)), "it begins anew"
 
 
 def test_lines_of_a_later_file_that_are_known_are_not_added(bank: Deps) -> None:

@@ -376,7 +376,7 @@ def test_a_line_of_a_connector_that_is_taken_back_after_it_paid_waits_until_it_i
 
     def post(status: str, of: pb.Deal = deal) -> str:
         line = {"source_id": of.deal_id, "account": account, "direction": "credit", "amount": of.amount_fiat}
-        line |= {"currency_code": of.currency_code, "status": status, "booked_on": "2026-11-28"}
+        line |= {"currency_code": of.currency_code, "status": status, "booked_on": "2026-01-02"}
         sent = {"lines": [line | {"text": of.reference}]}
         answer = requests.post(
             f"{stack.url}/feed/v1/lines", json=sent, headers={"X-Api-Key": key}, timeout=15

@@ -29,7 +29,7 @@ def line(source_id: str, account: str, **changes: Any) -> dict[str, Any]:
         "amount": "10.50",
         "currency_code": "EUR",
         "status": "booked",
-        "booked_on": "2026-11-28",
+        "booked_on": "2026-01-02",
         "text": "for the order",
     } | changes
 

@@ -51,7 +51,7 @@ class Bank:
             amount=deal.amount_fiat,
             currency="EUR",
             status=Status.BOOKED,
-            booked_on=date(2026, 11, 28),
+            booked_on=date(2026, 1, 15),
             valued_on=None,
             position="lines.0",
             source_id=str(uuid4()),
@@ -67,7 +67,7 @@ class Bank:
         """Lets the workers work until nothing is new."""
         while proposing.propose_new(self.deps):
             pass
-        proposing.propose_again(self.deps)
+        proposing.Again().step(self.deps)
         proposing.follow_step(self.deps)
 
     def line(self, id: str) -> LineView:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import Final
 from uuid import UUID
@@ -59,8 +59,8 @@ def post_lines(deps: Deps, *, connector_id: str, lines: Sequence[Line]) -> Seque
     FEED_ACCOUNT_NOT_ALLOWED.
     """
     id = values.uuid_or(errors.key_invalid, connector_id)
-    posted = [_checked(line) for line in lines]
     now = deps.clock.now()
+    posted = [_checked(line, now.date()) for line in lines]
     with deps.db.transaction() as tx:
         source = _admitted(deps, tx, connectors.by_id(tx, id))
         for line in posted:
@@ -71,7 +71,7 @@ def post_lines(deps: Deps, *, connector_id: str, lines: Sequence[Line]) -> Seque
         return _taken(deps, tx, source, posted, now=now)
 
 
-def _checked(line: Line) -> Line:
+def _checked(line: Line, today: date) -> Line:
     at, places = line.position, decimals_of(line.currency)
     if not 0 < line.amount <= AMOUNT_MOST or not has_decimals(line.amount, at_most=min(places, 2)):
         message = f"Expected an amount above zero with at most {min(places, 2)} decimals"
@@ -82,6 +82,8 @@ def _checked(line: Line) -> Line:
         day = getattr(line, name)
         if day is not None and not 1970 <= day.year < 3000:
             raise values.invalid(f"{at}.{name}", "Expected a day of this time")
+    if line.booked_on is not None and line.booked_on > today + timedelta(days=1):
+        raise values.invalid(f"{at}.booked_on", "Expected a day until tomorrow (UTC)")
     return replace(line, account=account_key(line.account))
 
 

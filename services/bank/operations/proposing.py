@@ -17,27 +17,45 @@ from services.bank.wiring import Deps
 BATCH: Final = 100
 """The references of so many lines, REFERENCES_MOST each, fit in one call of invoices."""
 AGAIN_MOST: Final = 500
-"""Newest lines that wait for an operator and are looked at again: deals open, end and are confirmed beside them."""
+"""So many lines that wait for an operator are looked at again: deals open, end and are confirmed beside them."""
 PAYMENTS_BATCH: Final = 500
 
 
 def propose_new(deps: Deps) -> bool:
     """Proposes deals for lines that were not looked at. Returns whether there may be more."""
-    return _propose(deps, (LineState.WAITING,), BATCH) == BATCH
+    with deps.db.autocommit() as connection:
+        found = lines.to_look_at(connection, (LineState.WAITING,), BATCH)
+    return _propose(deps, found) == BATCH
 
 
-def propose_again(deps: Deps) -> bool:
-    """Looks again at lines that wait for an operator."""
-    _propose(deps, OPEN_STATES, AGAIN_MOST)
-    return False
+class Again:
+    """Looks again at lines that wait for an operator: each time at the newest ones, and at older ones by turns."""
+
+    def __init__(self, most: int = AGAIN_MOST) -> None:
+        self._most = most
+        self._before: UUID | None = None
+
+    def step(self, deps: Deps) -> bool:
+        for found in self.turn(deps):
+            _propose(deps, found)
+        return False
+
+    def turn(self, deps: Deps) -> Sequence[Sequence[LineView]]:
+        """Returns the newest lines, and the next older ones."""
+        with deps.db.autocommit() as connection:
+            newest = lines.to_look_at(connection, OPEN_STATES, self._most)
+            if len(newest) < self._most:
+                return [newest]
+            before = min(self._before or newest[-1].id, newest[-1].id)
+            older = lines.to_look_at(connection, OPEN_STATES, self._most, before=before)
+        self._before = older[-1].id if len(older) == self._most else None
+        return [newest, older]
 
 
-def _propose(deps: Deps, states: Sequence[LineState], most: int) -> int:
+def _propose(deps: Deps, found: Sequence[LineView]) -> int:
     """Returns the number of lines whose proposal changed. Lines that SQL wrote get none."""
     if deps.invoices is None:
         return 0
-    with deps.db.autocommit() as connection:
-        found = lines.to_look_at(connection, states, most)
     sealed = [line for line in found if is_as_read(deps.settings.seals, line)]
     changed: dict[UUID, Proposal] = {}
     automatic: dict[UUID, Deal] = {}

@@ -95,12 +95,14 @@ def posted(
     return _lines(tx, wanted if after is None else wanted.where(_OF.id < after))
 
 
-def to_look_at(tx: Session | Connection, states: Sequence[LineState], most: int) -> list[LineView]:
-    """Returns booked lines in these states, newest first."""
-    wanted = (
-        _ALL.where(_OF.state.in_(states), _OF.status == Status.BOOKED).order_by(_OF.id.desc()).limit(most)
-    )
-    return _lines(tx, wanted)
+def to_look_at(
+    tx: Session | Connection, states: Sequence[LineState], most: int, *, before: UUID | None = None
+) -> list[LineView]:
+    """Returns booked lines in these states, newest first; those before this one."""
+    wanted = _ALL.where(_OF.state.in_(states), _OF.status == Status.BOOKED)
+    if before is not None:
+        wanted = wanted.where(_OF.id < before)
+    return _lines(tx, wanted.order_by(_OF.id.desc()).limit(most))
 
 
 def save_proposals(tx: Session, proposals: Mapping[UUID, Proposal]) -> None:
