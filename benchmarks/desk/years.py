@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
-from functools import partial
 from typing import Any, Final
 
 import psycopg2
@@ -153,13 +152,9 @@ def reference_of(number: int) -> str:
 def _seal_open(stack: Stack, cursor: Any) -> None:
     """Seals the open deals and their invoices as invoices does: a deal without its seal is not confirmed."""
     seals = stack.seals_of("invoices")
-
-    def terms(deal: Any) -> bytes:
-        return seal_of_terms(seals, deal, deal.reference)
-
-    for table, seal in (("invoices", partial(seal_of_invoice, seals)), ("deals", terms)):
+    for table, seal in (("invoices", seal_of_invoice), ("deals", seal_of_terms)):
         cursor.execute(f"SELECT * FROM {table} WHERE finished_at IS NULL")
-        rows = [(str(each.id), seal(each)) for each in cursor.fetchall()]
+        rows = [(str(each.id), seal(seals, each)) for each in cursor.fetchall()]
         sealed = (
             f"UPDATE {table} old SET seal = new.seal FROM (VALUES %s) new (id, seal) WHERE old.id = new.id"
         )

@@ -101,5 +101,6 @@ class NewDeal:
     takes_reference: bool
     references: Sequence[str]
     rate_basis: str  # JSON of domain.rates
+    reference: str | None = None
     status: DealStatus = AWAITING_PAYMENT.status
     sub_status: str = AWAITING_PAYMENT.sub_status

@@ -77,21 +77,18 @@ def is_as_opened(seals: Seals, case: Case) -> bool:
     return seals.is_right(_CASE_SEALED, _of_case(case), bytes(case.seal))
 
 
-def seal_of_terms(seals: Seals, deal: NewDeal, reference: str) -> bytes:
-    """Returns the seal of what a deal locks when it is opened with this reference: its credit and the bank lines that
-    pay it follow from that.
-    """
-    return seals.seal(_SEALED, _of_terms(deal, reference))
+def seal_of_terms(seals: Seals, deal: NewDeal) -> bytes:
+    """Returns the seal of what a deal locks when it is opened: its credit and its bank lines follow from it."""
+    return seals.seal(_SEALED, _of_terms(deal))
 
 
 def has_its_terms(seals: Seals, deal: Deal) -> bool:
     """Returns whether a process of the service opened the deal with these terms."""
-    return seals.is_right(_SEALED, _of_terms(deal, deal.reference), bytes(deal.seal))
+    return seals.is_right(_SEALED, _of_terms(deal), bytes(deal.seal))
 
 
-def _of_terms(deal: NewDeal | Deal, reference: str | None) -> bytes:
-    given = [getattr(deal, name) for name in _TERMS]
-    return canonical(given if reference is None else [*given, reference])
+def _of_terms(deal: NewDeal | Deal) -> bytes:
+    return _values(deal, _TERMS if deal.reference is None else (*_TERMS, "reference"))
 
 
 def _of_case(case: Case) -> bytes:

@@ -3,7 +3,7 @@ payment page: whether there is one, and its first opening.
 """
 
 from collections.abc import Collection, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import datetime
 from typing import Final
 from uuid import UUID
@@ -143,7 +143,7 @@ def open_deal(
         "references": list(new.references),
         "actor": actor,
         "share_percent": share_percent,
-        "seals": [seal_of_terms(seals, new, each) for each in new.references],
+        "seals": [seal_of_terms(seals, replace(new, reference=each)) for each in new.references],
     }
     rest_since = new.created_at - REFERENCE_RESTS
     with refusing({"uq_deals_open_reference": lambda: TransactionConflict("the reference was just taken")}):
