@@ -187,13 +187,14 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     """The session's whole stack, seeded with the demo merchant: see tests/support/stack.py.
 
     The consoles have no limit of requests: all tests have one address. Keys have a lease that is short, so that acts
-    that wait for its end take little time. Rates that tests set count until the last test, and new addresses wait for
-    a day, however slow the machine is.
+    that wait for its end take little time. Rates that tests set count until the last test, new addresses wait for a
+    day, and withdrawals for their test, however slow the machine is.
     """
     settings = {f"FIATGATE_{surface}_REQUESTS_PER_MINUTE": "0" for surface in ("DESK", "DASHBOARD")}
     settings["FIATGATE_KEY_LEASE_MILLISECONDS"] = "300"
     settings["FIATGATE_RATES_MAX_AGE_SECONDS"] = "7200"
     settings["FIATGATE_ADDRESS_WAIT_SECONDS"] = "86400"
+    settings["FIATGATE_TEST_WITHDRAWAL_SECONDS"] = "0"
     whole = Stack(tmp_path_factory.mktemp("stack") / "home", settings=settings)
     try:
         whole.start()

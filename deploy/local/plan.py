@@ -297,6 +297,7 @@ def _world(port: int, rates_port: int) -> dict[str, str]:
         "FIATGATE_RATE_ALLOW_PRIVATE": "on",  # so does the source of demo rates
         "FIATGATE_DEMO_BANK": "on",
         "FIATGATE_MODE": "test",
+        "FIATGATE_TEST_WITHDRAWAL_SECONDS": "600",  # people and tests end withdrawals themselves before
         "FIATGATE_RATE_SOURCES": json.dumps(demo_rates.sources(rates_port)),
     }
 

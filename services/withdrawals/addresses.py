@@ -44,6 +44,12 @@ def is_address_of(network: str, address: str) -> bool:
     return account is not None and any(account) and account != _TOKEN_CONTRACTS[network]
 
 
+def fails_in_test_mode(network: str, address: str) -> bool:
+    """Returns whether withdrawals to the address fail in test mode: its account is fa11 again and again."""
+    account = _ACCOUNT_OF[network](address)
+    return account is not None and account == b"\xfa\x11" * (len(account) // 2)
+
+
 def _tron_account(address: str) -> bytes | None:
     if not _TRON_FORM(address):  # base58 ignores a space at the end
         return None

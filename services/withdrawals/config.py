@@ -36,6 +36,12 @@ class WithdrawalsSettings(FactSettings, FourEyesSettings):
         le=1_000_000_000,
         description="withdrawals, refunds and corrections from this amount on need a second person",
     )
+    test_withdrawal_seconds: int = Field(
+        default=60,
+        ge=0,
+        le=2_592_000,
+        description="in test mode: time after which a withdrawal ends by itself; 0: never",
+    )
     address_wait_seconds: int = Field(
         default=86_400,
         ge=0,

@@ -18,7 +18,7 @@ from kit.work.worker import Loop, Worker
 from services.withdrawals.clients import IdentityClient
 from services.withdrawals.events import invoice_paid_from_message, is_unpaid
 from services.withdrawals.models import Inbox, Parked
-from services.withdrawals.operations import addresses, days, ledger
+from services.withdrawals.operations import addresses, days, ledger, simulation
 from services.withdrawals.wiring import Deps
 
 _log = get_logger()
@@ -32,6 +32,7 @@ LEDGER_CHECKED_AT = metrics.gauge(
 
 BALANCES_SECONDS = 60.0
 NOTICES_SECONDS = 5.0
+SIMULATION_SECONDS = 5.0
 
 CONSUMER = durable_of(invoices_pb2.InvoiceFinished, "withdrawals")
 """The durable consumer's name on the stream: it must not change."""
@@ -101,11 +102,22 @@ def ledger_check(deps: Deps) -> Loop:
     return Loop("ledger-check", step, every_seconds=every_seconds, clock=deps.clock)
 
 
+def simulation_loop(deps: Deps) -> Loop:
+    return Loop(
+        "simulation",
+        lambda: simulation.end_withdrawals(deps),
+        every_seconds=SIMULATION_SECONDS,
+        required=False,
+    )
+
+
 def workers(deps: Deps) -> Sequence[Worker]:
+    is_simulated = deps.settings.is_test and deps.settings.test_withdrawal_seconds
     return [
         consumer(deps),
         daily_balances(deps),
         *([address_notices(deps, deps.identity)] if deps.identity is not None else []),
+        *([simulation_loop(deps)] if is_simulated else []),
         *([ledger_check(deps)] if deps.settings.ledger_check_minutes else []),
     ]
 
