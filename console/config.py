@@ -103,6 +103,10 @@ class DashboardSettings(ConsoleSettings):
         default="http://127.0.0.1:8080",
         description="base of payment_link: the gateway in customers' browsers",
     )
+    sandbox_url: BaseUrlOrNone = Field(
+        default="",
+        description="dashboard of an installation in test mode, to which this one has a link; empty: none",
+    )
 
     @property
     def url(self) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from grpc_health.v1 import health_pb2_grpc
 
-from console.config import ConsoleSettings
+from console.config import ConsoleSettings, DashboardSettings
 from console.strangers import PasskeyTurns, strangers_of_surface
 from console.surfaces import Surface, surface_of
 from console.ui.file_turns import FileTurns
@@ -144,7 +144,13 @@ async def wired(settings: ConsoleSettings, navigation: Sequence[Link]) -> AsyncI
         yield Deps(
             settings=settings,
             surface=surface,
-            pages=Pages(surface, origin=settings.url, navigation=navigation, is_test=settings.is_test),
+            pages=Pages(
+                surface,
+                origin=settings.url,
+                navigation=navigation,
+                is_test=settings.is_test,
+                sandbox_url=settings.sandbox_url if isinstance(settings, DashboardSettings) else "",
+            ),
             files=FileTurns(),
             strangers=strangers_of_surface(),
             passkeys=PasskeyTurns(),

@@ -195,6 +195,7 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     settings["FIATGATE_RATES_MAX_AGE_SECONDS"] = "7200"
     settings["FIATGATE_ADDRESS_WAIT_SECONDS"] = "86400"
     settings["FIATGATE_TEST_WITHDRAWAL_SECONDS"] = "0"
+    settings["FIATGATE_SANDBOX_URL"] = "https://sandbox.example"
     whole = Stack(tmp_path_factory.mktemp("stack") / "home", settings=settings)
     try:
         whole.start()

@@ -91,18 +91,20 @@ class Pages:
 
     origin      scheme, host and port of the surface
     navigation  links to the pages that the surface has
+    sandbox_url  the dashboard of an installation in test mode; empty: no link to it
     """
 
-    def __init__(self, surface: Surface, *, origin: str, navigation: Sequence[Link], is_test: bool) -> None:
+    def __init__(
+        self, surface: Surface, *, origin: str, navigation: Sequence[Link], is_test: bool, sandbox_url: str
+    ) -> None:
         self.surface = surface
         self.origin = origin
         self.is_https = origin.startswith("https:")
         self.files = Files(UI / "static")
         self._navigation = {each.path: each for each in navigation}
         self._templates = Templates(*sorted(CONSOLE.glob("*/templates")))
-        self._templates.globals.update(
-            surface=surface, static=f"/static/{self.files.version}", is_test=is_test
-        )
+        self._templates.globals.update(surface=surface, static=f"/static/{self.files.version}")
+        self._templates.globals.update(is_test=is_test, sandbox_url=sandbox_url)
         self._templates.globals.update(staff_roles=DESK.roles, member_roles=DASHBOARD.roles)
         self._templates.globals.update(word=values.word, tone_of=statuses.tone_of, words_of=words_of)
         self._templates.globals.update(deal_words=words_of)

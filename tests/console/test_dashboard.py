@@ -298,6 +298,7 @@ def test_a_failed_webhook_is_explained_to_the_merchant_and_resent(market: Market
     assert sent.headers["x-idempotency-key"] in page
     home = unescape(market.members["viewer"].get("/").text)
     assert "of the last hour failed" in home
+    assert 'href="https://sandbox.example"' in home and "Test mode: no real money" in home
     assert developer.get("/webhooks").url.endswith("/webhooks?state=retrying"), "what needs attention"
     nobody = house.person("viewer", merchant=new_merchant())
     assert nobody.get("/webhooks").url.endswith("/webhooks?state=all"), "nothing does"

@@ -35,7 +35,7 @@ from tests.k8s.manifests import (
 pytestmark = needs_kubectl
 
 OVERLAYS: Final = sorted(path.parent for path in (K8S / "overlays").glob("*/kustomization.yaml"))
-LOCAL, PRODUCTION = (K8S / "overlays" / each for each in ("local", "production"))
+LOCAL, PRODUCTION, SANDBOX = (K8S / "overlays" / each for each in ("local", "production", "sandbox"))
 NATS = yaml.safe_load((PRODUCTION / "nats" / "values.yaml").read_text())
 """What its Helm chart is told; see test_nats for its users and TLS."""
 KUBERNETES: Final = ("1.30", "1.34")
@@ -59,7 +59,21 @@ def only(folder: Any, kind: str, called: str) -> Manifest:
 
 
 def test_the_overlays_are_these() -> None:
-    assert OVERLAYS == [LOCAL, PRODUCTION]
+    assert OVERLAYS == [LOCAL, PRODUCTION, SANDBOX]
+
+
+def test_only_production_is_live_and_the_sandbox_shares_nothing_with_it() -> None:
+    modes = {
+        each.name: only(each, "ConfigMap", "fiatgate-settings")["data"]["FIATGATE_MODE"] for each in OVERLAYS
+    }
+    assert modes == {"local": "test", "production": "live", "sandbox": "test"}
+    for of in (
+        lambda folder: {each["metadata"].get("namespace") for each in rendered(folder)} - {None},
+        lambda folder: only(folder, "ObjectStore", "postgres")["spec"]["configuration"]["destinationPath"],
+        lambda folder: only(folder, "NetworkPolicy", "fiatgate-nats")["spec"]["egress"],
+        lambda folder: only(folder, "Ingress", "gateway")["spec"]["rules"][0]["host"],
+    ):
+        assert of(PRODUCTION) != of(SANDBOX)
 
 
 @pytest.mark.parametrize("version", KUBERNETES)
