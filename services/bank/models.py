@@ -59,6 +59,7 @@ class Statement(Base):
     __table_args__ = (
         CheckConstraint("account ~ '^[0-9A-Z]{1,64}$'", name="account"),
         CheckConstraint("currency_code ~ '^[A-Z]{3}$'", name="currency_code"),
+        CheckConstraint("octet_length(seal) = 32", name="seal"),
         Index("ix_statements_import", "import_id"),
         Index("ix_statements_account", "account", "currency_code", "closed_on", "opened_on"),
     )
@@ -72,6 +73,7 @@ class Statement(Base):
     closing: Mapped[Decimal | None] = mapped_column(FIAT)
     opened_on: Mapped[date | None]
     closed_on: Mapped[date | None]
+    seal: Mapped[bytes]
 
 
 class Line(Base):

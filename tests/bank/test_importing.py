@@ -299,6 +299,19 @@ def test_a_line_that_sql_changed_is_named(bank: Deps, change: str, field: str) -
     assert problems(bank) == set()
 
 
+def test_a_balance_that_sql_wrote_is_named(bank: Deps) -> None:
+    sums = balance("OPBD", "0.00") + balance("CLBD", "10.00")
+    kept = imported(bank, of("A16", entry("10.00"), balances=sums))
+    assert problems_of(bank, "statements") == set()
+    forged = (
+        "INSERT INTO statements SELECT gen_random_uuid(), import_id, account, currency_code, number, opening, 11,"
+        " opened_on, closed_on, seal FROM statements WHERE import_id = :id"
+    )
+    with bank.db.transaction() as tx:
+        tx.execute(text(forged), {"id": kept.file.id})
+    assert problems_of(bank, "statements") == {"seal"}
+
+
 def problems(bank: Deps) -> set[str]:
     return problems_of(bank, "lines")
 

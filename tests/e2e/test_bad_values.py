@@ -31,6 +31,7 @@ QUERY: Final = dict.fromkeys(
         "ListAllWithdrawals.status",
         "order",
         "ListInvoices.currency_code",
+        "ListPostedLines.account",
     ),
     "query",
 )
@@ -92,6 +93,7 @@ RIGHT: Final[dict[str, Any]] = {
     "line_id": ID,
     "content": b"x",
     "file_name": "a.xml",
+    "CreateConnector.accounts": [{"account": "1", "currency_code": "EUR"}],
     "SaveCsvProfile.profile": '{"columns": {"day": 1, "amount": "Sum"}, "currency": "EUR", "account": "1"}',
     "IgnoreLine.reason": "Interest",
     "ConfirmByLine.line": {"line_id": ID, "amount": "1", "line_amount": "1"},
@@ -322,6 +324,17 @@ BAD: Final[dict[str, tuple[Any, ...]]] = {
     "ListLines.state": (99,),
     "tier": (99,),
     "FollowPayments.replace_after": (-1,),
+    "connector_id": UNKNOWN,
+    "key": ("", "x", "a\0b"),
+    "silence_seconds": (-1, 59, 2_592_001),
+    "CreateConnector.name": NO_NAMES,
+    "CreateConnector.accounts": (
+        [],
+        [{"account": "1", "currency_code": "EUR"}] * 101,
+        *([{"account": number, "currency_code": "EUR"}] for number in ("", "Ж", "1" * 65)),
+        *([{"account": "1", "currency_code": code}] for code in CODES),
+    ),
+    "PostLines.lines": ([{}] * 501,),
     "ListPostedLines.source_id": ("x" * 201, "a\0b"),
     "ListPostedLines.account": ("\0",),
     "IgnoreLine.reason": ("", " ", "a\0b"),
@@ -331,6 +344,7 @@ ANY: Final = {
     *(
         "ListLines.account",
         "ListDays.account",
+        "CreateConnector.newest_connector_id",
         "invoice_ref",
         "after_seq",
         "after_event_id",
@@ -383,6 +397,9 @@ REASONS: Final[dict[str, str]] = {
     **dict.fromkeys(("ListLines.deal_id", "OpenLateCase.line_id", "LinkRefund.refund_id"), INVALID),
     "import_id": "BANK_IMPORT_NOT_FOUND",
     "line_id": "BANK_LINE_NOT_FOUND",
+    "connector_id": "API_KEY_INVALID",
+    "RevokeConnector.connector_id": "CONNECTOR_NOT_FOUND",
+    "key": "API_KEY_INVALID",
     "withdraw_uuid": "WITHDRAWAL_NOT_FOUND",
     "after_withdraw_uuid": "WITHDRAWAL_NOT_FOUND",
     "address_id": "WITHDRAWAL_ADDRESS_NOT_FOUND",
@@ -428,19 +445,15 @@ def services(stack: Stack) -> Iterator[Services]:
 @pytest.fixture(scope="module")
 def ours(stack: Stack) -> dict[str, Any]:
     requisite = stack.cli("requisites", "list")[0]
-    return {"merchant_id": stack.demo["merchant_id"]} | {
+    connector = stack.cli("bank", "connectors", "create", "bad-values", "--account", "1:EUR")["connector_id"]
+    return {"merchant_id": stack.demo["merchant_id"], "connector_id": connector} | {
         name: requisite[name] for name in ("method_code", "account")
     }
 
 
 @pytest.mark.parametrize(
     ("service", "called"),
-    [
-        (each, called)
-        for each in IN
-        for called in rpcs_of(each).values()
-        if not called.startswith("FeedService/")
-    ],
+    [(each, called) for each in IN for called in rpcs_of(each).values()],
 )
 def test_a_wrong_value_is_refused_with_its_documented_reason_and_its_field(
     services: Services, ours: dict[str, Any], service: str, called: str

@@ -32,7 +32,7 @@ from services.bank.files.reading import NO_PROFILE, Format, detect, read
 from services.bank.files.values import FILE_MOST_BYTES, FileRefused
 from services.bank.operations import profiles
 from services.bank.store import imports, lines
-from services.bank.store.decisions import is_as_kept, seal_of_file, seal_of_line
+from services.bank.store.decisions import is_as_kept, seal_of_file, seal_of_line, seal_of_statement
 from services.bank.store.views import ImportView, LineView, StatementView
 from services.bank.wiring import Deps
 
@@ -249,7 +249,7 @@ def _views(
     now = deps.clock.now()
     every = [line for statement in statements for line in statement.lines]
     identities = iter(of_files.identities(every, source="file", promised=False))
-    views = [_statement(file, statement) for statement in statements]
+    views = [_statement(deps, file, statement) for statement in statements]
     rows = [
         _line(deps, view, line, identity=next(identities), now=now)
         for view, statement in zip(views, statements, strict=True)
@@ -258,8 +258,8 @@ def _views(
     return views, rows
 
 
-def _statement(file: ImportView, statement: Statement) -> StatementView:
-    return StatementView(
+def _statement(deps: Deps, file: ImportView, statement: Statement) -> StatementView:
+    view = StatementView(
         id=new_id(),
         import_id=file.id,
         account=account_key(statement.account),
@@ -270,6 +270,7 @@ def _statement(file: ImportView, statement: Statement) -> StatementView:
         opened_on=statement.opened_on,
         closed_on=statement.closed_on,
     )
+    return replace(view, seal=seal_of_statement(deps.settings.seals, view))
 
 
 def _line(deps: Deps, of: StatementView, line: of_files.Line, *, identity: str, now: datetime) -> LineView:

@@ -9,7 +9,15 @@ from kit.audit.decisions import follow_acts
 from kit.db.books import Difference, Part
 from kit.db.database import seals_of
 from kit.db.described import schema_part
-from services.bank.store.decisions import CONNECTOR, CSV_PROFILE, IGNORED, REFUNDED, is_as_read
+from services.bank.store.decisions import (
+    CONNECTOR,
+    CSV_PROFILE,
+    IGNORED,
+    REFUNDED,
+    is_as_read,
+    is_statement_as_read,
+)
+from services.bank.store.imports import statements_between
 from services.bank.store.lines import between
 
 _PAID = """
@@ -31,8 +39,21 @@ def _lines_are_sealed(tx: Session, first: str, last: str) -> Iterator[Difference
             yield line.id, "seal", "not that of its values", "as the service read the line"
 
 
+def _statements_are_sealed(tx: Session, first: str, last: str) -> Iterator[Difference]:
+    seals = seals_of(tx)
+    for statement in statements_between(tx, first, last):
+        if not is_statement_as_read(seals, statement):
+            yield statement.id, "seal", "not that of its values", "as the service read the statement"
+
+
 PARTS: Final = (
     schema_part("bank"),
+    Part(
+        name="bank statements",
+        one="bank statement",
+        table="statements",
+        follows=(_statements_are_sealed,),
+    ),
     Part(
         name="bank lines",
         one="bank line",

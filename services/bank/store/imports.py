@@ -18,6 +18,7 @@ from services.bank.store.views import ImportView, StatementView
 _IMPORTS: Final = table_of(Import)
 _STATEMENTS: Final = table_of(Statement)
 _ROWS: Final = Rows(ImportView, _IMPORTS)
+_STATEMENT_ROWS: Final = Rows(StatementView, _STATEMENTS, without={"has_gap"})
 _OF: Final = _IMPORTS.c
 _OF_IMPORTS: Final = text("""
 WITH listed AS (
@@ -112,6 +113,14 @@ def add_statements(tx: Session, statements: Sequence[StatementView]) -> None:
                 for each in statements
             ],
         )
+
+
+def statements_between(tx: Session, first: str, last: str) -> list[StatementView]:
+    """Returns the statements with ids above the first, up to the last."""
+    rows = select(*_STATEMENT_ROWS.columns).where(
+        _STATEMENTS.c.id > UUID(first), _STATEMENTS.c.id <= UUID(last)
+    )
+    return [_STATEMENT_ROWS.make(*row, False) for row in tx.execute(rows)]
 
 
 def statements_of(tx: Session | Connection, ids: Sequence[UUID]) -> dict[UUID, list[StatementView]]:

@@ -15,7 +15,7 @@ TRY_LASTS = timedelta(seconds=30)
 
 @dataclass(frozen=True, slots=True)
 class StatementView:
-    """The days and balances are as the bank gives them. `has_gap` is filled in by lists."""
+    """The days and balances are as the bank gives them. Lists fill in `has_gap`, and leave the seal out."""
 
     id: UUID
     import_id: UUID
@@ -26,6 +26,7 @@ class StatementView:
     closing: Decimal | None
     opened_on: date | None
     closed_on: date | None
+    seal: bytes = b""
     has_gap: bool = False
 
 

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from tests.security.attacks.attack import found, not_promised, refused
+from tests.security.attacks.attack import found, refused
 
 ATTACKS: Final = (
     found(
@@ -59,12 +59,14 @@ ATTACKS: Final = (
         "profile of CSV files eve",
         "act is none",
     ),
-    not_promised(
+    found(
         "bank",
         "a statement of one's own",
         "WITH file AS (INSERT INTO imports (id, digest, file_name, profile, content, state, lines, new_lines,"
         " imported_at, seal) VALUES (%(forged_line)s, sha256('eve'), 'eve', '', 'eve', 'taken', 0, 0, now(),"
         " sha256('eve')) RETURNING id) INSERT INTO statements (id, import_id, account, currency_code, number, closing,"
-        " closed_on) SELECT %(forged_line)s, id, '1', 'EUR', '', 900, now() FROM file",
+        " closed_on, seal) SELECT %(forged_line)s, id, '1', 'EUR', '', 900, now(), sha256('eve') FROM file",
+        "bank statement %(forged_line)s",
+        "seal",
     ),
 )

@@ -44,10 +44,12 @@ CREATE TABLE statements (
   closing numeric(22, 2),
   opened_on date,
   closed_on date,
+  seal bytea NOT NULL,
   CONSTRAINT pk_statements PRIMARY KEY (id),
   CONSTRAINT fk_statements_import_id FOREIGN KEY (import_id) REFERENCES imports (id),
   CONSTRAINT ck_statements_account CHECK (account ~ '^[0-9A-Z]{1,64}$'),
-  CONSTRAINT ck_statements_currency_code CHECK (currency_code ~ '^[A-Z]{3}$')
+  CONSTRAINT ck_statements_currency_code CHECK (currency_code ~ '^[A-Z]{3}$'),
+  CONSTRAINT ck_statements_seal CHECK (octet_length(seal) = 32)
 );
 CREATE INDEX ix_statements_import ON statements (import_id);
 CREATE INDEX ix_statements_account ON statements (account, currency_code, closed_on, opened_on);
