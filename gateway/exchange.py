@@ -1,6 +1,6 @@
 """One request of a merchant or a customer: `kit.web.exchange` with the merchant."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -13,11 +13,13 @@ from kit.web.exchange import SCOPE_KEY
 class Exchange(exchange.Exchange):
     """merchant      the authenticated merchant, with `key_id`; set by `access.auth`
     connector_id  the authenticated connector, which is its own `key_id`
+    scopes        what the key may do; empty: everything
     """
 
     merchant: Merchant | None = None
     connector_id: str = ""
     key_id: str = ""
+    scopes: Sequence[str] = ()
 
     @property
     def caller(self) -> Merchant:

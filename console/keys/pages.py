@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Collection, Sequence
 from typing import Any, ClassVar, Final
 
 import falcon.asgi
@@ -13,7 +13,7 @@ from console.ui.values import iso
 from console.words.keys import idle_words, is_in_use
 from fiatgate.merchants.v1 import merchants_pb2 as pb
 from kit.base.clock import SystemClock
-from kit.rpc.errors import Refused
+from kit.rpc.errors import Refused, invalid
 
 NAME_MAX_CHARACTERS: Final = 256
 """More than merchants takes: its refusal names the bound."""
@@ -25,6 +25,13 @@ MENDABLE: Final = frozenset(
         *("MERCHANT_BLOCKED", "OWNER_BLOCKED"),
     }
 )
+SCOPES: Final = {
+    "read": "all that the API lists and shows",
+    "invoices:write": "create and cancel invoices",
+    "refunds:write": "refund payments, to any account",
+    "webhooks:write": "send webhooks again",
+}
+"""The rights of a key's programs, with their meaning. A key without a choice has them all."""
 _CLOCK: Final = SystemClock()
 MADE_MEANWHILE: Final = (
     "No key was made now: since this form was opened, one was made, and it is in the list. If it is yours and you have "
@@ -45,7 +52,7 @@ class KeysPage(FilePage):
     csv_name = "keys"
     columns = (
         *("key_id", "name", "begins_with", "state", "created_at", "deactivated_at"),
-        *("last_used_at", "replaced_by_key_id"),
+        *("last_used_at", "replaced_by_key_id", "scopes"),
     )
 
     async def on_get(self, req: Request, resp: falcon.asgi.Response, merchant_id: str = "") -> None:
@@ -58,7 +65,7 @@ class KeysPage(FilePage):
             (
                 *(key.key_id, key.name, key.hint, "active" if key.active else "deactivated"),
                 *(iso(key.created_at), iso(key.deactivated_at), iso(key.last_used_at)),
-                key.replaced_by_key_id,
+                *(key.replaced_by_key_id, ", ".join(key.scopes or SCOPES)),
             )
             for key in await self._keys(self._merchant_id(req, params.get("merchant_id", "")))
         ]
@@ -96,7 +103,14 @@ class KeysPage(FilePage):
         form = await self.form(req)
         name = form.line("name", most=NAME_MAX_CHARACTERS)
         newest = form.line("newest_key_id", most=64)
-        request = pb.CreateApiKeyRequest(merchant_id=merchant_id, name=name, newest_key_id=newest)
+        scopes = [each for each in SCOPES if form.text(f"scope:{each}")]
+        request = pb.CreateApiKeyRequest(
+            merchant_id=merchant_id, name=name, newest_key_id=newest, scopes=scopes
+        )
+        if not (replaces or scopes):
+            refused = invalid("VALIDATION_ERROR", "Tick what its programs may do", field="scopes")
+            await self._show(req, resp, merchant_id, refused=refused, name=name, scopes=scopes)
+            return
         if replaces:
             request.replaces_key_id = replaces
         try:
@@ -104,7 +118,10 @@ class KeysPage(FilePage):
         except Refused as refused:
             if refused.reason not in MENDABLE:
                 raise
-            await self._show(req, resp, merchant_id, refused=refused, name="" if replaces else name)
+            kept = SCOPES if replaces else scopes
+            await self._show(
+                req, resp, merchant_id, refused=refused, name="" if replaces else name, scopes=kept
+            )
             return
         merchant = await self._merchant(merchant_id)
         self.show(
@@ -143,6 +160,7 @@ class KeysPage(FilePage):
         *,
         refused: Refused | None = None,
         name: str = "",
+        scopes: Collection[str] = SCOPES,
         used: pb.ApiKey | None = None,
     ) -> None:
         """Shows the keys; `used` is one that is asked about again before it is deactivated."""
@@ -163,6 +181,8 @@ class KeysPage(FilePage):
             keys=keys,
             active=sum(key.active for key in keys),
             name=name,
+            scopes=SCOPES,
+            ticked=scopes,
             used=used,
             idle={key.key_id: idle_words(key, _CLOCK.now()) for key in keys},
             newest=max((key.key_id for key in keys), default=""),

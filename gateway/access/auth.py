@@ -9,6 +9,7 @@ from fiatgate.bank.v1.feed_pb2 import FindConnectorRequest, FindConnectorRespons
 from fiatgate.merchants.v1.merchants_pb2 import AuthenticateRequest, AuthenticateResponse
 from gateway.access.leases import KeyLeases
 from gateway.access.limits import RateLimit
+from gateway.access.scopes import require_scope
 from gateway.exchange import Request
 from gateway.walls.shared_calls import SharedCalls
 from gateway.walls.strangers import CONNECTORS, KEYS
@@ -66,6 +67,7 @@ class Authentication:
             resp.set_headers(allowance.headers())
             if not allowance.granted:
                 raise allowance.refusal()
+        require_scope(req.exchange.scopes, route, req.method)
 
     async def _find_merchant(self, req: Request, key: str) -> None:
         if key.startswith(self._wrong_mode):
@@ -76,6 +78,7 @@ class Authentication:
             answer = await self._strangers.ask(KEYS, req.exchange.network, key, question)
         req.exchange.merchant = answer.merchant
         req.exchange.key_id = answer.key_id
+        req.exchange.scopes = answer.scopes
 
     async def _find_connector(self, req: Request, key: str) -> None:
         async def question() -> FindConnectorResponse:

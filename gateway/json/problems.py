@@ -62,6 +62,7 @@ PROBLEMS: Final[Mapping[str, Problem]] = {
     "API_KEY_MISSING": Problem(401, "The X-Api-Key header is missing or empty"),
     "API_KEY_INVALID": Problem(403, "The API key is invalid or deactivated"),
     "API_KEY_WRONG_MODE": Problem(403, "The API key is one of the other mode: live or test"),
+    "API_KEY_SCOPE_MISSING": Problem(403, "The API key lacks the scope", {"scope": str}),
     "OWNER_BLOCKED": Problem(403, "The owner of the merchant account is blocked"),
     "MERCHANT_BLOCKED": Problem(403, "The merchant account is banned"),
     "MERCHANT_NOT_ACTIVE": Problem(403, "The merchant account is not yet activated"),

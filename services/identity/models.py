@@ -379,6 +379,9 @@ class ApiKey(Base):
     deactivated_at: Mapped[datetime | None]
     replaced_by: Mapped[uuid.UUID | None]
     last_used_at: Mapped[datetime | None]
+    scopes: Mapped[list[str]] = mapped_column(ARRAY(Text), server_default=EMPTY)  # empty: all
+    # A code over merchant and scopes. SQL wrote a row without one.
+    seal: Mapped[bytes | None]
 
 
 class LookupKey(Base):

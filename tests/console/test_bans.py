@@ -72,7 +72,7 @@ def test_members_of_a_banned_merchant_read_and_stop_things_and_start_nothing(
         forms = {
             "/withdrawals/new": request | {"request_key": str(new_id())},
             "/addresses": {"method": "1", "address": OTHER_ADDRESS, "name": "another"},
-            "/keys": {"name": "another", "newest_key_id": first_key},
+            "/keys": {"name": "another", "newest_key_id": first_key, "scope:read": "on"},
             f"/keys/{first_key}/rotate": {"name": "another", "newest_key_id": first_key},
         }
         for path, fields in forms.items():
@@ -102,7 +102,7 @@ def test_members_of_a_banned_merchant_read_and_stop_things_and_start_nothing(
         assert payouts.made("7"), "an operator may pay out what a banned merchant is due"
     finally:
         place.unban()
-    key = owner.post("/keys", {"name": "after it", "newest_key_id": first_key})
+    key = owner.post("/keys", {"name": "after it", "newest_key_id": first_key, "scope:read": "on"})
     assert "Your account is banned" not in text_of(owner.get("/"))
     assert "Signing secret" in key.text
 
@@ -117,7 +117,7 @@ def test_members_of_a_blocked_owner_start_nothing_either(place: Place, staff: St
     )
     place.merchants.BlockOwner(merchants_pb2.BlockOwnerRequest(email=place.email), metadata=OPERATOR)
     try:
-        refused = owner.post("/keys", {"name": "x", "newest_key_id": newest_key(owner)})
+        refused = owner.post("/keys", {"name": "x", "newest_key_id": newest_key(owner), "scope:read": "on"})
         assert (refused.status_code, BLOCKED in text_of(refused)) == (422, True)
         form = {"method": "1", "address": OTHER_ADDRESS, "name": "another"}
         assert BLOCKED in text_of(owner.post("/addresses", form))

@@ -573,7 +573,7 @@ def test_a_key_is_replaced_while_both_work_and_says_when_it_was_used(
     developer = market.members["developer"]
     house.step_up(developer)
     *_, newest = re.findall(r'name="newest_key_id" value="([^"]*)"', developer.get("/keys").text)
-    made = developer.post("/keys", {"name": "rotated", "newest_key_id": newest})
+    made = developer.post("/keys", {"name": "rotated", "newest_key_id": newest, "scope:read": "on"})
     old, _ = re.findall(r'readonly value="([^"]+)"', made.text)
     listed = developer.get("/keys").text
     *_, newest = re.findall(r'name="newest_key_id" value="([^"]*)"', listed)

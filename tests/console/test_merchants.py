@@ -91,7 +91,7 @@ def test_a_new_merchant_lists_what_is_left_to_do_and_ticks_it(admin: Person, mer
     admin.post(f"/merchants/{id}/activate")
     terms = fields_of(page, f"/merchants/{id}/settings#terms") | {"category_code": "lamps"}
     admin.post(f"/merchants/{id}/settings", terms)
-    admin.post(f"/merchants/{id}/keys", {"name": "till"})
+    admin.post(f"/merchants/{id}/keys", {"name": "till", "scope:read": "on"})
     invited = admin.post(
         f"/merchants/{id}/people/invite", {"email": owner, "name": "Mary", "role:owner": "on"}
     )
@@ -254,13 +254,16 @@ def test_a_key_and_its_secret_are_shown_once_and_nowhere_else(
     house: House, admin: Person, merchants: Any, shop: str
 ) -> None:
     form = fields_of(admin.get(f"/merchants/{shop}/keys").text, f"/merchants/{shop}/keys")
+    none = admin.post(f"/merchants/{shop}/keys", {"name": "production", "newest_key_id": ""})
+    assert (none.status_code, "Tick what its programs may do" in none.text) == (422, True)
+    form = {name: form[name] for name in ("newest_key_id", "scope:read", "scope:refunds:write")}
     answer = admin.post(f"/merchants/{shop}/keys", form | {"name": "production"})
     key = re.findall(r'id="api-key"[^>]*value="(fg_test_[0-9A-Za-z]{33})"', answer.text)[0]
     secret = re.findall(r'id="secret"[^>]*value="([0-9A-Za-z]{43})"', answer.text)[0]
     assert answer.headers["Cache-Control"] == "no-store"
     listed = admin.get(f"/merchants/{shop}/keys").text
-    assert "production" in listed
-    assert f"{key[:7]}…" in listed
+    assert "production" in listed and "read, refunds:write" in listed
+    assert f"{key[:12]}…" in listed
     for text in (listed, house.log(), answer.url):
         assert key not in text
         assert secret not in text
@@ -272,7 +275,7 @@ def test_a_key_and_its_secret_are_shown_once_and_nowhere_else(
 
 def test_a_deactivated_key_is_refused(admin: Person, merchants: Any, shop: str) -> None:
     form = fields_of(admin.get(f"/merchants/{shop}/keys").text, f"/merchants/{shop}/keys")
-    admin.post(f"/merchants/{shop}/keys", form | {"name": "old"})
+    admin.post(f"/merchants/{shop}/keys", form | {"name": "old", "scope:read": "on"})
     page = admin.get(f"/merchants/{shop}/keys").text
     at = page.index(">old<") if ">old<" in page else page.index("old")
     path = re.findall(r'action="([^"]+/deactivate)"', page[at:])[0]

@@ -1,5 +1,6 @@
 """One call for all who wait for the same answer, and keys that are used until their lease ends: on the real stack."""
 
+import re
 import threading
 from collections import Counter
 from collections.abc import Callable
@@ -12,8 +13,10 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from deploy.local.waiting import wait_until
 from fiatgate.merchants.v1 import merchants_pb2
+from gateway.openapi.document import operations
 from kit.base.clock import SystemClock
 from kit.base.ids import new_id
+from tests.gateway.conformance import documented
 from tests.gateway.desk import Desk, Shop, code_of
 from tests.support.stack import Stack
 
@@ -143,3 +146,29 @@ def _waiting_for_lock(stack: Stack) -> int:
         row = cursor.fetchone()
     connection.close()
     return int(row[0]) if row else 0
+
+
+SCOPE_OF: dict[str, str] = {
+    "createInvoice": "invoices:write",
+    "cancelInvoice": "invoices:write",
+    "createRefund": "refunds:write",
+    "resendInvoiceWebhook": "webhooks:write",
+    "simulateStep": "invoices:write",
+}
+"""Each other operation that is no GET needs a row."""
+
+
+@pytest.mark.parametrize("scope", ["read", "invoices:write", "refunds:write", "webhooks:write"])
+def test_a_key_may_do_what_its_scope_says_and_nothing_else(desk: Desk, shop: Shop, scope: str) -> None:
+    request = merchants_pb2.CreateApiKeyRequest(merchant_id=shop.merchant_id, scopes=[scope])
+    headers = {"X-Api-Key": desk.merchants.CreateApiKey(request).api_key}
+    for path, verb, operation in operations(documented()):
+        if not path.startswith("/api/"):
+            continue
+        needed = "read" if verb == "get" else SCOPE_OF[operation["operationId"]]
+        answer = shop.request(verb, re.sub(r"\{.*?\}", str(new_id()), path), headers=headers)
+        if needed == scope:
+            assert answer.status_code < 400 or code_of(answer) != "API_KEY_SCOPE_MISSING", path
+        else:
+            assert (answer.status_code, code_of(answer)) == (403, "API_KEY_SCOPE_MISSING"), path
+            assert answer.json()["error"]["details"] == {"scope": needed}

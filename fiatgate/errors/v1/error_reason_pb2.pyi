@@ -38,6 +38,8 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     """The merchant is not yet activated."""
     API_KEY_WRONG_MODE: _ErrorReason.ValueType  # 6
     """A key of test mode in live mode, or the other way. Raised by the gateway."""
+    API_KEY_SCOPE_MISSING: _ErrorReason.ValueType  # 7
+    """The key may not make this call. Raised by the gateway."""
     DUPLICATE_EXTERNAL_ID: _ErrorReason.ValueType  # 10
     """-- create-invoice (docs/api.md#create-invoice)
     Metadata: invoice_id, status, amount, currency of the invoice that has this external_id; the gateway adds its
@@ -252,6 +254,8 @@ MERCHANT_NOT_ACTIVE: ErrorReason.ValueType  # 5
 """The merchant is not yet activated."""
 API_KEY_WRONG_MODE: ErrorReason.ValueType  # 6
 """A key of test mode in live mode, or the other way. Raised by the gateway."""
+API_KEY_SCOPE_MISSING: ErrorReason.ValueType  # 7
+"""The key may not make this call. Raised by the gateway."""
 DUPLICATE_EXTERNAL_ID: ErrorReason.ValueType  # 10
 """-- create-invoice (docs/api.md#create-invoice)
 Metadata: invoice_id, status, amount, currency of the invoice that has this external_id; the gateway adds its

@@ -211,6 +211,7 @@ class ApiKey(_message.Message):
     DEACTIVATED_AT_FIELD_NUMBER: _builtins.int
     LAST_USED_AT_FIELD_NUMBER: _builtins.int
     REPLACED_BY_KEY_ID_FIELD_NUMBER: _builtins.int
+    SCOPES_FIELD_NUMBER: _builtins.int
     key_id: _builtins.str
     """UUID; not the key itself."""
     merchant_id: _builtins.str
@@ -229,6 +230,10 @@ class ApiKey(_message.Message):
     def last_used_at(self) -> _timestamp_pb2.Timestamp:
         """Up to five minutes too old. Null: no use was noted."""
 
+    @_builtins.property
+    def scopes(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """As in CreateApiKeyRequest."""
+
     def __init__(
         self,
         *,
@@ -241,10 +246,11 @@ class ApiKey(_message.Message):
         deactivated_at: _timestamp_pb2.Timestamp | None = ...,
         last_used_at: _timestamp_pb2.Timestamp | None = ...,
         replaced_by_key_id: _builtins.str | None = ...,
+        scopes: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_deactivated_at", b"_deactivated_at", "_last_used_at", b"_last_used_at", "_replaced_by_key_id", b"_replaced_by_key_id", "created_at", b"created_at", "deactivated_at", b"deactivated_at", "last_used_at", b"last_used_at", "replaced_by_key_id", b"replaced_by_key_id"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_deactivated_at", b"_deactivated_at", "_last_used_at", b"_last_used_at", "_replaced_by_key_id", b"_replaced_by_key_id", "active", b"active", "created_at", b"created_at", "deactivated_at", b"deactivated_at", "hint", b"hint", "key_id", b"key_id", "last_used_at", b"last_used_at", "merchant_id", b"merchant_id", "name", b"name", "replaced_by_key_id", b"replaced_by_key_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_deactivated_at", b"_deactivated_at", "_last_used_at", b"_last_used_at", "_replaced_by_key_id", b"_replaced_by_key_id", "active", b"active", "created_at", b"created_at", "deactivated_at", b"deactivated_at", "hint", b"hint", "key_id", b"key_id", "last_used_at", b"last_used_at", "merchant_id", b"merchant_id", "name", b"name", "replaced_by_key_id", b"replaced_by_key_id", "scopes", b"scopes"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__deactivated_at: _TypeAlias = _typing.Literal["deactivated_at"]  # noqa: Y015
     _WhichOneofArgType__deactivated_at: _TypeAlias = _typing.Literal["_deactivated_at", b"_deactivated_at"]  # noqa: Y015
@@ -316,22 +322,28 @@ class AuthenticateResponse(_message.Message):
     MERCHANT_FIELD_NUMBER: _builtins.int
     KEY_ID_FIELD_NUMBER: _builtins.int
     LEASE_MILLISECONDS_FIELD_NUMBER: _builtins.int
+    SCOPES_FIELD_NUMBER: _builtins.int
     key_id: _builtins.str
     """The presented key; an invoice keeps it, because its secret signs the webhook."""
     lease_milliseconds: _builtins.int
     """The time for which the caller may use this answer, from the start of its call. 0: for the request of the call only."""
     @_builtins.property
     def merchant(self) -> Global___Merchant: ...
+    @_builtins.property
+    def scopes(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Those of the key, as in CreateApiKeyRequest."""
+
     def __init__(
         self,
         *,
         merchant: Global___Merchant | None = ...,
         key_id: _builtins.str = ...,
         lease_milliseconds: _builtins.int = ...,
+        scopes: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["merchant", b"merchant"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["key_id", b"key_id", "lease_milliseconds", b"lease_milliseconds", "merchant", b"merchant"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["key_id", b"key_id", "lease_milliseconds", b"lease_milliseconds", "merchant", b"merchant", "scopes", b"scopes"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1457,6 +1469,7 @@ class CreateApiKeyRequest(_message.Message):
     NAME_FIELD_NUMBER: _builtins.int
     NEWEST_KEY_ID_FIELD_NUMBER: _builtins.int
     REPLACES_KEY_ID_FIELD_NUMBER: _builtins.int
+    SCOPES_FIELD_NUMBER: _builtins.int
     merchant_id: _builtins.str
     name: _builtins.str
     """At most 64 characters."""
@@ -1466,6 +1479,12 @@ class CreateApiKeyRequest(_message.Message):
     """
     replaces_key_id: _builtins.str
     """An active key of the merchant that the new one is to replace; it works on. Null: none."""
+    @_builtins.property
+    def scopes(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """What its programs may do: "read", "invoices:write", "refunds:write", "webhooks:write". None: all of these, or as the
+        key that it replaces.
+        """
+
     def __init__(
         self,
         *,
@@ -1473,10 +1492,11 @@ class CreateApiKeyRequest(_message.Message):
         name: _builtins.str = ...,
         newest_key_id: _builtins.str | None = ...,
         replaces_key_id: _builtins.str | None = ...,
+        scopes: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_newest_key_id", b"_newest_key_id", "_replaces_key_id", b"_replaces_key_id", "newest_key_id", b"newest_key_id", "replaces_key_id", b"replaces_key_id"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_newest_key_id", b"_newest_key_id", "_replaces_key_id", b"_replaces_key_id", "merchant_id", b"merchant_id", "name", b"name", "newest_key_id", b"newest_key_id", "replaces_key_id", b"replaces_key_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_newest_key_id", b"_newest_key_id", "_replaces_key_id", b"_replaces_key_id", "merchant_id", b"merchant_id", "name", b"name", "newest_key_id", b"newest_key_id", "replaces_key_id", b"replaces_key_id", "scopes", b"scopes"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__newest_key_id: _TypeAlias = _typing.Literal["newest_key_id"]  # noqa: Y015
     _WhichOneofArgType__newest_key_id: _TypeAlias = _typing.Literal["_newest_key_id", b"_newest_key_id"]  # noqa: Y015

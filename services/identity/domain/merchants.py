@@ -1,6 +1,6 @@
 """The rules, without a database: merchants and their admission, the bounds of values."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
@@ -52,6 +52,7 @@ class ApiKey:
 
     last_used_at  up to some minutes too old; None: no use was noted
     replaced_by   the key that its owner made to replace it
+    scopes        of SCOPES; empty: all
     """
 
     id: UUID
@@ -62,6 +63,11 @@ class ApiKey:
     deactivated_at: datetime | None
     last_used_at: datetime | None = None
     replaced_by: UUID | None = None
+    scopes: Sequence[str] = ()
+
+
+SCOPES: Final = ("read", "invoices:write", "refunds:write", "webhooks:write")
+"""The rights of the programs that have an API key, by their names in the API."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,13 +3,13 @@
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 from uuid import UUID
 
 from sqlalchemy.orm import Session
 
 from kit.audit import acts
-from kit.audit.decisions import before_by_acts
+from kit.audit.decisions import UNDECIDED, before_by_acts
 from kit.base import actors
 from kit.base.ids import new_id, parse_id
 from kit.base.vault import MasterKeyMissing
@@ -27,6 +27,7 @@ from services.identity.store import api_keys as keys
 from services.identity.store import merchants
 from services.identity.store.api_keys import KeyHolder
 from services.identity.store.decisions import KEY
+from services.identity.store.sealed import API_KEY, is_sealed, seal_of
 from services.identity.store.versions import Versioned, version_of
 from services.identity.wiring import Deps
 
@@ -67,13 +68,27 @@ def authenticate(deps: Deps, *, api_key: str) -> KeyHolder:
     if key_hash is None:
         raise errors.not_admitted("API_KEY_INVALID")
     holder = keys.holder_of_active_key(deps.db, key_hash)
-    if holder is None:
+    if holder is None or not _is_as_made(deps, holder):
         raise errors.not_admitted("API_KEY_INVALID")
     reason = domain.obstacle(holder.merchant)
     if reason is not None:
         raise errors.not_admitted(reason)
     deps.uses.note(deps.db, holder.key_id, at=deps.clock.now())
     return holder
+
+
+def _is_as_made(deps: Deps, holder: KeyHolder) -> bool:
+    """Returns whether the service made the key for this merchant, with these scopes."""
+    terms = _terms(holder.key_id, holder.merchant.merchant_id, holder.scopes)
+    if is_sealed(deps.seals, holder.seal, API_KEY, *terms):
+        return True
+    UNDECIDED.labels("key").inc()
+    _log.error("value_not_decided", object=f"key:{holder.key_id}", field="scopes")
+    return False
+
+
+def _terms(key_id: UUID, merchant_id: UUID, scopes: Sequence[str]) -> tuple[UUID, UUID, str]:
+    return key_id, merchant_id, " ".join(scopes)
 
 
 def create_api_key(
@@ -83,16 +98,20 @@ def create_api_key(
     name: str = "",
     newest_key_id: str | None = None,
     replaces_key_id: str | None = None,
+    scopes: Sequence[str] = (),
 ) -> NewApiKey:
     """Makes a key and its signing secret; only a hash of the key and the encrypted secret are stored.
 
     newest_key_id    the newest key that the caller knows; empty: none; None: not compared
     replaces_key_id  an active key of the merchant that works on, but is to be replaced
+    scopes           of SCOPES; empty: all, or those of the key that is replaced
     Raises MERCHANT_NOT_FOUND, API_KEY_NOT_FOUND, EDIT_CONFLICT when the merchant has a newer key, API_KEYS_LIMITED;
     OWNER_BLOCKED and MERCHANT_BLOCKED for a member: an operator may prepare the end of a ban.
     """
     now = deps.clock.now()
     key_name = values.parsed("name", name, fields.parse_key_name)
+    if unknown := set(scopes) - set(domain.SCOPES):
+        raise values.invalid("scopes", f"No scope is named {min(unknown)[:64]!r}")
     api_key, secret = credentials.new_api_key(deps.settings.mode), credentials.new_secret()
     with deps.db.transaction() as tx:
         merchant = merchant_or_refuse(tx, id_of_merchant(merchant_id))
@@ -107,22 +126,32 @@ def create_api_key(
         if keys.count_of_active_keys(tx, merchant.merchant_id) >= ACTIVE_KEYS_MOST:
             raise errors.api_keys_limited(ACTIVE_KEYS_MOST)
         replaced = _replaced(tx, merchant.merchant_id, replaces_key_id) if replaces_key_id else None
+        wanted = scopes or (replaced.scopes if replaced else ())
+        granted = [each for each in domain.SCOPES if each in wanted]
         fresh = deps.key_vault.seal(credentials.new_lookup_key())
         sealed = keys.sealed_lookup_key_or_new(tx, sealed=fresh, at=now)
         lookup_key = credentials.opened_lookup_key(deps.key_vault, sealed)
+        key_id = new_id()
         kept = models.ApiKey(
-            id=new_id(),
+            id=key_id,
             merchant_id=merchant.merchant_id,
             name=key_name,
             hint=credentials.hint_of(api_key),
             key_hash=credentials.hash_of(api_key, lookup_key),
             sealed_secret=deps.key_vault.seal(secret.encode()),
             created_at=now,
+            scopes=granted,
+            seal=seal_of(deps.seals, API_KEY, *_terms(key_id, merchant.merchant_id, granted)),
         )
         tx.add(kept)
         # Not the stored hash itself: who reads acts needs not have it.
         digest = hashlib.sha256(kept.key_hash).hexdigest()
-        after = {"name": key_name, "hint": kept.hint, "key_sha256": digest}
+        after: dict[str, Any] = {
+            "name": key_name,
+            "hint": kept.hint,
+            "key_sha256": digest,
+            "scopes": granted,
+        }
         if replaced is not None:
             tx.flush()
             keys.replace_api_key(tx, replaced.id, by=kept.id)

@@ -75,6 +75,7 @@ def api_key_to_message(key: domain.ApiKey) -> pb.ApiKey:
         deactivated_at=timestamp_from(key.deactivated_at),
         last_used_at=timestamp_from(key.last_used_at),
         replaced_by_key_id=None if key.replaced_by is None else str(key.replaced_by),
+        scopes=key.scopes,
     )
 
 

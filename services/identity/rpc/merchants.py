@@ -26,6 +26,7 @@ def authenticate(deps: Deps, request: pb.AuthenticateRequest) -> pb.Authenticate
     return pb.AuthenticateResponse(
         merchant=merchant_to_message(holder.merchant),
         key_id=str(holder.key_id),
+        scopes=holder.scopes,
         lease_milliseconds=deps.settings.key_lease_milliseconds,
     )
 

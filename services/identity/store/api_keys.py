@@ -24,10 +24,12 @@ ONLY = 1  # the id of the only lookup key
 
 @dataclass(frozen=True, slots=True)
 class KeyHolder:
-    """The merchant who presented a key, and the key's id."""
+    """The merchant who presented a key, the key's id and scopes, and their seal."""
 
     key_id: UUID
     merchant: domain.Merchant
+    scopes: Sequence[str]
+    seal: bytes | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,15 +45,15 @@ class SealedSecret:
 
 
 _KEY_HOLDER = (
-    MERCHANT.add_columns(ApiKey.id.label("key_id"))
+    MERCHANT.add_columns(ApiKey.id.label("key_id"), ApiKey.scopes, ApiKey.seal)
     .join(ApiKey, ApiKey.merchant_id == Merchant.id)
     .where(ApiKey.key_hash == bindparam("key_hash"), ApiKey.deactivated_at.is_(None))
 )
 
 
 def _key_holder(*columns: Any) -> KeyHolder:
-    *merchant, key_id = columns
-    return KeyHolder(key_id, MERCHANTS.make(*merchant))
+    *merchant, key_id, scopes, seal = columns
+    return KeyHolder(key_id, MERCHANTS.make(*merchant), scopes, seal)
 
 
 _HOLDER_OF_ACTIVE_KEY = Prepared(

@@ -58,7 +58,7 @@ CATEGORY: Final = Decided("category", ("category.set",), ("commission", "refunds
 KEY: Final = Decided(
     "key",
     ("key.create", "key.deactivate"),
-    ("merchant_id", "name", "hint", "key_sha256", "deactivated_at"),
+    ("merchant_id", "name", "hint", "key_sha256", "deactivated_at", "scopes"),
 )
 
 

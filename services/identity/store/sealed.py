@@ -14,6 +14,7 @@ PASSWORD: Final = "password"  # noqa: S105  the kind of a seal
 RECOVERY_CODE: Final = "recovery code"
 PASSKEY: Final = "passkey"
 SIGNING_KEY: Final = "signing key of actor tokens"
+API_KEY: Final = "merchant and scopes of an API key"
 NOTICE: Final = "notice about an address"
 
 

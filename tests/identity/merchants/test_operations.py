@@ -2,11 +2,14 @@
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
 from functools import partial
 
+import psycopg2
+import psycopg2.extras
 import pytest
 from sqlalchemy import text
 
@@ -17,6 +20,7 @@ from kit.rpc.errors import Refused
 from services.identity.config import IdentitySettings
 from services.identity.domain.merchants import Merchant, MerchantStatus
 from services.identity.operations import api_keys, categories, merchants, owners
+from services.identity.operations.api_keys import NewApiKey
 from services.identity.operations.merchants import MerchantOptions
 from services.identity.store import api_keys as keys
 from services.identity.store.books import parts
@@ -24,6 +28,7 @@ from services.identity.store.uses import NOTED_EVERY, KeyUses
 from services.identity.wiring import Deps
 from tests.identity.merchants.conftest import Shop
 from tests.support.clock import ManualClock
+from tests.support.databases import past_all_rules
 
 UNKNOWN_ID = "01890000-0000-7000-8000-000000000000"
 
@@ -141,6 +146,42 @@ def test_what_authenticate_tells_is_what_get_tells(deps: Deps, shop: Shop) -> No
 def test_a_key_is_taken_to_the_letter(deps: Deps, shop: Shop, spoil: Callable[[str], str]) -> None:
     spoiled = spoil(shop.key.api_key)
     assert reason_of(lambda: api_keys.authenticate(deps, api_key=spoiled)) == "API_KEY_INVALID"
+
+
+def test_scopes_are_of_the_key_and_of_the_one_that_replaces_it(deps: Deps, shop: Shop) -> None:
+    def scopes_of(key: NewApiKey) -> Sequence[str]:
+        return api_keys.authenticate(deps, api_key=key.api_key).scopes
+
+    make = partial(api_keys.create_api_key, deps, merchant_id=shop.merchant_id)
+    assert scopes_of(shop.key) == []
+    old = make(scopes=["refunds:write", "read"])
+    assert scopes_of(old) == ["read", "refunds:write"]
+    assert scopes_of(make(replaces_key_id=str(old.key_id))) == ["read", "refunds:write"]
+    assert refused_field(lambda: make(scopes=["read", "everything"])) == "scopes"
+
+
+@pytest.mark.parametrize("column", ["scopes", "merchant_id"])
+def test_a_key_whose_scopes_or_merchant_sql_changed_is_refused(deps: Deps, shop: Shop, column: str) -> None:
+    key = api_keys.create_api_key(deps, merchant_id=shop.merchant_id, scopes=["read"])
+    email = f"{new_id().hex}@example.com"
+    other = merchants.create_merchant(
+        deps, owner_email=email, active=True, options=MerchantOptions(name="Other")
+    )
+    values = {"scopes": [], "merchant_id": other.merchant_id}
+    with deps.db.transaction() as tx:
+        before = tx.scalar(text(f"SELECT {column} FROM api_keys WHERE id = :id"), {"id": key.key_id})
+    change = f"UPDATE api_keys SET {column} = %s WHERE id = %s"
+    psycopg2.extras.register_uuid()  # type: ignore[no-untyped-call]  # typeshed's gap
+
+    def set_to(value: object) -> None:
+        url = past_all_rules(deps.settings.database_url)
+        with closing(psycopg2.connect(url)) as connection, connection, connection.cursor() as cursor:
+            cursor.execute(change, (value, key.key_id))
+
+    set_to(values[column])
+    assert reason_of(partial(api_keys.authenticate, deps, api_key=key.api_key)) == "API_KEY_INVALID"
+    set_to(before)
+    assert api_keys.authenticate(deps, api_key=key.api_key).scopes == ["read"]
 
 
 def test_the_secret_is_no_key(deps: Deps, shop: Shop) -> None:
@@ -392,8 +433,8 @@ def test_neither_key_nor_secret_is_anywhere_in_the_database(deps: Deps, shop: Sh
             {"id": shop.key.key_id},
         ).one()
     kept = " ".join(rows)
-    assert shop.key.api_key[:7] in kept  # the hint
-    assert shop.key.api_key[:9] not in kept
+    assert shop.key.api_key[:12] in kept  # the hint
+    assert shop.key.api_key[:13] not in kept
     assert shop.key.api_key.encode().hex() not in kept
     assert shop.key.secret not in kept
     assert shop.key.secret.encode().hex() not in kept
@@ -414,7 +455,7 @@ def test_keys_are_listed_newest_first_with_the_deactivated_ones(
         (second.key_id, "till 2", None),
         (shop.key.key_id, "", deactivated_at),
     ]
-    assert keys[0].hint == second.api_key[:7]
+    assert keys[0].hint == second.api_key[:12]
 
 
 def test_active_keys_are_listed_before_newer_ones_that_were_deactivated(

@@ -303,6 +303,8 @@ CREATE TABLE api_keys (
   deactivated_at timestamp with time zone,
   replaced_by uuid,
   last_used_at timestamp with time zone,
+  scopes text[] DEFAULT '{}' NOT NULL,
+  seal bytea,
   CONSTRAINT pk_api_keys PRIMARY KEY (id),
   CONSTRAINT uq_api_keys_key_hash UNIQUE (key_hash),
   CONSTRAINT fk_api_keys_merchant_id FOREIGN KEY (merchant_id) REFERENCES merchants (id),
