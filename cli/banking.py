@@ -10,7 +10,7 @@ from demo import seeding
 from fiatgate.bank.v1 import bank_pb2 as pb
 from fiatgate.invoices.v1 import invoices_pb2, lines_pb2
 from kit.base.clock import SystemClock
-from kit.rpc.errors import not_found, precondition
+from kit.rpc.errors import Refused, is_away, not_found
 
 READ_SECONDS: Final = 60
 
@@ -46,13 +46,17 @@ def demo_statement() -> pb.Import:
 
 def confirmed(line_id: str) -> pb.Line:
     """Confirms the deal that is proposed for the line, or links it to one that was confirmed before."""
-    line = connection.bank().GetLine(pb.GetLineRequest(line_id=line_id, anew=True)).line
-    if not line.payable:
-        state = pb.LineState.Name(line.state).removeprefix("LINE_STATE_").lower()
-        raise precondition("BANK_LINE_CONFLICT", f"The line can't pay: it is {state}")
+    claimed = connection.bank().ClaimLine(pb.ClaimLineRequest(line_id=line_id, anew=True))
+    line, release = claimed.line, pb.ReleaseLineRequest(line_id=line_id, claimed_at=claimed.claimed_at)
     part = lines_pb2.LinePart(line_id=line.line_id, amount=line.left, line_amount=line.amount)
-    if line.tier == pb.TIER_CONFIRMED:
-        connection.line_payments().LinkDeal(lines_pb2.LinkDealRequest(deal_id=line.deal_id, lines=[part]))
-    else:
-        connection.desk().ConfirmDeal(invoices_pb2.ConfirmDealRequest(deal_id=line.deal_id, lines=[part]))
+    try:
+        if line.tier == pb.TIER_CONFIRMED:
+            connection.line_payments().LinkDeal(lines_pb2.LinkDealRequest(deal_id=line.deal_id, lines=[part]))
+        else:
+            connection.desk().ConfirmDeal(invoices_pb2.ConfirmDealRequest(deal_id=line.deal_id, lines=[part]))
+    except Refused as refused:
+        if not is_away(refused):  # else it may be confirmed: the claim ends by itself
+            connection.bank().ReleaseLine(release)
+        raise
+    connection.bank().ReleaseLine(release)
     return line

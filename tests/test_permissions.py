@@ -105,7 +105,7 @@ def test_a_members_call_names_the_merchant_in_a_field_of_its_request(service: st
 NEED_A_STEP_UP: Final = {
     "catalog": {"SetCurrency", "SetPaymentMethod", "SetRate", "Approve"},
     "invoices": {"AddRequisite", "AddRequisites", "EnableRequisite", "SetLineRule", "Approve"},
-    "bank": {"CreateConnector", "RevokeConnector"},
+    "bank": {"CreateConnector", "RevokeConnector", "UseLine"},
     "withdrawals": {
         "MakeCorrection",
         "RequestRefund",

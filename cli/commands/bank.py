@@ -206,7 +206,6 @@ def confirm(line_ids: LineIds) -> None:
     confirmed.
     """
     several.each(line_ids, banking.confirmed, lambda line: f"Confirmed: deal {output.short(line.deal_id)}.")
-    connection.bank().FollowPayments(pb.FollowPaymentsRequest())
 
 
 @command(app, "repair", modes="all")

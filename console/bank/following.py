@@ -50,7 +50,7 @@ async def steps_of(page: Page, line: pb.Line) -> Sequence[Step]:
     """Returns the steps for a line that comes to no amount of an open deal, and for one that the bank took back."""
     if line.state == pb.LINE_STATE_REVERSED:
         return await _reversals(page, line)
-    if line.state != pb.LINE_STATE_PROPOSED or line.tier not in (pb.TIER_AMOUNT_DIFFERS, pb.TIER_ENDED):
+    if not line.payable or line.tier not in (pb.TIER_AMOUNT_DIFFERS, pb.TIER_ENDED):
         return ()
     if line.tier == pb.TIER_AMOUNT_DIFFERS:
         return _lower(line) if Decimal(line.left) < Decimal(line.deal_amount) else ()
@@ -87,6 +87,13 @@ def _ended(line: pb.Line, left: Left) -> Sequence[Step]:
     return steps
 
 
+async def use_of(page: Page, line: pb.Line) -> corrections_pb2.FindMadeResponse | None:
+    """Returns the correction or refund that the line is used for, or the request for it; None for none."""
+    key = line.used_for.partition(":")[2]
+    made = await page.deps.corrections.FindMade(corrections_pb2.FindMadeRequest(request_key=key))
+    return made if made != corrections_pb2.FindMadeResponse() else None
+
+
 async def _left(page: Page, invoice_id: str) -> Left:
     waits = approvals_pb2.APPROVAL_STATE_PENDING
     about = approvals_pb2.ListApprovalsRequest(object=f"invoice:{invoice_id}", state=waits, limit=1)
@@ -105,32 +112,43 @@ async def _left(page: Page, invoice_id: str) -> Left:
 
 
 def _rest(line: pb.Line) -> dict[str, str]:
-    """Returns what the form needs to take the rest of the line out of the work (`console.calls.use_line`)."""
+    """Returns what the form needs to use the rest of the line (`console.ui.desk.used`)."""
     return {"line": line.line_id, "left": line.left}
 
 
 async def _reversals(page: Page, line: pb.Line) -> Sequence[Step]:
-    """Returns a step for each deal that the line paid; for a booking that takes an earlier one back, for those that
-    lines of the same amount on its account have paid.
+    """Returns a step for each deal that the line paid, and for what it is used for; for a booking that takes an earlier
+    one back, for those of lines of the same amount on its account.
     """
-    lines = [line] if line.matches else await _alike(page, line)
+    lines = [line] if line.matches or line.used_for else await _alike(page, line)
     steps: list[Step] = []
-    for match in (match for each in lines for match in each.matches):
-        if (left := await or_none(_left(page, match.invoice_id))) is None:
-            continue
-        if "reversal" in left.kinds:
-            day = f"{match.paid_at.ToDatetime():%-d %b}"
-            words = f"Take back {money_text(match.amount, line.currency_code)} of {day} …"
-            steps.append(_correction(words, "reversal", line, match.invoice_id))
-        steps += left.asked
+    for each in lines:
+        credits = [
+            (match.invoice_id, match.amount, f"{match.paid_at.ToDatetime():%-d %b}") for match in each.matches
+        ]
+        if each.used_for and (made := await or_none(use_of(page, each))):
+            if made.refund_id:
+                steps.append(Step("Stop its return", f"/refunds/{made.refund_id}", "desk"))
+            if made.correction_id:
+                credits.append((made.invoice_id, each.left, each.booked_on))
+        for invoice_id, amount, day in credits:
+            if (left := await or_none(_left(page, invoice_id))) is None:
+                continue
+            if "reversal" in left.kinds:
+                words = f"Take back {money_text(amount, line.currency_code)} of {day} …"
+                steps.append(_correction(words, "reversal", line, invoice_id))
+            steps += left.asked
     return steps
 
 
 async def _alike(page: Page, line: pb.Line) -> Sequence[pb.Line]:
-    request = pb.ListLinesRequest(account=line.account, state=pb.LINE_STATE_MATCHED, limit=LISTED_MOST)
-    found = (await page.deps.bank.ListLines(request)).lines
-    same = [each for each in found if (each.amount, each.currency_code) == (line.amount, line.currency_code)]
-    return same[:ALIKE_MOST]
+    found: list[pb.Line] = []
+    for state in (pb.LINE_STATE_MATCHED, pb.LINE_STATE_IGNORED):
+        request = pb.ListLinesRequest(account=line.account, state=state, limit=LISTED_MOST)
+        found += (await page.deps.bank.ListLines(request)).lines
+    same = (line.amount, line.currency_code)
+    fits = [each for each in found if each.matches or each.used_for]
+    return [each for each in fits if (each.amount, each.currency_code) == same][:ALIKE_MOST]
 
 
 async def refunds_of(page: Page, line: pb.Line) -> Sequence[refunds_pb2.Refund]:

@@ -10,6 +10,7 @@ import falcon.asgi
 
 from console.bank import following, paying
 from console.bank.spent import spent_of
+from console.calls import or_none
 from console.config import DeskSettings
 from console.exchange import Request
 from console.list_page import Asked, Found, ListPage
@@ -20,7 +21,7 @@ from console.wiring import Deps
 from fiatgate.bank.v1 import bank_pb2 as pb
 from fiatgate.invoices.v1 import invoices_pb2
 from kit.base.proto import most_of
-from kit.rpc.errors import Refused
+from kit.rpc.errors import Refused, precondition
 
 STATES: Final = {
     "proposed": pb.LINE_STATE_PROPOSED,
@@ -120,7 +121,7 @@ class LinePage(Page):
 
     async def on_post_confirm(self, req: Request, resp: falcon.asgi.Response, line_id: str) -> None:
         back = own_path((await self.form(req)).text("back") or "/bank")
-        await self._step(req, resp, line_id, paying.confirm_and_follow(self, line_id), back=back)
+        await self._step(req, resp, line_id, paying.confirm(self, line_id), back=back)
 
     async def on_post_ignore(self, req: Request, resp: falcon.asgi.Response, line_id: str) -> None:
         form = await self.form(req)
@@ -144,8 +145,15 @@ class LinePage(Page):
 
     async def on_post_restore(self, req: Request, resp: falcon.asgi.Response, line_id: str) -> None:
         await self.form(req)
-        call = self.deps.bank.RestoreLine(pb.RestoreLineRequest(line_id=line_id))
-        await self._step(req, resp, line_id, call, notice="bank-line-restored")
+        await self._step(req, resp, line_id, self._restore(line_id), notice="bank-line-restored")
+
+    async def _restore(self, line_id: str) -> None:
+        line = (await self.deps.bank.GetLine(pb.GetLineRequest(line_id=line_id))).line
+        if line.used_for and await following.use_of(self, line):
+            raise precondition(
+                "BANK_LINE_CONFLICT", "Its money is credited or returned, or waits for approval"
+            )
+        await self.deps.bank.RestoreLine(pb.RestoreLineRequest(line_id=line_id, used_for=line.used_for))
 
     async def _step(
         self,
@@ -180,4 +188,5 @@ class LinePage(Page):
             steps=await following.steps_of(self, line),
             refunds=await following.refunds_of(self, line),
             spent=await spent_of(self, line),
+            made=await or_none(following.use_of(self, line)) if line.used_for else None,
         )

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from decimal import Decimal
 from typing import Final
 
@@ -14,7 +14,7 @@ from console.words.states import words_of
 from fiatgate.bank.v1 import bank_pb2 as pb
 from fiatgate.invoices.v1 import invoices_pb2, lines_pb2
 from kit.base.ids import parse_id
-from kit.rpc.errors import Refused, invalid, precondition
+from kit.rpc.errors import Refused, invalid, is_away, precondition
 
 CONFIRMABLE: Final = (pb.TIER_CERTAIN, pb.TIER_CONFIRMED, pb.TIER_HINT)
 """The tiers whose line comes to the deal's amount."""
@@ -25,6 +25,7 @@ UNPAYABLE: Final = {
     "matched": "used up",
     "reversed": "taken back by the bank",
     "outgoing": "money that went out",
+    "used": "kept for a correction or a return",
 }
 """Words for people about the states of lines that may not pay."""
 REFUSALS: Final = frozenset(
@@ -32,22 +33,39 @@ REFUSALS: Final = frozenset(
 )
 
 
-async def payable(page: Page, line_id: str, *, anew: bool = False) -> pb.Line:
-    """Returns the line. Raises BANK_LINE_CONFLICT for one that may not pay, also when the page showed that it may."""
-    line = (await page.deps.bank.GetLine(pb.GetLineRequest(line_id=line_id, anew=anew))).line
-    if not line.payable:
-        state = word(line, "state")
-        raise precondition("BANK_LINE_CONFLICT", f"The line can’t pay: it is {UNPAYABLE.get(state, state)}")
-    return line
+@asynccontextmanager
+async def claimed(page: Page, line_ids: Sequence[str], *, anew: bool = False) -> AsyncIterator[list[pb.Line]]:
+    """Gives the lines, which nobody else uses meanwhile. Afterwards bank fetches the payments by them and ends the
+    claims; when it is unknown whether they paid, they end by themselves. Raises BANK_LINE_CONFLICT for one that may not
+    pay, also when the page showed that it may.
+    """
+    claims = list[pb.ClaimLineResponse]()
+    may_have_paid = False
+    try:
+        for id in line_ids:
+            line = (await page.deps.bank.GetLine(pb.GetLineRequest(line_id=id))).line
+            if not line.payable:
+                state = "used" if line.used_for else word(line, "state")
+                why = f"The line can’t pay: it is {UNPAYABLE.get(state, state)}"
+                raise precondition("BANK_LINE_CONFLICT", why)
+            claims.append(await page.deps.bank.ClaimLine(pb.ClaimLineRequest(line_id=id, anew=anew)))
+        yield [each.line for each in claims]
+    except Refused as refused:
+        may_have_paid = is_away(refused)
+        raise
+    finally:
+        for each in () if may_have_paid else claims:
+            end = pb.ReleaseLineRequest(line_id=each.line.line_id, claimed_at=each.claimed_at)
+            await or_none(page.deps.bank.ReleaseLine(end))
 
 
 async def confirm(page: Page, line_id: str) -> str:
     """Confirms the deal that is proposed, or links the line to it when it was confirmed before. Returns the notice."""
-    line = await payable(page, line_id, anew=True)
-    if line.tier not in CONFIRMABLE or Decimal(line.left) != Decimal(line.deal_amount or 0):
-        raise precondition("BANK_LINE_CONFLICT", "This line does not come to the amount of one open deal")
-    parts = [lines_pb2.LinePart(line_id=line.line_id, amount=line.left, line_amount=line.amount)]
-    return await _pay(page, line.deal_id, parts, is_paid=line.tier == pb.TIER_CONFIRMED)
+    async with claimed(page, [line_id], anew=True) as (line,):
+        if line.tier not in CONFIRMABLE or Decimal(line.left) != Decimal(line.deal_amount or 0):
+            raise precondition("BANK_LINE_CONFLICT", "This line does not come to the amount of one open deal")
+        parts = [lines_pb2.LinePart(line_id=line.line_id, amount=line.left, line_amount=line.amount)]
+        return await _pay(page, line.deal_id, parts, is_paid=line.tier == pb.TIER_CONFIRMED)
 
 
 def why(stayed: Outcome) -> str:
@@ -56,34 +74,24 @@ def why(stayed: Outcome) -> str:
     return f"The deal is {words_of(state)}." if state else stayed.sentence
 
 
-async def confirm_and_follow(page: Page, line_id: str) -> str:
-    notice = await confirm(page, line_id)
-    await follow(page)
-    return notice
-
-
-async def follow(page: Page) -> None:
-    """Lets bank fetch the payments at once. A second later it does so itself."""
-    await or_none(page.deps.bank.FollowPayments(pb.FollowPaymentsRequest()))
-
-
 async def link(page: Page, line_ids: Sequence[str], named: str) -> str:
     """Lets the lines pay the deal that is named by its reference or id, each with as much as is still due. Returns the
     notice about it.
     """
     deal = await _deal(page, named)
-    lines = await asyncio.gather(*(payable(page, each) for each in line_ids))
     due, parts = Decimal(deal.amount_fiat), []
-    for line in lines:
-        if line.currency_code != deal.currency_code:
-            message = f"The deal is in {deal.currency_code}, the line in {line.currency_code}"
-            raise invalid("VALIDATION_ERROR", message, field="deal")
-        if (amount := min(due, Decimal(line.left))) > 0:
-            parts.append(
-                lines_pb2.LinePart(line_id=line.line_id, amount=f"{amount:f}", line_amount=line.amount)
-            )
-            due -= amount
-    return await _pay(page, deal.deal_id, parts, is_paid=deal.status == invoices_pb2.DEAL_STATUS_COMPLETED)
+    async with claimed(page, line_ids) as lines:
+        for line in lines:
+            if line.currency_code != deal.currency_code:
+                message = f"The deal is in {deal.currency_code}, the line in {line.currency_code}"
+                raise invalid("VALIDATION_ERROR", message, field="deal")
+            if (amount := min(due, Decimal(line.left))) > 0:
+                parts.append(
+                    lines_pb2.LinePart(line_id=line.line_id, amount=f"{amount:f}", line_amount=line.amount)
+                )
+                due -= amount
+        is_paid = deal.status == invoices_pb2.DEAL_STATUS_COMPLETED
+        return await _pay(page, deal.deal_id, parts, is_paid=is_paid)
 
 
 async def _pay(page: Page, deal_id: str, parts: Sequence[lines_pb2.LinePart], *, is_paid: bool) -> str:

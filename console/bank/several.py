@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from decimal import Decimal
-from typing import Any, Final
+from typing import Final
 
 import falcon.asgi
 
 from console.bank import paying
-from console.calls import Outcome, each_of
+from console.calls import each_of
 from console.exchange import Request
 from console.page import Page, leave_for
 from fiatgate.bank.v1 import bank_pb2 as pb
@@ -33,15 +33,16 @@ class SeveralPage(Page):
         form = await self.form(req)
         ids, deal = list(dict.fromkeys(form.all("line")))[:LINES_MOST], form.line("deal", most=NAME_MOST)
         if form.text("act") == "certain":
-            await self._confirm(
-                req, resp, await self._certain(form.line("account", most=NAME_MOST)), is_sure=False
-            )
+            await self._ask(req, resp, await self._certain(form.line("account", most=NAME_MOST)))
         elif not ids:
             leave_for(resp, "/bank", problem="nothing_ticked")
         elif form.text("act") == "link":
             await self._link(req, resp, ids[:LINKED_MOST], deal)
         elif form.text("act") == "confirm":
-            await self._confirm(req, resp, await self._lines(ids), is_sure=bool(form.text("sure")))
+            if form.text("sure"):
+                await self._confirm(req, resp, ids)
+            else:
+                await self._ask(req, resp, await self._lines(ids))
         else:
             raise invalid("VALIDATION_ERROR", "Expected confirm or link", field="act")
 
@@ -57,29 +58,28 @@ class SeveralPage(Page):
             lines = await self._lines(ids)
             self.show(req, resp, "bank-link", refused=refused, lines=lines, deal=deal)
         else:
-            await paying.follow(self)
             leave_for(resp, "/bank", notice=notice)
 
-    async def _confirm(
-        self, req: Request, resp: falcon.asgi.Response, lines: Sequence[pb.Line], *, is_sure: bool
-    ) -> None:
-        together = [line for line in lines if line.payable and line.tier in paying.TOGETHER]
-        fitting = list({line.deal_id: line for line in together}.values())  # a deal is paid once
-        stayed: list[Outcome] = []
-        if is_sure:
-            of = [line.line_id for line in fitting]
-            outcomes = await each_of(of, lambda id: paying.confirm(self, id), beside=paying.REFUSALS)
-            stayed = [each for each in outcomes if not each.is_done]
-            await paying.follow(self)
-            if not stayed:
-                leave_for(resp, "/bank", notice="bank-lines-confirmed")
-                return
+    async def _confirm(self, req: Request, resp: falcon.asgi.Response, ids: Sequence[str]) -> None:
+        """Confirms what the question showed. Each line that has changed since, or does not fit, is named."""
+        lines = await self._lines(ids)
+        fitting = _fitting(lines)
+        of = [line.line_id for line in fitting]
+        outcomes = await each_of(of, lambda id: paying.confirm(self, id), beside=paying.REFUSALS)
+        stayed = {each.id: paying.why(each) for each in outcomes if not each.is_done}
+        stayed |= {id: "It does not fit any more: look at it alone." for id in ids if id not in of}
+        if not stayed:
+            leave_for(resp, "/bank", notice="bank-lines-confirmed")
+            return
+        self.show(req, resp, "bank-several", lines=lines, stayed=stayed, confirmed=len(ids) - len(stayed))
+
+    async def _ask(self, req: Request, resp: falcon.asgi.Response, lines: Sequence[pb.Line]) -> None:
+        fitting = _fitting(lines)
         sums: Counter[str] = Counter()
         for line in fitting:
             sums[line.currency_code] += Decimal(line.left)  # type: ignore[assignment]  # a Counter counts any number
-        shown: dict[str, Any] = {"sums": sums, "left_out": len(lines) - len(fitting)}
-        shown["stayed"] = {each.id: paying.why(each) for each in stayed}
-        self.show(req, resp, "bank-several", lines=fitting, **shown)
+        left_out = len(lines) - len(fitting)
+        self.show(req, resp, "bank-several", lines=fitting, sums=sums, left_out=left_out, stayed={})
 
     async def _certain(self, account: str) -> Sequence[pb.Line]:
         request = pb.ListLinesRequest(
@@ -92,3 +92,9 @@ class SeveralPage(Page):
             ids, lambda id: self.deps.bank.GetLine(pb.GetLineRequest(line_id=id)), beside=paying.REFUSALS
         )
         return [each.answer.line for each in outcomes if each.is_done]
+
+
+def _fitting(lines: Sequence[pb.Line]) -> Sequence[pb.Line]:
+    """Returns those that are confirmed together, one for each deal: it is paid once."""
+    together = [line for line in lines if line.payable and line.tier in paying.TOGETHER]
+    return list({line.deal_id: line for line in together}.values())

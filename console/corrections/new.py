@@ -14,7 +14,7 @@ from console.calls import invoices_of
 from console.corrections.evidence import Held, held_of
 from console.corrections.lists import kind_of
 from console.exchange import Request
-from console.ui.desk import line_of, require_line, take_line
+from console.ui.desk import line_of, take_line, used
 from console.ui.pages import only_for
 from console.ui.values import number_of
 from console.words.corrections import CHANGED, DEBITS, DIRECTIONS, HEADINGS, beyond
@@ -79,7 +79,6 @@ class NewCorrectionPage(AgreedPage):
         becomes = ""
         if (kind := BECOMES.get(typed["kind"])) and (invoice := await self._invoice(typed["invoice"])):
             becomes = f"Credited as {kind} of order {invoice.external_id}"
-            await require_line(self.deps.bank, typed, becomes)
         path = f"/invoices/{typed['invoice']}" if typed["invoice"] else f"/merchants/{typed['merchant']}/view"
         path = f"/cases/{typed['case']}" if typed["case"] else path
         call = self._make(request, typed, becomes)
@@ -87,9 +86,11 @@ class NewCorrectionPage(AgreedPage):
         await self.leave_after(resp, call, path, notice="correction-made", mendable=mendable)
 
     async def _make(self, request: pb.MakeCorrectionRequest, typed: Mapping[str, str], becomes: str) -> None:
-        await self.deps.corrections.MakeCorrection(request)
-        if becomes:
-            await take_line(self.deps.bank, typed, becomes)
+        if not becomes:
+            await self.deps.corrections.MakeCorrection(request)
+            return
+        await used(self.deps, typed, "correction", lambda: self.deps.corrections.MakeCorrection(request))
+        await take_line(self.deps.bank, typed, becomes)
 
     async def preview(self, req: Request, resp: falcon.asgi.Response, typed: Mapping[str, str]) -> None:
         wanted = dict(typed) | {each: plainly(typed[each]) for each in AMOUNTS}

@@ -10,7 +10,7 @@ import falcon.asgi
 from console.calls import invoices_of
 from console.exchange import Request
 from console.page import Page
-from console.ui.desk import line_of, require_line, take_line
+from console.ui.desk import line_of, take_line, used
 from console.ui.pages import only_for
 from console.ui.values import number_of, word
 from console.words.refunds import ACCOUNT_KINDS, account_in
@@ -66,16 +66,16 @@ class ReturnPage(Page):
             request.account.CopyFrom(account_in(typed))
         becomes = f"Returned as money of order {invoice.external_id}"
         try:
-            await require_line(self.deps.bank, typed, becomes)
-            made = (await self.deps.refunds.RequestRefund(request)).refund
+            call = self.deps.refunds.RequestRefund
+            made = (await used(self.deps, typed, "refund", lambda: call(request))).refund
         except Refused as refused:
             if refused.reason not in MENDABLE:
                 raise
             await self._show(req, resp, typed, refused)
             return
-        call = take_line(self.deps.bank, typed, becomes)
         path, left = f"/refunds/{made.refund_id}", {"BANK_LINE_LEFT"}
-        await self.leave_after(resp, call, path, notice="return-requested", mendable=left)
+        done = take_line(self.deps.bank, typed, becomes)
+        await self.leave_after(resp, done, path, notice="return-requested", mendable=left)
 
     async def _show(
         self,

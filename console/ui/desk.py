@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from console.calls import or_none
-from console.ui.values import word
 from console.words.bank import PaidBy
 from fiatgate.bank.v1 import bank_pb2
 from fiatgate.invoices.v1 import invoices_pb2, lines_pb2
-from kit.base.money import fiat_text, typed_decimal
-from kit.rpc.errors import Refused, precondition
+from kit.base.money import typed_decimal
+from kit.rpc.errors import Refused, is_away, precondition
 
 if TYPE_CHECKING:
+    from console.wiring import Deps
     from fiatgate.bank.v1.bank_pb2_grpc import BankServiceAsyncStub
+
+T = TypeVar("T")
 
 
 async def lines_that_paid(
@@ -52,32 +54,35 @@ async def lines_that_wait(bank: BankServiceAsyncStub, deal_id: str) -> Sequence[
     return found.lines if found else ()
 
 
-async def require_line(bank: BankServiceAsyncStub, typed: Mapping[str, str], becomes: str) -> None:
-    """Raises BANK_LINE_CONFLICT unless the rest of the bank line that filled in the form may pay, or the same form took
-    it (`take_line`). Changes nothing.
+async def used(deps: Deps, typed: Mapping[str, str], kind: str, make: Callable[[], Awaitable[T]]) -> T:
+    """Makes the correction or refund, and keeps the rest of the bank line that filled in its form for it before: it
+    pays nothing else then. A refusal frees the line. While a second person has to approve it, or the answer is missing,
+    the line stays kept; the same form goes on with it. Raises BANK_LINE_CONFLICT, STEP_UP_REQUIRED.
     """
     if not typed["line"]:
-        return
-    line = (await bank.GetLine(bank_pb2.GetLineRequest(line_id=typed["line"]))).line
-    is_taken = line.state == bank_pb2.LINE_STATE_IGNORED and line.reason == _reason(typed, becomes)
-    if not is_taken and not (line.payable and Decimal(line.left) == _left(typed)):
-        left = fiat_text(Decimal(line.left))
-        raise precondition(
-            "BANK_LINE_CONFLICT", f"The line is {word(line, 'state')}, and {left} of it is left"
-        )
+        return await make()
+    use = f"{kind}:{typed['request_key']}"
+    request = bank_pb2.UseLineRequest(line_id=typed["line"], left=f"{_left(typed):f}", used_for=use)
+    claim = await deps.bank.UseLine(request)
+    try:
+        return await make()
+    except Refused as refused:
+        if refused.reason != "APPROVAL_REQUIRED" and not is_away(refused):
+            end = bank_pb2.ReleaseLineRequest(line_id=typed["line"])
+            if claim.HasField("claimed_at"):
+                end.claimed_at.CopyFrom(claim.claimed_at)
+            await or_none(deps.bank.ReleaseLine(end))
+        raise
 
 
 async def take_line(bank: BankServiceAsyncStub, typed: Mapping[str, str], becomes: str) -> None:
-    """Ignores the rest of that line once its money is credited or returned. The same form again has done so already.
-    Raises BANK_LINE_LEFT for any refusal: the line waits where it was.
+    """Ignores the rest of that line once its money is credited or returned. Raises BANK_LINE_LEFT for any refusal: the
+    line waits where it was, and pays nothing.
     """
     if not typed["line"]:
         return
-    request = bank_pb2.IgnoreLineRequest(
-        line_id=typed["line"], reason=_reason(typed, becomes), left=f"{_left(typed):f}"
-    )
     try:
-        await bank.IgnoreLine(request)
+        await bank.IgnoreLine(bank_pb2.IgnoreLineRequest(line_id=typed["line"], reason=becomes))
     except Refused:
         raise precondition("BANK_LINE_LEFT", "The line is not taken out of the work") from None
 
@@ -88,10 +93,6 @@ async def line_of(bank: BankServiceAsyncStub, typed: Mapping[str, str]) -> bank_
         return None
     found = await or_none(bank.GetLine(bank_pb2.GetLineRequest(line_id=typed["line"])))
     return found.line if found else None
-
-
-def _reason(typed: Mapping[str, str], becomes: str) -> str:
-    return f"{becomes}, form {typed['request_key'][-8:]}"
 
 
 def _left(typed: Mapping[str, str]) -> Decimal:

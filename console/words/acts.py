@@ -75,6 +75,7 @@ PAST: Final[Mapping[str, str]] = {
     "restart": "restarted",
     "restore": "restored",
     "retry": "retried",
+    "reverse": "took back",
     "revoke": "revoked",
     "roles": "changed the roles of",
     "send": "began to send",
@@ -86,6 +87,7 @@ PAST: Final[Mapping[str, str]] = {
     "step_up": "stepped up",
     "unban": "unbanned",
     "unblock": "unblocked",
+    "use": "used",
     "withdraw": "withdrew",
 }
 SENTENCES: Final[Mapping[str, str]] = {

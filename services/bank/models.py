@@ -98,6 +98,7 @@ class Line(Base):
         CheckConstraint("refund_id IS NULL OR direction = 'debit'", name="refund"),
         CheckConstraint("octet_length(seal) = 32", name="seal"),
         Index("uq_lines_refund", "refund_id", unique=True, postgresql_where=text("refund_id IS NOT NULL")),
+        CheckConstraint("used_for ~ '^(correction|refund):[0-9a-f-]{36}$'", name="used_for"),
         Index("ix_lines_state", "state", "id"),
         Index("ix_lines_deal", "deal_id", postgresql_where=text("deal_id IS NOT NULL")),
         Index("ix_lines_account", "account", "id"),
@@ -135,9 +136,11 @@ class Line(Base):
     # The refund of withdrawals that a line that went out is.
     refund_id: Mapped[UUID | None]
     seal: Mapped[bytes]
-    # `tried_at` is when a worker began to confirm by the line; `held` is why people have to do it.
+    # `tried_at` is when a worker or a person claimed it; `held` is why people have to confirm by it.
     tried_at: Mapped[datetime | None]
     held: Mapped[str | None]
+    # The correction or refund that is made of its money (bank.proto).
+    used_for: Mapped[str | None]
 
 
 class Connector(Base):

@@ -85,18 +85,6 @@ def test_proposals_are_saved_for_lines_that_nobody_has_decided(bank: Deps) -> No
         "20": (LineState.UNMATCHED, Tier.NONE, None, None, True),
         "30": (LineState.IGNORED, None, None, None, False),
     }
-    whole = {"line_id": str(found["20"]), "reason": "credited as late money"}
-    refused = refusal(lines.ignore_line, bank, **whole, left="19.00")
-    assert (refused.reason, refused.message) == (
-        "BANK_LINE_CONFLICT",
-        "The line is unmatched, and 20.00 of it is left",
-    )
-    for _ in ("once", "again"):
-        lines.ignore_line(bank, **whole, left="20.00")
-    other = {"line_id": str(found["20"]), "reason": "credited elsewhere"}
-    assert refusal(lines.ignore_line, bank, **other, left="20.00").message == "The line is ignored"
-    wrong = refusal(lines.ignore_line, bank, **other, left="x")
-    assert (wrong.reason, wrong.metadata["field"]) == ("VALIDATION_ERROR", "left")
 
 
 def test_all_lines_that_wait_for_an_operator_are_looked_at_again_by_turns(bank: Deps) -> None:

@@ -95,17 +95,20 @@ def test_several_lines_are_confirmed_in_one_step_with_their_sum(bank_till: Till,
     asked = operator.post("/bank/several", {"act": "confirm", "line": ids})
     assert "Confirm 2 deals?" in text_of(asked)
     assert "1 further line is left out" in text_of(asked)
-    done = operator.post("/bank/several", {"act": "confirm", "line": ids, "sure": "yes"})
+    shown = re.findall(r'name="line" value="([^"]+)"', asked.text)
+    done = operator.post("/bank/several", {"act": "confirm", "line": shown, "sure": "yes"})
     assert "The deals are confirmed, each paid by its line." in text_of(done)
+    again = text_of(operator.post("/bank/several", {"act": "confirm", "line": [*ids, "x"], "sure": "yes"}))
+    assert "Not all of them 0 are confirmed." in again and "It does not fit any more" in again
     assert [bank_till.state(deal) for deal in (first, second)] == ["successfully_paid"] * 2
     ids = lines_of(operator, "matched", mark)
     assert len(ids) == 2
     assert "The line can’t pay: it is used up." in text_of(operator.post(f"/bank/{ids[0]}/confirm"))
     for path in (f"/invoices/{first.invoice_id}", f"/deals/{first.deal_id}"):
-        shown = operator.get(path)
-        assert f"Paid by bank line of {money_text(first.amount_fiat, first.currency_code)}" in text_of(shown)
-        assert "2026-01-02" in text_of(shown)
-        assert any(f'href="/bank/{id}"' in shown.text for id in ids)
+        page = operator.get(path)
+        assert f"Paid by bank line of {money_text(first.amount_fiat, first.currency_code)}" in text_of(page)
+        assert "2026-01-02" in text_of(page)
+        assert any(f'href="/bank/{id}"' in page.text for id in ids)
 
 
 def test_a_line_without_a_deal_is_linked_by_a_reference_or_ignored(bank_till: Till, operator: Person) -> None:
@@ -218,7 +221,11 @@ def test_a_line_fills_in_the_forms_for_money_that_fits_no_open_deal(
     person.post("/refunds/new", fields | {"amount": "0"})
     assert found["more"] in lines_of(person, "proposed", mark), "refused, so the line waits as before"
     assert "Refund requested" in text_of(person.post("/refunds/new", fields))
-    assert "Ignored because Returned as money of order" in text_of(person.get(f"/bank/{found['more']}"))
+    kept = person.get(f"/bank/{found['more']}")
+    assert "Ignored because Returned as money of order" in text_of(kept)
+    assert "Used for a return" in text_of(kept) and "Put it back" not in kept.text
+    stays = text_of(person.post(f"/bank/{found['more']}/restore"))
+    assert "Its money is credited or returned" in stays and found["more"] in lines_of(person, "ignored", mark)
     for done in (f"/bank/{found['more']}", f"/invoices/{more.invoice_id}"):
         page = person.get(done).text
         assert not links_of(page, "More came") and not links_of(page, "Return a surplus"), done
@@ -257,7 +264,7 @@ def test_a_line_fills_in_the_forms_for_money_that_fits_no_open_deal(
     assert 'value="Late money credited by correction ' in twice.text
     other = bank_till.chosen()
     old = person.post("/bank/several", {"act": "link", "line": found["ended"], "deal": other.deal_id})
-    assert "The line can’t pay: it is ignored." in text_of(old)
+    assert "The line can’t pay: it is kept for a correction or a return." in text_of(old)
     assert bank_till.state(other) == "awaiting_payment"
 
     person.post(f"/bank/{found['paid']}/confirm")

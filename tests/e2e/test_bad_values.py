@@ -96,6 +96,8 @@ RIGHT: Final[dict[str, Any]] = {
     "CreateConnector.accounts": [{"account": "1", "currency_code": "EUR"}],
     "SaveCsvProfile.profile": '{"columns": {"day": 1, "amount": "Sum"}, "currency": "EUR", "account": "1"}',
     "IgnoreLine.reason": "Interest",
+    "UseLine.left": "1",
+    "UseLine.used_for": f"refund:{ID}",
     "ConfirmByLine.line": {"line_id": ID, "amount": "1", "line_amount": "1"},
     "SetLineRule.enabled": True,
     "deal_most": "10",
@@ -338,11 +340,13 @@ BAD: Final[dict[str, tuple[Any, ...]]] = {
     "ListPostedLines.source_id": ("x" * 201, "a\0b"),
     "ListPostedLines.account": ("\0",),
     "IgnoreLine.reason": ("", " ", "a\0b"),
-    "IgnoreLine.left": FORMS,
+    "UseLine.left": FORMS,
+    "UseLine.used_for": ("", "x", f"deal:{ID}"),
 }
 ANY: Final = {
     *(
         "ListLines.account",
+        "RestoreLine.used_for",
         "ListDays.account",
         "CreateConnector.newest_connector_id",
         "invoice_ref",

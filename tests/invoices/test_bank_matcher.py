@@ -12,6 +12,7 @@ import pytest
 from sqlalchemy import text
 
 from kit.base.account_forms import account_key
+from kit.rpc import deadline
 from kit.rpc.permissions import Checks
 from services.bank import wiring as bank_wiring
 from services.bank.config import BankSettings
@@ -22,6 +23,7 @@ from services.bank.operations import lines as bank_lines
 from services.bank.store.views import TRY_LASTS, LineView
 from services.invoices import rpc
 from services.invoices.operations import desk, lines
+from services.invoices.store.lines import Part
 from services.invoices.store.views import DealView
 from tests.invoices.conftest import World
 from tests.invoices.test_line_rules import switch_off, switch_on
@@ -163,7 +165,7 @@ def test_what_a_limit_holds_is_left_to_people_for_good(bank: Bank) -> None:
     switch_on(bank.world, "100", "1000")
     bank.look()
     assert status(bank, deal) == "pending"
-    bank_lines.ignore_line(bank.deps, line_id=id, reason="returned", left=f"{line.left:f}")
+    bank_lines.use_line(bank.deps, line_id=id, left=f"{line.left:f}", used_for=f"refund:{uuid4()}")
 
 
 def test_a_line_can_not_be_ignored_while_it_may_be_confirming(bank: Bank) -> None:
@@ -184,15 +186,54 @@ def test_a_line_can_not_be_ignored_while_it_may_be_confirming(bank: Bank) -> Non
     assert status(bank, deal) == "completed", "a worker that ended in between does not keep the line"
 
 
-def test_a_line_that_sql_put_back_confirms_nothing(bank: Bank) -> None:
+@pytest.mark.parametrize("is_ignored", [True, False])
+def test_a_line_that_sql_put_back_confirms_nothing(bank: Bank, is_ignored: bool) -> None:
     switch_on(bank.world, "100", "1000")
     deal = deal_here(bank)
-    id = bank.came(deal)
-    bank_lines.ignore_line(bank.deps, line_id=id, reason="returned")
+    source_id = str(uuid4())
+    id = bank.came(deal, source_id=source_id)
+    was = {"id": id, "seal": bank.line(id).seal}
+    if is_ignored:
+        bank_lines.ignore_line(bank.deps, line_id=id, reason="returned")
+    else:
+        bank.came(deal, source_id=source_id, status=Status.REVERSED)
+    back = "UPDATE lines SET state = 'waiting', reason = NULL, status = 'booked', seal = :seal WHERE id = :id"
     with bank.deps.db.transaction() as tx:
-        tx.execute(text("UPDATE lines SET state = 'waiting', reason = NULL WHERE id = :id"), {"id": id})
+        tx.execute(text(back), was)
     bank.look()
-    assert status(bank, deal) == "pending"
+    assert (status(bank, deal), bank.line(id).state) == ("pending", LineState.PROPOSED)
+    claim = partial(bank_lines.claim_line, bank.deps, line_id=id, anew=True)
+    assert refusal(claim).reason == "NOT_DECIDED", "nor does a person confirm by it"
+
+
+def test_a_line_is_used_once_between_a_person_who_links_it_and_a_form_that_credits_it(bank: Bank) -> None:
+    deal = deal_here(bank)
+    id, left = bank.came(deal), f"{deal.amount_fiat:f}"
+    bank.look()
+    use = partial(bank_lines.use_line, bank.deps, line_id=id, left=left, used_for=f"correction:{uuid4()}")
+    claim = partial(bank_lines.claim_line, bank.deps, line_id=id, anew=True)
+    claimed = claim()
+    assert {refusal(use).reason, refusal(claim).reason} == {"BANK_LINE_CONFLICT"}
+    part = Part(line_id=claimed.id, amount=claimed.left, line_amount=claimed.amount)
+    with deadline.within(0):
+        late = refusal(desk.confirm_deal, bank.world.deps, deal_id=str(deal.id), lines=[part])
+    assert (late.reason, status(bank, deal)) == ("DB_UNAVAILABLE", "pending"), "its claim may have ended"
+    desk.confirm_deal(bank.world.deps, deal_id=str(deal.id), lines=[part])
+    bank_lines.release_line(bank.deps, line_id=id, claimed_at=claimed.tried_at)
+    assert (bank.line(id).state, bank.line(id).left) == (LineState.MATCHED, Decimal(0)), (
+        "its payment is fetched before"
+    )
+    assert refusal(use).message == "The line is matched, and 0.00 of it is left"
+
+    other = bank.came(deal_here(bank))
+    bank.look()
+    use = partial(use, line_id=other)
+    assert use() is not None
+    assert refusal(claim, line_id=other).reason == "BANK_LINE_CONFLICT"
+    bank.world.clock.advance(seconds=TRY_LASTS / timedelta(seconds=1))
+    switch_on(bank.world, "100", "1000")
+    bank.look()
+    assert refusal(claim, line_id=other).reason == "BANK_LINE_CONFLICT", "nor later, nor by the rule"
 
 
 def test_a_try_that_failed_is_made_again(bank: Bank) -> None:

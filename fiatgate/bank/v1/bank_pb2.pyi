@@ -232,6 +232,7 @@ class Line(_message.Message):
     PAYABLE_FIELD_NUMBER: _builtins.int
     HELD_FIELD_NUMBER: _builtins.int
     REFUND_ID_FIELD_NUMBER: _builtins.int
+    USED_FOR_FIELD_NUMBER: _builtins.int
     line_id: _builtins.str
     """UUIDv8 of its day, its account and what makes it the same line: again the same when it comes again after a restore."""
     import_id: _builtins.str
@@ -260,13 +261,15 @@ class Line(_message.Message):
     connector_id: _builtins.str
     """The connector that posted it first."""
     payable: _builtins.bool
-    """Whether it may pay deals: a booked credit that is proposed or unmatched, and of which something is left."""
+    """Whether it may pay deals: a booked credit that is proposed or unmatched and not used, and of which something is left."""
     held: _builtins.str
     """Why it did not confirm its deal by the rule of the method: "deal_limit", "day_limit" or "refused". Empty: it was not
     tried, or may be tried again.
     """
     refund_id: _builtins.str
     """The refund that a line that went out is; empty: none."""
+    used_for: _builtins.str
+    """What is made of its money in place of a payment: "correction:" or "refund:" and the request_key of that. Empty: nothing."""
     @_builtins.property
     def references(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
     @_builtins.property
@@ -302,10 +305,11 @@ class Line(_message.Message):
         payable: _builtins.bool = ...,
         held: _builtins.str = ...,
         refund_id: _builtins.str = ...,
+        used_for: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["account", b"account", "amount", b"amount", "booked_on", b"booked_on", "connector_id", b"connector_id", "counterparty_account", b"counterparty_account", "counterparty_name", b"counterparty_name", "created_at", b"created_at", "currency_code", b"currency_code", "deal_amount", b"deal_amount", "deal_id", b"deal_id", "held", b"held", "import_id", b"import_id", "invoice_id", b"invoice_id", "left", b"left", "line_id", b"line_id", "matches", b"matches", "payable", b"payable", "reason", b"reason", "references", b"references", "refund_id", b"refund_id", "state", b"state", "text", b"text", "tier", b"tier", "valued_on", b"valued_on"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["account", b"account", "amount", b"amount", "booked_on", b"booked_on", "connector_id", b"connector_id", "counterparty_account", b"counterparty_account", "counterparty_name", b"counterparty_name", "created_at", b"created_at", "currency_code", b"currency_code", "deal_amount", b"deal_amount", "deal_id", b"deal_id", "held", b"held", "import_id", b"import_id", "invoice_id", b"invoice_id", "left", b"left", "line_id", b"line_id", "matches", b"matches", "payable", b"payable", "reason", b"reason", "references", b"references", "refund_id", b"refund_id", "state", b"state", "text", b"text", "tier", b"tier", "used_for", b"used_for", "valued_on", b"valued_on"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -783,19 +787,15 @@ class GetLineRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     LINE_ID_FIELD_NUMBER: _builtins.int
-    ANEW_FIELD_NUMBER: _builtins.int
     line_id: _builtins.str
-    anew: _builtins.bool
-    """Before the proposal is confirmed: it is made anew, and refused when it is another one than was stored."""
     def __init__(
         self,
         *,
         line_id: _builtins.str = ...,
-        anew: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["anew", b"anew", "line_id", b"line_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["line_id", b"line_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1014,29 +1014,161 @@ class Account(_message.Message):
 Global___Account: _TypeAlias = Account  # noqa: Y015
 
 @_typing.final
+class ClaimLineRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    LINE_ID_FIELD_NUMBER: _builtins.int
+    ANEW_FIELD_NUMBER: _builtins.int
+    line_id: _builtins.str
+    anew: _builtins.bool
+    """Before the proposal is confirmed: it is made anew, and refused when it is another one than was stored."""
+    def __init__(
+        self,
+        *,
+        line_id: _builtins.str = ...,
+        anew: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["anew", b"anew", "line_id", b"line_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ClaimLineRequest: _TypeAlias = ClaimLineRequest  # noqa: Y015
+
+@_typing.final
+class ClaimLineResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    LINE_FIELD_NUMBER: _builtins.int
+    CLAIMED_AT_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def line(self) -> Global___Line:
+        """As it is from now on."""
+
+    @_builtins.property
+    def claimed_at(self) -> _timestamp_pb2.Timestamp:
+        """For ReleaseLine."""
+
+    def __init__(
+        self,
+        *,
+        line: Global___Line | None = ...,
+        claimed_at: _timestamp_pb2.Timestamp | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["claimed_at", b"claimed_at", "line", b"line"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["claimed_at", b"claimed_at", "line", b"line"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ClaimLineResponse: _TypeAlias = ClaimLineResponse  # noqa: Y015
+
+@_typing.final
+class UseLineRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    LINE_ID_FIELD_NUMBER: _builtins.int
+    LEFT_FIELD_NUMBER: _builtins.int
+    USED_FOR_FIELD_NUMBER: _builtins.int
+    line_id: _builtins.str
+    left: _builtins.str
+    """What is left of it."""
+    used_for: _builtins.str
+    """As in Line."""
+    def __init__(
+        self,
+        *,
+        line_id: _builtins.str = ...,
+        left: _builtins.str = ...,
+        used_for: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["left", b"left", "line_id", b"line_id", "used_for", b"used_for"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___UseLineRequest: _TypeAlias = UseLineRequest  # noqa: Y015
+
+@_typing.final
+class UseLineResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CLAIMED_AT_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def claimed_at(self) -> _timestamp_pb2.Timestamp:
+        """For ReleaseLine. Null: another call with these values began less than 30 seconds before, or has ignored the line."""
+
+    def __init__(
+        self,
+        *,
+        claimed_at: _timestamp_pb2.Timestamp | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["claimed_at", b"claimed_at"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["claimed_at", b"claimed_at"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___UseLineResponse: _TypeAlias = UseLineResponse  # noqa: Y015
+
+@_typing.final
+class ReleaseLineRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    LINE_ID_FIELD_NUMBER: _builtins.int
+    CLAIMED_AT_FIELD_NUMBER: _builtins.int
+    line_id: _builtins.str
+    @_builtins.property
+    def claimed_at(self) -> _timestamp_pb2.Timestamp: ...
+    def __init__(
+        self,
+        *,
+        line_id: _builtins.str = ...,
+        claimed_at: _timestamp_pb2.Timestamp | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["claimed_at", b"claimed_at"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["claimed_at", b"claimed_at", "line_id", b"line_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ReleaseLineRequest: _TypeAlias = ReleaseLineRequest  # noqa: Y015
+
+@_typing.final
+class ReleaseLineResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ReleaseLineResponse: _TypeAlias = ReleaseLineResponse  # noqa: Y015
+
+@_typing.final
 class IgnoreLineRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     LINE_ID_FIELD_NUMBER: _builtins.int
     REASON_FIELD_NUMBER: _builtins.int
-    LEFT_FIELD_NUMBER: _builtins.int
     line_id: _builtins.str
     reason: _builtins.str
     """1 to 500 characters."""
-    left: _builtins.str
-    """What is left of it, when its money is credited or returned otherwise: then the line has to be payable, and the same
-    call again is the same. Empty: it does not matter.
-    """
     def __init__(
         self,
         *,
         line_id: _builtins.str = ...,
         reason: _builtins.str = ...,
-        left: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["left", b"left", "line_id", b"line_id", "reason", b"reason"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["line_id", b"line_id", "reason", b"reason"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1062,15 +1194,19 @@ class RestoreLineRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     LINE_ID_FIELD_NUMBER: _builtins.int
+    USED_FOR_FIELD_NUMBER: _builtins.int
     line_id: _builtins.str
+    used_for: _builtins.str
+    """What the line is used for, once the caller has seen that nothing came of it (FindMade of withdrawals)."""
     def __init__(
         self,
         *,
         line_id: _builtins.str = ...,
+        used_for: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["line_id", b"line_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["line_id", b"line_id", "used_for", b"used_for"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -91,6 +91,21 @@ class BankServiceStub:
                 request_serializer=fiatgate_dot_bank_dot_v1_dot_bank__pb2.ListAccountsRequest.SerializeToString,
                 response_deserializer=fiatgate_dot_bank_dot_v1_dot_bank__pb2.ListAccountsResponse.FromString,
                 _registered_method=True)
+        self.ClaimLine = channel.unary_unary(
+                '/fiatgate.bank.v1.BankService/ClaimLine',
+                request_serializer=fiatgate_dot_bank_dot_v1_dot_bank__pb2.ClaimLineRequest.SerializeToString,
+                response_deserializer=fiatgate_dot_bank_dot_v1_dot_bank__pb2.ClaimLineResponse.FromString,
+                _registered_method=True)
+        self.UseLine = channel.unary_unary(
+                '/fiatgate.bank.v1.BankService/UseLine',
+                request_serializer=fiatgate_dot_bank_dot_v1_dot_bank__pb2.UseLineRequest.SerializeToString,
+                response_deserializer=fiatgate_dot_bank_dot_v1_dot_bank__pb2.UseLineResponse.FromString,
+                _registered_method=True)
+        self.ReleaseLine = channel.unary_unary(
+                '/fiatgate.bank.v1.BankService/ReleaseLine',
+                request_serializer=fiatgate_dot_bank_dot_v1_dot_bank__pb2.ReleaseLineRequest.SerializeToString,
+                response_deserializer=fiatgate_dot_bank_dot_v1_dot_bank__pb2.ReleaseLineResponse.FromString,
+                _registered_method=True)
         self.IgnoreLine = channel.unary_unary(
                 '/fiatgate.bank.v1.BankService/IgnoreLine',
                 request_serializer=fiatgate_dot_bank_dot_v1_dot_bank__pb2.IgnoreLineRequest.SerializeToString,
@@ -175,7 +190,7 @@ class BankServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def GetLine(self, request, context):
-        """Reasons: BANK_LINE_NOT_FOUND, NOT_DECIDED, BANK_LINE_CONFLICT (`anew`).
+        """Reasons: BANK_LINE_NOT_FOUND, NOT_DECIDED.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -195,16 +210,41 @@ class BankServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ClaimLine(self, request, context):
+        """Before a person confirms or links a deal by the line: for 30 seconds nobody else uses it. Reasons: BANK_LINE_NOT_FOUND,
+        NOT_DECIDED, BANK_LINE_CONFLICT.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def UseLine(self, request, context):
+        """Before what is left of the line is credited or returned otherwise: it pays no deal from now on. The same call again is
+        the same. Reasons: BANK_LINE_NOT_FOUND, NOT_DECIDED, BANK_LINE_CONFLICT (also when not so much is left).
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ReleaseLine(self, request, context):
+        """Ends that claim or use, once payments by the line are fetched. Does nothing when another began since, or the line is
+        ignored. Reasons: BANK_LINE_NOT_FOUND.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def IgnoreLine(self, request, context):
         """Takes a line, or what is left of it, out of the work, with a reason. Reasons: BANK_LINE_NOT_FOUND, BANK_LINE_CONFLICT
-        (the whole of it has paid deals, or not so much is left).
+        (the whole of it has paid deals).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def RestoreLine(self, request, context):
-        """Puts an ignored line back. Reasons: BANK_LINE_NOT_FOUND, BANK_LINE_CONFLICT (it is not ignored).
+        """Puts a line back that is ignored or used. Reasons: BANK_LINE_NOT_FOUND, BANK_LINE_CONFLICT (it is neither, or used for
+        something that the caller does not name).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -282,6 +322,21 @@ def add_BankServiceServicer_to_server(servicer, server):
                     servicer.ListAccounts,
                     request_deserializer=fiatgate_dot_bank_dot_v1_dot_bank__pb2.ListAccountsRequest.FromString,
                     response_serializer=fiatgate_dot_bank_dot_v1_dot_bank__pb2.ListAccountsResponse.SerializeToString,
+            ),
+            'ClaimLine': grpc.unary_unary_rpc_method_handler(
+                    servicer.ClaimLine,
+                    request_deserializer=fiatgate_dot_bank_dot_v1_dot_bank__pb2.ClaimLineRequest.FromString,
+                    response_serializer=fiatgate_dot_bank_dot_v1_dot_bank__pb2.ClaimLineResponse.SerializeToString,
+            ),
+            'UseLine': grpc.unary_unary_rpc_method_handler(
+                    servicer.UseLine,
+                    request_deserializer=fiatgate_dot_bank_dot_v1_dot_bank__pb2.UseLineRequest.FromString,
+                    response_serializer=fiatgate_dot_bank_dot_v1_dot_bank__pb2.UseLineResponse.SerializeToString,
+            ),
+            'ReleaseLine': grpc.unary_unary_rpc_method_handler(
+                    servicer.ReleaseLine,
+                    request_deserializer=fiatgate_dot_bank_dot_v1_dot_bank__pb2.ReleaseLineRequest.FromString,
+                    response_serializer=fiatgate_dot_bank_dot_v1_dot_bank__pb2.ReleaseLineResponse.SerializeToString,
             ),
             'IgnoreLine': grpc.unary_unary_rpc_method_handler(
                     servicer.IgnoreLine,
@@ -603,6 +658,87 @@ class BankService:
             '/fiatgate.bank.v1.BankService/ListAccounts',
             fiatgate_dot_bank_dot_v1_dot_bank__pb2.ListAccountsRequest.SerializeToString,
             fiatgate_dot_bank_dot_v1_dot_bank__pb2.ListAccountsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ClaimLine(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/fiatgate.bank.v1.BankService/ClaimLine',
+            fiatgate_dot_bank_dot_v1_dot_bank__pb2.ClaimLineRequest.SerializeToString,
+            fiatgate_dot_bank_dot_v1_dot_bank__pb2.ClaimLineResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def UseLine(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/fiatgate.bank.v1.BankService/UseLine',
+            fiatgate_dot_bank_dot_v1_dot_bank__pb2.UseLineRequest.SerializeToString,
+            fiatgate_dot_bank_dot_v1_dot_bank__pb2.UseLineResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ReleaseLine(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/fiatgate.bank.v1.BankService/ReleaseLine',
+            fiatgate_dot_bank_dot_v1_dot_bank__pb2.ReleaseLineRequest.SerializeToString,
+            fiatgate_dot_bank_dot_v1_dot_bank__pb2.ReleaseLineResponse.FromString,
             options,
             channel_credentials,
             insecure,

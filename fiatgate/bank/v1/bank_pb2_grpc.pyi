@@ -53,17 +53,31 @@ class BankServiceStub:
     ListLines: _grpc.UnaryUnaryMultiCallable[_bank_pb2.ListLinesRequest, _bank_pb2.ListLinesResponse]
     """Newest first, with what they are proposed for."""
     GetLine: _grpc.UnaryUnaryMultiCallable[_bank_pb2.GetLineRequest, _bank_pb2.GetLineResponse]
-    """Reasons: BANK_LINE_NOT_FOUND, NOT_DECIDED, BANK_LINE_CONFLICT (`anew`)."""
+    """Reasons: BANK_LINE_NOT_FOUND, NOT_DECIDED."""
     ListDays: _grpc.UnaryUnaryMultiCallable[_bank_pb2.ListDaysRequest, _bank_pb2.ListDaysResponse]
     """The day's end of each account: what came and went, beside the balances of its statements. Newest day first."""
     ListAccounts: _grpc.UnaryUnaryMultiCallable[_bank_pb2.ListAccountsRequest, _bank_pb2.ListAccountsResponse]
     """The accounts that have lines, at most 1000."""
+    ClaimLine: _grpc.UnaryUnaryMultiCallable[_bank_pb2.ClaimLineRequest, _bank_pb2.ClaimLineResponse]
+    """Before a person confirms or links a deal by the line: for 30 seconds nobody else uses it. Reasons: BANK_LINE_NOT_FOUND,
+    NOT_DECIDED, BANK_LINE_CONFLICT.
+    """
+    UseLine: _grpc.UnaryUnaryMultiCallable[_bank_pb2.UseLineRequest, _bank_pb2.UseLineResponse]
+    """Before what is left of the line is credited or returned otherwise: it pays no deal from now on. The same call again is
+    the same. Reasons: BANK_LINE_NOT_FOUND, NOT_DECIDED, BANK_LINE_CONFLICT (also when not so much is left).
+    """
+    ReleaseLine: _grpc.UnaryUnaryMultiCallable[_bank_pb2.ReleaseLineRequest, _bank_pb2.ReleaseLineResponse]
+    """Ends that claim or use, once payments by the line are fetched. Does nothing when another began since, or the line is
+    ignored. Reasons: BANK_LINE_NOT_FOUND.
+    """
     IgnoreLine: _grpc.UnaryUnaryMultiCallable[_bank_pb2.IgnoreLineRequest, _bank_pb2.IgnoreLineResponse]
     """Takes a line, or what is left of it, out of the work, with a reason. Reasons: BANK_LINE_NOT_FOUND, BANK_LINE_CONFLICT
-    (the whole of it has paid deals, or not so much is left).
+    (the whole of it has paid deals).
     """
     RestoreLine: _grpc.UnaryUnaryMultiCallable[_bank_pb2.RestoreLineRequest, _bank_pb2.RestoreLineResponse]
-    """Puts an ignored line back. Reasons: BANK_LINE_NOT_FOUND, BANK_LINE_CONFLICT (it is not ignored)."""
+    """Puts a line back that is ignored or used. Reasons: BANK_LINE_NOT_FOUND, BANK_LINE_CONFLICT (it is neither, or used for
+    something that the caller does not name).
+    """
     LinkRefund: _grpc.UnaryUnaryMultiCallable[_bank_pb2.LinkRefundRequest, _bank_pb2.LinkRefundResponse]
     """Says that a line that went out is this refund, or is none. Reasons: BANK_LINE_NOT_FOUND, BANK_LINE_CONFLICT (it did
     not go out, or the refund has a line).
@@ -96,17 +110,31 @@ class BankServiceAsyncStub(BankServiceStub):
     ListLines: _aio.UnaryUnaryMultiCallable[_bank_pb2.ListLinesRequest, _bank_pb2.ListLinesResponse]  # type: ignore[assignment]
     """Newest first, with what they are proposed for."""
     GetLine: _aio.UnaryUnaryMultiCallable[_bank_pb2.GetLineRequest, _bank_pb2.GetLineResponse]  # type: ignore[assignment]
-    """Reasons: BANK_LINE_NOT_FOUND, NOT_DECIDED, BANK_LINE_CONFLICT (`anew`)."""
+    """Reasons: BANK_LINE_NOT_FOUND, NOT_DECIDED."""
     ListDays: _aio.UnaryUnaryMultiCallable[_bank_pb2.ListDaysRequest, _bank_pb2.ListDaysResponse]  # type: ignore[assignment]
     """The day's end of each account: what came and went, beside the balances of its statements. Newest day first."""
     ListAccounts: _aio.UnaryUnaryMultiCallable[_bank_pb2.ListAccountsRequest, _bank_pb2.ListAccountsResponse]  # type: ignore[assignment]
     """The accounts that have lines, at most 1000."""
+    ClaimLine: _aio.UnaryUnaryMultiCallable[_bank_pb2.ClaimLineRequest, _bank_pb2.ClaimLineResponse]  # type: ignore[assignment]
+    """Before a person confirms or links a deal by the line: for 30 seconds nobody else uses it. Reasons: BANK_LINE_NOT_FOUND,
+    NOT_DECIDED, BANK_LINE_CONFLICT.
+    """
+    UseLine: _aio.UnaryUnaryMultiCallable[_bank_pb2.UseLineRequest, _bank_pb2.UseLineResponse]  # type: ignore[assignment]
+    """Before what is left of the line is credited or returned otherwise: it pays no deal from now on. The same call again is
+    the same. Reasons: BANK_LINE_NOT_FOUND, NOT_DECIDED, BANK_LINE_CONFLICT (also when not so much is left).
+    """
+    ReleaseLine: _aio.UnaryUnaryMultiCallable[_bank_pb2.ReleaseLineRequest, _bank_pb2.ReleaseLineResponse]  # type: ignore[assignment]
+    """Ends that claim or use, once payments by the line are fetched. Does nothing when another began since, or the line is
+    ignored. Reasons: BANK_LINE_NOT_FOUND.
+    """
     IgnoreLine: _aio.UnaryUnaryMultiCallable[_bank_pb2.IgnoreLineRequest, _bank_pb2.IgnoreLineResponse]  # type: ignore[assignment]
     """Takes a line, or what is left of it, out of the work, with a reason. Reasons: BANK_LINE_NOT_FOUND, BANK_LINE_CONFLICT
-    (the whole of it has paid deals, or not so much is left).
+    (the whole of it has paid deals).
     """
     RestoreLine: _aio.UnaryUnaryMultiCallable[_bank_pb2.RestoreLineRequest, _bank_pb2.RestoreLineResponse]  # type: ignore[assignment]
-    """Puts an ignored line back. Reasons: BANK_LINE_NOT_FOUND, BANK_LINE_CONFLICT (it is not ignored)."""
+    """Puts a line back that is ignored or used. Reasons: BANK_LINE_NOT_FOUND, BANK_LINE_CONFLICT (it is neither, or used for
+    something that the caller does not name).
+    """
     LinkRefund: _aio.UnaryUnaryMultiCallable[_bank_pb2.LinkRefundRequest, _bank_pb2.LinkRefundResponse]  # type: ignore[assignment]
     """Says that a line that went out is this refund, or is none. Reasons: BANK_LINE_NOT_FOUND, BANK_LINE_CONFLICT (it did
     not go out, or the refund has a line).
@@ -190,7 +218,7 @@ class BankServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _bank_pb2.GetLineRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_bank_pb2.GetLineResponse, _abc.Awaitable[_bank_pb2.GetLineResponse]]:
-        """Reasons: BANK_LINE_NOT_FOUND, NOT_DECIDED, BANK_LINE_CONFLICT (`anew`)."""
+        """Reasons: BANK_LINE_NOT_FOUND, NOT_DECIDED."""
 
     @_abc_1.abstractmethod
     def ListDays(
@@ -209,13 +237,43 @@ class BankServiceServicer(metaclass=_abc_1.ABCMeta):
         """The accounts that have lines, at most 1000."""
 
     @_abc_1.abstractmethod
+    def ClaimLine(
+        self,
+        request: _bank_pb2.ClaimLineRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_bank_pb2.ClaimLineResponse, _abc.Awaitable[_bank_pb2.ClaimLineResponse]]:
+        """Before a person confirms or links a deal by the line: for 30 seconds nobody else uses it. Reasons: BANK_LINE_NOT_FOUND,
+        NOT_DECIDED, BANK_LINE_CONFLICT.
+        """
+
+    @_abc_1.abstractmethod
+    def UseLine(
+        self,
+        request: _bank_pb2.UseLineRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_bank_pb2.UseLineResponse, _abc.Awaitable[_bank_pb2.UseLineResponse]]:
+        """Before what is left of the line is credited or returned otherwise: it pays no deal from now on. The same call again is
+        the same. Reasons: BANK_LINE_NOT_FOUND, NOT_DECIDED, BANK_LINE_CONFLICT (also when not so much is left).
+        """
+
+    @_abc_1.abstractmethod
+    def ReleaseLine(
+        self,
+        request: _bank_pb2.ReleaseLineRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_bank_pb2.ReleaseLineResponse, _abc.Awaitable[_bank_pb2.ReleaseLineResponse]]:
+        """Ends that claim or use, once payments by the line are fetched. Does nothing when another began since, or the line is
+        ignored. Reasons: BANK_LINE_NOT_FOUND.
+        """
+
+    @_abc_1.abstractmethod
     def IgnoreLine(
         self,
         request: _bank_pb2.IgnoreLineRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_bank_pb2.IgnoreLineResponse, _abc.Awaitable[_bank_pb2.IgnoreLineResponse]]:
         """Takes a line, or what is left of it, out of the work, with a reason. Reasons: BANK_LINE_NOT_FOUND, BANK_LINE_CONFLICT
-        (the whole of it has paid deals, or not so much is left).
+        (the whole of it has paid deals).
         """
 
     @_abc_1.abstractmethod
@@ -224,7 +282,9 @@ class BankServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _bank_pb2.RestoreLineRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_bank_pb2.RestoreLineResponse, _abc.Awaitable[_bank_pb2.RestoreLineResponse]]:
-        """Puts an ignored line back. Reasons: BANK_LINE_NOT_FOUND, BANK_LINE_CONFLICT (it is not ignored)."""
+        """Puts a line back that is ignored or used. Reasons: BANK_LINE_NOT_FOUND, BANK_LINE_CONFLICT (it is neither, or used for
+        something that the caller does not name).
+        """
 
     @_abc_1.abstractmethod
     def LinkRefund(

@@ -372,6 +372,56 @@ class ListCorrectionsResponse(_message.Message):
 Global___ListCorrectionsResponse: _TypeAlias = ListCorrectionsResponse  # noqa: Y015
 
 @_typing.final
+class FindMadeRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    REQUEST_KEY_FIELD_NUMBER: _builtins.int
+    request_key: _builtins.str
+    def __init__(
+        self,
+        *,
+        request_key: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["request_key", b"request_key"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___FindMadeRequest: _TypeAlias = FindMadeRequest  # noqa: Y015
+
+@_typing.final
+class FindMadeResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CORRECTION_ID_FIELD_NUMBER: _builtins.int
+    REFUND_ID_FIELD_NUMBER: _builtins.int
+    APPROVAL_ID_FIELD_NUMBER: _builtins.int
+    INVOICE_ID_FIELD_NUMBER: _builtins.int
+    correction_id: _builtins.str
+    refund_id: _builtins.str
+    """Empty when it failed or was canceled."""
+    approval_id: _builtins.str
+    """Of a request that waits for a second person."""
+    invoice_id: _builtins.str
+    """Of that correction or refund."""
+    def __init__(
+        self,
+        *,
+        correction_id: _builtins.str = ...,
+        refund_id: _builtins.str = ...,
+        approval_id: _builtins.str = ...,
+        invoice_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["approval_id", b"approval_id", "correction_id", b"correction_id", "invoice_id", b"invoice_id", "refund_id", b"refund_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___FindMadeResponse: _TypeAlias = FindMadeResponse  # noqa: Y015
+
+@_typing.final
 class ListDebtsRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 

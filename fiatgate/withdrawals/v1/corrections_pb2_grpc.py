@@ -51,6 +51,11 @@ class CorrectionsServiceStub:
                 request_serializer=fiatgate_dot_withdrawals_dot_v1_dot_corrections__pb2.ListCorrectionsRequest.SerializeToString,
                 response_deserializer=fiatgate_dot_withdrawals_dot_v1_dot_corrections__pb2.ListCorrectionsResponse.FromString,
                 _registered_method=True)
+        self.FindMade = channel.unary_unary(
+                '/fiatgate.withdrawals.v1.CorrectionsService/FindMade',
+                request_serializer=fiatgate_dot_withdrawals_dot_v1_dot_corrections__pb2.FindMadeRequest.SerializeToString,
+                response_deserializer=fiatgate_dot_withdrawals_dot_v1_dot_corrections__pb2.FindMadeResponse.FromString,
+                _registered_method=True)
         self.ListDebts = channel.unary_unary(
                 '/fiatgate.withdrawals.v1.CorrectionsService/ListDebts',
                 request_serializer=fiatgate_dot_withdrawals_dot_v1_dot_corrections__pb2.ListDebtsRequest.SerializeToString,
@@ -88,6 +93,13 @@ class CorrectionsServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def FindMade(self, request, context):
+        """What a call with this request_key, or a refund with this external_id, has made: all empty while nothing came of it.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def ListDebts(self, request, context):
         """Merchants that owe money, the largest debt first.
         """
@@ -112,6 +124,11 @@ def add_CorrectionsServiceServicer_to_server(servicer, server):
                     servicer.ListCorrections,
                     request_deserializer=fiatgate_dot_withdrawals_dot_v1_dot_corrections__pb2.ListCorrectionsRequest.FromString,
                     response_serializer=fiatgate_dot_withdrawals_dot_v1_dot_corrections__pb2.ListCorrectionsResponse.SerializeToString,
+            ),
+            'FindMade': grpc.unary_unary_rpc_method_handler(
+                    servicer.FindMade,
+                    request_deserializer=fiatgate_dot_withdrawals_dot_v1_dot_corrections__pb2.FindMadeRequest.FromString,
+                    response_serializer=fiatgate_dot_withdrawals_dot_v1_dot_corrections__pb2.FindMadeResponse.SerializeToString,
             ),
             'ListDebts': grpc.unary_unary_rpc_method_handler(
                     servicer.ListDebts,
@@ -202,6 +219,33 @@ class CorrectionsService:
             '/fiatgate.withdrawals.v1.CorrectionsService/ListCorrections',
             fiatgate_dot_withdrawals_dot_v1_dot_corrections__pb2.ListCorrectionsRequest.SerializeToString,
             fiatgate_dot_withdrawals_dot_v1_dot_corrections__pb2.ListCorrectionsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def FindMade(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/fiatgate.withdrawals.v1.CorrectionsService/FindMade',
+            fiatgate_dot_withdrawals_dot_v1_dot_corrections__pb2.FindMadeRequest.SerializeToString,
+            fiatgate_dot_withdrawals_dot_v1_dot_corrections__pb2.FindMadeResponse.FromString,
             options,
             channel_credentials,
             insecure,

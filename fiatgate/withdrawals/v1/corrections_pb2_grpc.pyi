@@ -46,6 +46,8 @@ class CorrectionsServiceStub:
     """What MakeCorrection would do at this moment. Changes nothing. The same reasons."""
     ListCorrections: _grpc.UnaryUnaryMultiCallable[_corrections_pb2.ListCorrectionsRequest, _corrections_pb2.ListCorrectionsResponse]
     """Newest first. Members of a merchant see those of their merchant, without the evidence."""
+    FindMade: _grpc.UnaryUnaryMultiCallable[_corrections_pb2.FindMadeRequest, _corrections_pb2.FindMadeResponse]
+    """What a call with this request_key, or a refund with this external_id, has made: all empty while nothing came of it."""
     ListDebts: _grpc.UnaryUnaryMultiCallable[_corrections_pb2.ListDebtsRequest, _corrections_pb2.ListDebtsResponse]
     """Merchants that owe money, the largest debt first."""
 
@@ -67,6 +69,8 @@ class CorrectionsServiceAsyncStub(CorrectionsServiceStub):
     """What MakeCorrection would do at this moment. Changes nothing. The same reasons."""
     ListCorrections: _aio.UnaryUnaryMultiCallable[_corrections_pb2.ListCorrectionsRequest, _corrections_pb2.ListCorrectionsResponse]  # type: ignore[assignment]
     """Newest first. Members of a merchant see those of their merchant, without the evidence."""
+    FindMade: _aio.UnaryUnaryMultiCallable[_corrections_pb2.FindMadeRequest, _corrections_pb2.FindMadeResponse]  # type: ignore[assignment]
+    """What a call with this request_key, or a refund with this external_id, has made: all empty while nothing came of it."""
     ListDebts: _aio.UnaryUnaryMultiCallable[_corrections_pb2.ListDebtsRequest, _corrections_pb2.ListDebtsResponse]  # type: ignore[assignment]
     """Merchants that owe money, the largest debt first."""
 
@@ -103,6 +107,14 @@ class CorrectionsServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_corrections_pb2.ListCorrectionsResponse, _abc.Awaitable[_corrections_pb2.ListCorrectionsResponse]]:
         """Newest first. Members of a merchant see those of their merchant, without the evidence."""
+
+    @_abc_1.abstractmethod
+    def FindMade(
+        self,
+        request: _corrections_pb2.FindMadeRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_corrections_pb2.FindMadeResponse, _abc.Awaitable[_corrections_pb2.FindMadeResponse]]:
+        """What a call with this request_key, or a refund with this external_id, has made: all empty while nothing came of it."""
 
     @_abc_1.abstractmethod
     def ListDebts(

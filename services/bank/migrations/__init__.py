@@ -11,7 +11,8 @@ RIGHTS: Mapping[str, str] = {
     "imports": "SELECT, INSERT, UPDATE (state, format, problem, lines, new_lines)",
     "statements": "SELECT, INSERT",
     "lines": "SELECT, INSERT, UPDATE (status, booked_on, valued_on, counterparty_name, counterparty_account, text,"
-    " reference_texts, state, tier, deal_id, invoice_id, deal_amount, reason, refund_id, seal, tried_at, held)",
+    " reference_texts, state, tier, deal_id, invoice_id, deal_amount, reason, refund_id, seal, tried_at, held,"
+    " used_for)",
     "connectors": "SELECT, INSERT, UPDATE (heard_at, revoked_at)",
     "csv_profiles": "SELECT, INSERT, UPDATE (profile, actor, changed_at)",
     "line_matches": "SELECT, INSERT, DELETE",

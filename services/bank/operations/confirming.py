@@ -7,14 +7,13 @@ way, nobody can ignore the line, so that its money is not used otherwise.
 from typing import Final
 from uuid import UUID
 
-from kit.audit.decisions import before_by_acts
 from kit.observe import metrics
 from kit.observe.log import get_logger
 from kit.rpc.errors import Refused
 from services.bank.clients import InvoicesClient
 from services.bank.domain.proposals import Deal, Tier
 from services.bank.store import lines
-from services.bank.store.decisions import IGNORED, is_as_read
+from services.bank.store.decisions import is_as_read, is_put_back
 from services.bank.store.views import LineView
 from services.bank.wiring import Deps
 
@@ -59,7 +58,7 @@ def _taken(deps: Deps, line_id: UUID, deal: Deal) -> LineView | None:
             return None
         if (line.tier, line.deal_id, line.deal_amount) != (Tier.CERTAIN, deal.id, line.left):
             return None
-        if before_by_acts(tx, IGNORED, line_id).get("reason"):  # SQL put it back
+        if is_put_back(tx, line):
             return None
         if line.held is not None or line.is_being_confirmed(now):
             return None

@@ -106,13 +106,12 @@ def _taken(
     for identity, was in before.items():
         if (kept := known[identity]) != was:
             lines.take_step(tx, kept)
-            _restored(tx, was, kept)
+            if kept.status is Status.REVERSED:
+                said = ({"status": each.status, "reason": each.reason} for each in (was, kept))
+                acts.record(
+                    tx, "bank-line.reverse", f"bank-line:{kept.id}", before=next(said), after=next(said)
+                )
     return outcomes
-
-
-def _restored(tx: Session, was: LineView, line: LineView) -> None:
-    before, after = ({} if each.reason is None else {"reason": each.reason} for each in (was, line))
-    acts.record(tx, "bank-line.restore", f"bank-line:{line.id}", before=before, after=after)
 
 
 def _change(deps: Deps, kept: LineView | None, line: Line) -> rules.Change:
@@ -170,10 +169,11 @@ def _stepped(
             invoice_id=None,
             deal_amount=None,
             reason=kept.reason if kept else None,
+            used_for=kept.used_for if kept else None,
             seal=b"",
         )
     if view.reason is not None:
-        is_taken_back = view.status is Status.REVERSED and bool(view.matches)
+        is_taken_back = view.status is Status.REVERSED and bool(view.matches or view.used_for)
         view = replace(view, reason=None) if is_taken_back else replace(view, state=LineState.IGNORED)
     return replace(view, seal=seal_of_line(deps.settings.seals, view))
 

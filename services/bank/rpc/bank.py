@@ -2,6 +2,7 @@
 
 from typing import Any, Final
 
+from kit.base.proto import timestamp_from
 from kit.rpc.methods import Methods, by_name
 from services.bank.operations import days, importing, lines, profiles
 from services.bank.operations.importing import ImportStory
@@ -35,6 +36,12 @@ METHODS: Final[Methods] = {
     "GetLine": by_name(lines.get_line, lambda line: {"line": line_to_message(line)}),
     "ListDays": by_name(days.list_days, lambda found: {"days": map(day_to_message, found)}),
     "ListAccounts": by_name(days.list_accounts, lambda found: {"accounts": map(account_to_message, found)}),
+    "ClaimLine": by_name(
+        lines.claim_line,
+        lambda line: {"line": line_to_message(line), "claimed_at": timestamp_from(line.tried_at)},
+    ),
+    "UseLine": by_name(lines.use_line, lambda at: {"claimed_at": timestamp_from(at)}),
+    "ReleaseLine": by_name(lines.release_line),
     "IgnoreLine": by_name(lines.ignore_line),
     "RestoreLine": by_name(lines.restore_line),
     "LinkRefund": by_name(lines.link_refund),

@@ -73,6 +73,7 @@ def line_to_message(line: LineView) -> pb.Line:
         payable=line.is_payable,
         held=line.held or "",
         refund_id=str(line.refund_id or ""),
+        used_for=line.used_for or "",
     )
 
 

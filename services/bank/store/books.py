@@ -12,7 +12,7 @@ from kit.db.described import schema_part
 from services.bank.store.decisions import (
     CONNECTOR,
     CSV_PROFILE,
-    IGNORED,
+    LINE,
     REFUNDED,
     is_as_read,
     is_statement_as_read,
@@ -34,9 +34,14 @@ WHERE lines.id > CAST(:first AS uuid) AND lines.id <= CAST(:last AS uuid)
 
 def _lines_are_sealed(tx: Session, first: str, last: str) -> Iterator[Difference]:
     seals = seals_of(tx)
-    for line in between(tx, first, last):
+    lines = between(tx, first, last)
+    decided = LINE.values(tx, [line.id for line in lines])
+    for line in lines:
         if not is_as_read(seals, line):
             yield line.id, "seal", "not that of its values", "as the service read the line"
+        due = decided.get(str(line.id), {}).get("status", (line.status,))
+        if line.status not in due:
+            yield line.id, "status", line.status, f"{due[0]}, by the last act about it"
 
 
 def _statements_are_sealed(tx: Session, first: str, last: str) -> Iterator[Difference]:
@@ -61,7 +66,7 @@ PARTS: Final = (
         follows=(
             _PAID,
             _lines_are_sealed,
-            follow_acts(IGNORED, table="lines"),
+            follow_acts(LINE, table="lines"),
             follow_acts(REFUNDED, table="lines"),
         ),
     ),

@@ -3,6 +3,9 @@
 from collections.abc import Sequence
 from typing import Final
 
+from sqlalchemy.orm import Session
+
+from kit.audit.acts import text_of
 from kit.audit.decisions import Decided
 from kit.base.seals import Seals, canonical
 from services.bank.store.views import LineView, StatementView
@@ -15,7 +18,11 @@ CONNECTOR: Final = Decided(
 CSV_PROFILE: Final = Decided(
     "csv-profile", ("csv-profile.save", "csv-profile.delete"), ("profile", "actor", "changed_at")
 )
-IGNORED: Final = Decided("bank-line", ("bank-line.ignore", "bank-line.restore"), ("reason",))
+LINE: Final = Decided(
+    "bank-line",
+    ("bank-line.ignore", "bank-line.restore", "bank-line.reverse", "bank-line.use"),
+    ("reason", "used_for"),
+)
 REFUNDED: Final = Decided("bank-line", ("bank-line.link",), ("refund_id",))
 _FILE: Final = "a bank file"
 _LINE: Final = "a bank line"
@@ -38,6 +45,14 @@ def seal_of_line(seals: Seals, line: LineView) -> bytes:
 def is_as_read(seals: Seals, line: LineView) -> bool:
     """Returns whether a process of the service read the line so."""
     return seals.is_right(_LINE, _content(line, _SEALED), bytes(line.seal))
+
+
+def is_put_back(tx: Session, line: LineView) -> bool:
+    """Returns whether acts ignored or used the line, or the bank took it back, and its values are others: the values of
+    before with their seal, which SQL wrote.
+    """
+    due = LINE.values(tx, [line.id]).get(str(line.id), {})
+    return any(text_of(getattr(line, name)) not in values for name, values in due.items())
 
 
 def seal_of_statement(seals: Seals, statement: StatementView) -> bytes:

@@ -28,7 +28,7 @@ UPDATE lines SET state = CASE WHEN new.deal_id IS NULL THEN 'unmatched' ELSE 'pr
   deal_id = new.deal_id, invoice_id = new.invoice_id, deal_amount = new.deal_amount
 FROM unnest(CAST(:ids AS uuid[]), CAST(:tiers AS text[]), CAST(:deals AS uuid[]), CAST(:invoices AS uuid[]),
             CAST(:amounts AS numeric[])) AS new (id, tier, deal_id, invoice_id, deal_amount)
-WHERE lines.id = new.id AND state IN ('waiting', 'proposed', 'unmatched')
+WHERE lines.id = new.id AND state IN ('waiting', 'proposed', 'unmatched') AND used_for IS NULL
 """)
 _PAID: Final = text("""
 UPDATE lines SET state = 'matched' WHERE id = ANY(:ids) AND state NOT IN ('matched', 'ignored', 'reversed')
@@ -99,7 +99,7 @@ def to_look_at(
     tx: Session | Connection, states: Sequence[LineState], most: int, *, before: UUID | None = None
 ) -> list[LineView]:
     """Returns booked lines in these states, newest first; those before this one."""
-    wanted = _ALL.where(_OF.state.in_(states), _OF.status == Status.BOOKED)
+    wanted = _ALL.where(_OF.state.in_(states), _OF.status == Status.BOOKED, _OF.used_for.is_(None))
     if before is not None:
         wanted = wanted.where(_OF.id < before)
     return _lines(tx, wanted.order_by(_OF.id.desc()).limit(most))
@@ -155,8 +155,12 @@ def locked(tx: Session, id: UUID) -> LineView | None:
     return next(iter(_lines(tx, _ALL.where(_OF.id == id).with_for_update())), None)
 
 
-def set_state(tx: Session, id: UUID, state: LineState, *, reason: str | None) -> None:
-    tx.execute(update(_LINES).where(_OF.id == id).values(state=state, reason=reason))
+def set_state(tx: Session, id: UUID, state: LineState, *, reason: str | None, used_for: str | None) -> None:
+    tx.execute(update(_LINES).where(_OF.id == id).values(state=state, reason=reason, used_for=used_for))
+
+
+def set_claim(tx: Session, id: UUID, *, tried_at: datetime | None, used_for: str | None = None) -> None:
+    tx.execute(update(_LINES).where(_OF.id == id).values(tried_at=tried_at, used_for=used_for))
 
 
 def set_refund(tx: Session, id: UUID, refund_id: UUID | None) -> None:

@@ -7,12 +7,12 @@ from kit.db.queues import Queue
 QUEUES: Final = (
     Queue(name="bank_lines_proposed", table="lines", waits="state = 'proposed'", at="created_at"),
     Queue(name="bank_lines_unmatched", table="lines", waits="state = 'unmatched'", at="created_at"),
-    # The bank took back money that had paid a deal. A file books that as a debit, which names no line.
+    # The bank took back money that had paid a deal or was used. A file books that as a debit, which names no line.
     Queue(
         name="bank_lines_reversed",
         table="lines",
         waits="state = 'reversed' AND (import_id IS NOT NULL AND direction = 'debit'"
-        " OR EXISTS (SELECT FROM line_matches WHERE line_id = lines.id))",
+        " OR used_for IS NOT NULL OR EXISTS (SELECT FROM line_matches WHERE line_id = lines.id))",
         at="created_at",
     ),
     Queue(

@@ -120,6 +120,7 @@ class LineView:
     tried_at: datetime | None = None
     held: str | None = None
     refund_id: UUID | None = None
+    used_for: str | None = None
     matches: tuple[MatchView, ...] = field(default=())
 
     @property
@@ -130,8 +131,8 @@ class LineView:
     def is_payable(self) -> bool:
         """Whether it may pay deals, or be credited or returned otherwise."""
         is_booked_credit = self.direction is Direction.CREDIT and self.status is Status.BOOKED
-        return is_booked_credit and self.state in OPEN_STATES and self.left > 0
+        return is_booked_credit and self.state in OPEN_STATES and self.left > 0 and self.used_for is None
 
     def is_being_confirmed(self, now: datetime) -> bool:
-        """Returns whether a worker may just be confirming its deal."""
+        """Returns whether someone may just be using its money."""
         return self.tried_at is not None and now < self.tried_at + TRY_LASTS

@@ -19,8 +19,8 @@ from kit.base import actors
 from kit.base.actors import Actor
 from kit.base.money import FIAT_PLACES, fiat_text, has_decimals
 from kit.db.database import retry_conflicts
-from kit.rpc import approvals, callers, deadline, values
-from kit.rpc.errors import database_unavailable, denied, not_decided
+from kit.rpc import approvals, callers, values
+from kit.rpc.errors import denied, not_decided
 from services.invoices.domain.states import Trigger
 from services.invoices.models import Deal
 from services.invoices.operations import desk, fields, lifecycle
@@ -174,9 +174,6 @@ def confirm_by_line(deps: Deps, *, deal_id: str, part: Part) -> str:
         lifecycle.step_of(deal, Trigger.CONFIRM)
         if held := _held(tx, deps, deal):
             return held
-        left_seconds = deadline.remaining_seconds()
-        if left_seconds is not None and left_seconds <= 0:
-            raise database_unavailable()  # bank has given up, and its claim of the line may end before the commit
         note = f"Bank line {part.line_id}"
         desk.take(tx, deps, invoice, deal, Trigger.CONFIRM, note=note, adjustment=None)
         pay(tx, deps, deal, [part], rule=deal.method_code)

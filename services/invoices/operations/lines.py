@@ -10,7 +10,8 @@ from kit.audit import acts
 from kit.base.codes import parse_code
 from kit.base.money import FIAT_PLACES, has_decimals
 from kit.db.database import refusing, retry_conflicts
-from kit.rpc import values
+from kit.rpc import deadline, values
+from kit.rpc.errors import database_unavailable
 from services.invoices import errors
 from services.invoices.domain.states import DealStatus
 from services.invoices.models import Deal
@@ -100,6 +101,9 @@ def pay(tx: Session, deps: Deps, deal: Deal, parts: Sequence[Part], *, rule: str
     now = deps.clock.now()
     with refusing(_USED_UP):
         numbers = lines.add(tx, deal.id, parts, at=now, rule=rule)
+    left_seconds = deadline.remaining_seconds()
+    if left_seconds is not None and left_seconds <= 0:
+        raise database_unavailable()  # the caller has given up: its claims of the lines may end before the commit
     for number, part in zip(numbers, parts, strict=True):
         after = {
             "line_id": part.line_id,

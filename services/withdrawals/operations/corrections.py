@@ -35,6 +35,7 @@ from services.withdrawals.operations import fields
 from services.withdrawals.operations.correction_terms import MAKE, Wanted, make_terms, request_of, wanted_of
 from services.withdrawals.operations.reading import ACTS_MOST
 from services.withdrawals.store import corrections, ledger
+from services.withdrawals.store.corrections import Made
 from services.withdrawals.store.decisions import CORRECTION
 from services.withdrawals.store.views import CorrectionView, Debt
 from services.withdrawals.wiring import Deps
@@ -219,6 +220,11 @@ def list_corrections(
             return found, ()
         objects = [f"invoice:{invoice}", *(f"correction:{each.id}" for each in found)]
         return found, newest_acts_on(tx.connection(), objects, limit=ACTS_MOST)[::-1]
+
+
+def find_made(deps: Deps, *, request_key: str) -> Made:
+    with deps.db.transaction() as tx:
+        return corrections.made_of(tx, values.uuid("request_key", request_key))
 
 
 def list_debts(deps: Deps, *, limit: int) -> Sequence[Debt]:

@@ -1,5 +1,6 @@
 """CorrectionsService: the methods."""
 
+from dataclasses import asdict
 from typing import Final
 
 from fiatgate.withdrawals.v1 import corrections_pb2 as pb
@@ -116,6 +117,11 @@ def list_corrections(deps: Deps, request: pb.ListCorrectionsRequest) -> pb.ListC
     )
 
 
+def find_made(deps: Deps, request: pb.FindMadeRequest) -> pb.FindMadeResponse:
+    made = corrections.find_made(deps, request_key=request.request_key)
+    return pb.FindMadeResponse(**{name: str(id) for name, id in asdict(made).items() if id is not None})
+
+
 def list_debts(deps: Deps, request: pb.ListDebtsRequest) -> pb.ListDebtsResponse:
     return pb.ListDebtsResponse(
         debts=[
@@ -133,5 +139,6 @@ METHODS: Final[Methods] = {
     "MakeCorrection": make_correction,
     "CheckCorrection": check_correction,
     "ListCorrections": list_corrections,
+    "FindMade": find_made,
     "ListDebts": list_debts,
 }

@@ -33,6 +33,31 @@ def of_request_key(tx: Session, request_key: UUID) -> CorrectionView | None:
     return _CORRECTIONS.one_or_none(tx.execute(query))
 
 
+@dataclass(frozen=True, slots=True)
+class Made:
+    """The ids of what a request has made; `approval_id` is that of one that waits for a second person."""
+
+    correction_id: UUID | None
+    refund_id: UUID | None
+    approval_id: UUID | None
+    invoice_id: UUID | None
+
+
+_MADE: Final = text("""
+SELECT correction.id, refund.id, approval.id, coalesce(correction.invoice_id, refund.invoice_id)
+FROM (VALUES (CAST(:key AS text))) AS asked (key)
+LEFT JOIN corrections AS correction ON correction.request_key = CAST(asked.key AS uuid)
+LEFT JOIN refunds AS refund ON refund.external_id = asked.key AND refund.status NOT IN ('failed', 'canceled')
+LEFT JOIN approvals AS approval ON approval.state = 'pending'
+  AND asked.key IN (approval.request ->> 'request_key', approval.request ->> 'external_id')
+LIMIT 1
+""")
+
+
+def made_of(tx: Session, request_key: UUID) -> Made:
+    return Made(*tx.execute(_MADE, {"key": str(request_key)}).one())
+
+
 def correction(tx: Session, correction_id: UUID) -> CorrectionView | None:
     return _CORRECTIONS.one_or_none(
         tx.execute(select(*_CORRECTIONS.columns).where(Correction.id == correction_id))

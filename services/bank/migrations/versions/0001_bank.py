@@ -83,6 +83,7 @@ CREATE TABLE lines (
   seal bytea NOT NULL,
   tried_at timestamp with time zone,
   held text,
+  used_for text,
   CONSTRAINT pk_lines PRIMARY KEY (id),
   CONSTRAINT uq_lines_account_identity UNIQUE (account, identity),
   CONSTRAINT fk_lines_import_id FOREIGN KEY (import_id) REFERENCES imports (id),
@@ -104,7 +105,8 @@ CREATE TABLE lines (
   ),
   CONSTRAINT ck_lines_reason CHECK ((state = 'ignored') = (reason IS NOT NULL)),
   CONSTRAINT ck_lines_refund CHECK (refund_id IS NULL OR direction = 'debit'),
-  CONSTRAINT ck_lines_seal CHECK (octet_length(seal) = 32)
+  CONSTRAINT ck_lines_seal CHECK (octet_length(seal) = 32),
+  CONSTRAINT ck_lines_used_for CHECK (used_for ~ '^(correction|refund):[0-9a-f-]{36}$')
 );
 CREATE UNIQUE INDEX uq_lines_refund ON lines (refund_id) WHERE refund_id IS NOT NULL;
 CREATE INDEX ix_lines_state ON lines (state, id);
