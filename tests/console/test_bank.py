@@ -267,6 +267,15 @@ def test_a_line_fills_in_the_forms_for_money_that_fits_no_open_deal(
     assert "The line can’t pay: it is kept for a correction or a return." in text_of(old)
     assert bank_till.state(other) == "awaiting_payment"
 
+    credited = person.get(late)
+    assert "Used for a correction of its invoice" in text_of(credited) and "Put it back" not in credited.text
+    assert "Its money is credited or returned" in text_of(person.post(f"{late}/restore"))
+    assert found["ended"] in lines_of(person, "ignored", mark), "so it pays nothing beside that"
+    back = statement(bank_till, (ended, "7.00", f"{mark} gone")).replace("CRDT", "DBIT")
+    imported(person, back.replace("<Sts>", "<RvslInd>true</RvslInd><Sts>"))
+    (path,) = links_of(person.get(f"/bank/{waiting(person, 'all', f'{mark} gone')}").text, "Take back")
+    assert f"invoice={ended.invoice_id}" in path and "kind=reversal" in path
+
     person.post(f"/bank/{found['paid']}/confirm")
     back = statement(bank_till, (paid, paid.amount_fiat, f"{mark} back")).replace("CRDT", "DBIT")
     imported(person, back.replace("<Sts>", "<RvslInd>true</RvslInd><Sts>"))
