@@ -1,15 +1,18 @@
 """An example of a connector (docs/feed.md): posts the lines of the files in a folder, and its heartbeat.
 
 `FEED_KEY=fgc_… python -m demo.folder_connector https://pay.example FOLDER`. A file is JSON, a list of lines, or CSV
-with the names of their fields in its first row. Once its lines are taken, its name ends in `.done`, or in `.conflict`
-if a person must look at one. Until then it is posted again: lines that are known change nothing.
+with the names of their fields in its first row. Write it under another name and rename it when it is whole. Once its
+lines are taken, its name ends in `.done`, or in `.conflict` if a person must look at one; in `.refused` if none was
+taken, and the reason is printed. Until then it is posted again: lines that are known change nothing.
 """
 
 import csv
 import json
 import os
 import sys
+import urllib.error
 import urllib.request
+from http import HTTPStatus
 from pathlib import Path
 from threading import Event
 from typing import Any, Final
@@ -17,18 +20,28 @@ from typing import Any, Final
 LINES_MOST: Final = 500
 PAUSE_SECONDS: Final = 10.0
 SECONDS: Final = 15.0
+FOR_GOOD: Final = (HTTPStatus.BAD_REQUEST, HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
 
 
 def post_folder(url: str, key: str, folder: Path) -> None:
-    """Posts each file of the folder, then the heartbeat. Raises OSError when the gateway does not take one."""
+    """Posts each file of the folder, then the heartbeat. Raises OSError when the gateway takes none now."""
     for file in sorted(each for each in folder.iterdir() if each.suffix in (".csv", ".json")):
-        lines = lines_of(file)
-        found = [
-            outcome
-            for first in range(0, len(lines), LINES_MOST)
-            for outcome in post(url, key, lines[first : first + LINES_MOST])
-        ]
-        end = "conflict" if any(each["outcome"] == "conflict" for each in found) else "done"
+        end = "done"
+        try:
+            lines = lines_of(file)
+            for first in range(0, len(lines), LINES_MOST):
+                for outcome in post(url, key, lines[first : first + LINES_MOST]):
+                    if outcome["outcome"] == "conflict":
+                        end = "conflict"
+                        sys.stderr.write(f"{file.name}: {outcome['source_id']}: {outcome['why']}\n")
+        except urllib.error.HTTPError as error:
+            if error.code not in FOR_GOOD:
+                raise
+            end = "refused"
+            sys.stderr.write(f"{file.name}: {error.read().decode(errors='replace')}\n")
+        except ValueError as error:  # no JSON
+            end = "refused"
+            sys.stderr.write(f"{file.name}: {error}\n")
         file.rename(file.with_name(f"{file.name}.{end}"))
     post(url, key, [])
 
@@ -59,7 +72,7 @@ def main() -> None:
     while True:
         try:
             post_folder(url, os.environ["FEED_KEY"], Path(folder))
-        except (OSError, ValueError) as error:  # again after the pause
+        except OSError as error:  # again after the pause
             sys.stderr.write(f"{error}\n")
         pause.wait(PAUSE_SECONDS)
 

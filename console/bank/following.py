@@ -144,11 +144,12 @@ async def _reversals(page: Page, line: pb.Line) -> Sequence[Step]:
 async def _alike(page: Page, line: pb.Line) -> Sequence[pb.Line]:
     found: list[pb.Line] = []
     for state in (pb.LINE_STATE_MATCHED, pb.LINE_STATE_IGNORED):
-        request = pb.ListLinesRequest(account=line.account, state=state, limit=LISTED_MOST)
+        request = pb.ListLinesRequest(
+            account=line.account, state=state, amount=line.amount, limit=LISTED_MOST
+        )
         found += (await page.deps.bank.ListLines(request)).lines
-    same = (line.amount, line.currency_code)
     fits = [each for each in found if each.matches or each.used_for]
-    return [each for each in fits if (each.amount, each.currency_code) == same][:ALIKE_MOST]
+    return [each for each in fits if each.currency_code == line.currency_code][:ALIKE_MOST]
 
 
 async def refunds_of(page: Page, line: pb.Line) -> Sequence[refunds_pb2.Refund]:

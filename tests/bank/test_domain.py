@@ -92,22 +92,15 @@ LINE = Line(
 )
 
 
-def test_a_promised_id_is_the_identity_and_else_the_values_are() -> None:
-    lines = [LINE, replace(LINE, amount=Decimal(1)), replace(LINE, source_id=None)]
-    first, second, third = identities(lines, source="feed", promised=True)
-    assert first == second == "id:feed:B1"
-    assert [third] == identities([LINE], source="file", promised=False)
-
-
 def test_the_same_file_again_gives_the_same_identities_and_equal_payments_two() -> None:
     lines = [LINE, replace(LINE, position="Line 2"), replace(LINE, amount=Decimal("105"))]
-    found = identities(lines, source="file", promised=False)
+    found = identities(lines)
     again = [
         replace(each, text="ORDER7K3M9QT9", amount=each.amount.normalize(), status=Status.PENDING)
         for each in lines
     ]
     assert len(set(found)) == 3
-    assert identities(again, source="other", promised=False) == found
+    assert identities(again) == found
 
 
 def test_each_value_of_a_line_makes_another_identity() -> None:
@@ -122,7 +115,7 @@ def test_each_value_of_a_line_makes_another_identity() -> None:
         replace(LINE, counterparty_name="Max"),
         replace(LINE, counterparty_account="DE1"),
     ]
-    assert len({identities([each], source="file", promised=False)[0] for each in changed}) == len(changed)
+    assert len({identities([each])[0] for each in changed}) == len(changed)
 
 
 def test_the_id_of_a_line_is_the_same_each_time_and_ids_follow_the_days() -> None:

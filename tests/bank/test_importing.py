@@ -10,6 +10,7 @@ import pytest
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 
+from kit.base.ids import new_id
 from services.bank.domain.proposals import Deal, ImportState, LineState, Proposal, Tier
 from services.bank.files.values import FILE_MOST_BYTES
 from services.bank.operations import importing, lines
@@ -184,7 +185,7 @@ def test_a_file_that_sql_changed_is_refused(bank: Deps) -> None:
         forged = "INSERT INTO imports SELECT :new, digest, file_name, '{}', content, state, format, problem, lines,"
         tx.execute(
             text(f"{forged} new_lines, imported_at, seal FROM imports WHERE id = :id"),
-            {"id": kept.file.id, "new": uuid.uuid4()},
+            {"id": kept.file.id, "new": new_id()},
         )
     while importing.read_next(bank):
         pass

@@ -324,6 +324,7 @@ BAD: Final[dict[str, tuple[Any, ...]]] = {
     "after_line_id": NO_IDS,
     "ListLines.deal_id": NO_IDS,
     "ListLines.state": (99,),
+    "ListLines.amount": FORMS,
     "tier": (99,),
     "FollowPayments.replace_after": (-1,),
     "connector_id": UNKNOWN,

@@ -151,7 +151,9 @@ def test_a_large_body_and_a_wrong_query_are_refused(key: Key) -> None:
         assert [fault["field"] for fault in refused.json()["details"]] == list(params)
 
 
-def test_the_example_of_a_connector_posts_each_file_once(key: Key, stack: Stack, tmp_path: Path) -> None:
+def test_the_example_of_a_connector_posts_each_file_once(
+    key: Key, stack: Stack, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     lines = [line(f"file-{number}", key.account) for number in range(LINES_MOST + 1)]
     (tmp_path / "1.json").write_text(json.dumps(lines))
     heads = ("source_id", "account", "direction", "amount", "currency_code", "status", "booked_on", "text")
@@ -165,10 +167,16 @@ def test_the_example_of_a_connector_posts_each_file_once(key: Key, stack: Stack,
         "3.json.conflict",
     ]
     (tmp_path / "4.json").write_text("[{}]")
-    with pytest.raises(OSError, match="400"):
-        folder_connector.post_folder(stack.url, key.key, tmp_path)
-    assert (tmp_path / "4.json").exists()
-    for name, there in {"file-0": 1, f"file-{LINES_MOST}": 1, "file-csv": 1}.items():
+    (tmp_path / "5.json").write_text("[")
+    (tmp_path / "6.json").write_text(json.dumps([line("file-6", key.account)]))
+    folder_connector.post_folder(stack.url, key.key, tmp_path)
+    ends = sorted(each.name for each in tmp_path.iterdir())[3:]
+    assert ends == ["4.json.refused", "5.json.refused", "6.json.done"]
+    assert "4.json: " in (said := capsys.readouterr().err) and "source_id" in said
+    (tmp_path / "7.json").write_text("[]")
+    with pytest.raises(OSError, match="403"):
+        folder_connector.post_folder(stack.url, "fgc_wrong", tmp_path)
+    for name, there in {"file-0": 1, f"file-{LINES_MOST}": 1, "file-csv": 1, "file-6": 1}.items():
         assert len(key.call("GET", params={"source_id": name}).json()["data"]) == there
 
 

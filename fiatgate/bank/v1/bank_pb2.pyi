@@ -727,6 +727,7 @@ class ListLinesRequest(_message.Message):
     LIMIT_FIELD_NUMBER: _builtins.int
     AFTER_LINE_ID_FIELD_NUMBER: _builtins.int
     LINE_IDS_FIELD_NUMBER: _builtins.int
+    AMOUNT_FIELD_NUMBER: _builtins.int
     state: Global___LineState.ValueType
     """UNSPECIFIED: all."""
     tier: Global___Tier.ValueType
@@ -739,6 +740,8 @@ class ListLinesRequest(_message.Message):
     """1 to 1000; 0 means 100."""
     after_line_id: _builtins.str
     """Only earlier ones."""
+    amount: _builtins.str
+    """Only lines of this amount. Empty: all."""
     @_builtins.property
     def line_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Only these; at most 1000. Empty: all."""
@@ -753,10 +756,11 @@ class ListLinesRequest(_message.Message):
         limit: _builtins.int = ...,
         after_line_id: _builtins.str = ...,
         line_ids: _abc.Iterable[_builtins.str] | None = ...,
+        amount: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["account", b"account", "after_line_id", b"after_line_id", "deal_id", b"deal_id", "limit", b"limit", "line_ids", b"line_ids", "state", b"state", "tier", b"tier"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["account", b"account", "after_line_id", b"after_line_id", "amount", b"amount", "deal_id", b"deal_id", "limit", b"limit", "line_ids", b"line_ids", "state", b"state", "tier", b"tier"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

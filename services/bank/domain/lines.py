@@ -79,19 +79,13 @@ def difference_of(statement: Statement) -> Decimal | None:
 # -- the same line twice
 
 
-def identities(lines: Sequence[Line], *, source: str, promised: bool) -> Sequence[str]:
-    """Returns the identity of each line of one file, or of one call of a feed, for use with the line's account.
-
-    It is the bank's id, if the source has `promised` that its ids are unique: then a second line of that id is the same
-    one, or a conflict. Else it is a fingerprint with the line's number among equal ones: so the same file again gives
-    the same identities, and two equal payments in it have two.
+def identities(lines: Sequence[Line]) -> Sequence[str]:
+    """Returns the identity of each line of one file, for use with the line's account: a fingerprint with the line's
+    number among equal ones. So the same file again gives the same identities, and two equal payments in it have two.
     """
     equal: Counter[str] = Counter()
     found = []
     for line in lines:
-        if promised and line.source_id:
-            found.append(f"id:{source}:{line.source_id}")
-            continue
         print_ = fingerprint(line)
         equal[print_] += 1
         found.append(f"fp:{print_}:{equal[print_]}")

@@ -248,7 +248,7 @@ def _views(
 ) -> tuple[Sequence[StatementView], Sequence[LineView]]:
     now = deps.clock.now()
     every = [line for statement in statements for line in statement.lines]
-    identities = iter(of_files.identities(every, source="file", promised=False))
+    identities = iter(of_files.identities(every))
     views = [_statement(deps, file, statement) for statement in statements]
     rows = [
         _line(deps, view, line, identity=next(identities), now=now)

@@ -43,6 +43,7 @@ def list_lines(
     limit: int,
     after_line_id: str,
     line_ids: Sequence[str] = (),
+    amount: str = "",
 ) -> Sequence[LineView]:
     """Returns lines, newest first."""
     values.at_most("line_ids", line_ids, LINES_MOST)
@@ -55,6 +56,7 @@ def list_lines(
             account=account_key(account),
             deal_id=values.uuid("deal_id", deal_id) if deal_id else None,
             after=values.uuid("after_line_id", after_line_id) if after_line_id else None,
+            amount=values.decimal("amount", amount) if amount else None,
             ids=[values.uuid("line_ids", each) for each in line_ids],
         )
 

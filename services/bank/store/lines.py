@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields, replace
 from datetime import datetime
+from decimal import Decimal
 from typing import Any, Final
 from uuid import UUID
 
@@ -128,6 +129,7 @@ def listed(
     deal_id: UUID | None,
     after: UUID | None,
     ids: Sequence[UUID] = (),
+    amount: Decimal | None = None,
 ) -> list[LineView]:
     """Returns lines, newest first."""
     wanted = _ALL.order_by(_OF.id.desc()).limit(most)
@@ -139,7 +141,10 @@ def listed(
         wanted = wanted.where(_OF.account == account)
     if deal_id is not None:
         paid = select(_MATCHES.c.line_id).where(_MATCHES.c.deal_id == deal_id)
-        wanted = wanted.where((_OF.deal_id == deal_id) | _OF.id.in_(paid))
+        proposed = select(_OF.id).where(_OF.deal_id == deal_id)
+        wanted = wanted.where(_OF.id.in_(paid.union(proposed)))  # each by its index
+    if amount is not None:
+        wanted = wanted.where(_OF.amount == amount)
     if after is not None:
         wanted = wanted.where(_OF.id < after)
     if ids:
