@@ -25,6 +25,13 @@ ATTACKS: Final = (
     ),
     found(
         "bank",
+        "a use of a line that no form made",
+        "UPDATE lines SET used_for = 'refund:' || %(forged_line)s WHERE id = CAST(%(forged_line)s AS uuid)",
+        "%(forged_line)s",
+        "act is none, due is one of bank-line.ignore",
+    ),
+    found(
+        "bank",
         "a payment by a line",
         "INSERT INTO line_matches (number, line_id, deal_id, invoice_id, amount, paid_at)"
         " VALUES (1, %(forged_line)s, %(asked_deal)s, %(asked)s, 5, now() - interval '1 hour')",
