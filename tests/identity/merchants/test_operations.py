@@ -161,7 +161,9 @@ def test_scopes_are_of_the_key_and_of_the_one_that_replaces_it(deps: Deps, shop:
 
 
 @pytest.mark.parametrize("column", ["scopes", "merchant_id"])
-def test_a_key_whose_scopes_or_merchant_sql_changed_is_refused(deps: Deps, shop: Shop, column: str) -> None:
+def test_a_key_whose_scopes_or_merchant_sql_changed_is_refused_and_named(
+    deps: Deps, shop: Shop, column: str
+) -> None:
     key = api_keys.create_api_key(deps, merchant_id=shop.merchant_id, scopes=["read"])
     email = f"{new_id().hex}@example.com"
     other = merchants.create_merchant(
@@ -180,6 +182,12 @@ def test_a_key_whose_scopes_or_merchant_sql_changed_is_refused(deps: Deps, shop:
 
     set_to(values[column])
     assert reason_of(partial(api_keys.authenticate, deps, api_key=key.api_key)) == "API_KEY_INVALID"
+    problems = [
+        each
+        for part in parts(deps.key_vault)
+        for each in check_page(deps.db, part, after="", limit=1000).problems
+    ]
+    assert (f"key {key.key_id}", column) in {(each.subject, each.field) for each in problems}
     set_to(before)
     assert api_keys.authenticate(deps, api_key=key.api_key).scopes == ["read"]
 
