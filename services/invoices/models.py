@@ -122,7 +122,6 @@ class Invoice(Base):
         CheckConstraint("(status = 'pending') = (finished_at IS NULL)", name="finished_at"),
         CheckConstraint("(finished_at IS NULL) = (event_id IS NULL)", name="event_id"),
         CheckConstraint("octet_length(seal) = 32", name="seal"),
-        CheckConstraint("octet_length(merchant_data) <= 65536", name="merchant_data"),
     )
 
     id: Mapped[UUID] = mapped_column(primary_key=True)

@@ -55,6 +55,14 @@ def test_metadata_comes_back_in_its_order_everywhere(desk: Desk, shop: Shop, rec
     for each in (created, shop.get(path).json()["data"], listed, json.loads(sent.body)):
         assert list(each["metadata"].items()) == list(given.items())
     assert shop.create(metadata={})["metadata"] is None
+    most = {f"{number:02}" + "💡" * 38: "💡" * 500 for number in range(20)}
+    body = json.dumps(shop.body(callback_url=receiver.url(), metadata=most), ensure_ascii=False).encode()
+    large = shop.post(
+        "/api/v1/create-invoice", data=body, headers={"Content-Type": "application/json"}
+    ).json()
+    assert large["metadata"] == most
+    shop.post(f"/api/v1/invoices/{large['invoice_id']}/cancel")
+    assert json.loads(receiver.wait_for(2)[-1].body)["metadata"] == most
 
 
 def test_a_delivered_webhook_is_in_the_history(desk: Desk, shop: Shop, receiver: Receiver) -> None:

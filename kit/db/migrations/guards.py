@@ -30,7 +30,8 @@ BEGIN
           || ' AND octet_length(array_to_string(%1$I, '','')) <= 65536'
         WHEN 'bytea' THEN 'octet_length(%1$I) <= '
           || CASE WHEN attname = 'content' THEN '8388608' ELSE '65536' END
-        WHEN 'text' THEN 'octet_length(%1$I) <= 16384'
+        WHEN 'text' THEN 'octet_length(%1$I) <= '
+          || CASE WHEN attname LIKE '%\\_data' THEN '65536' ELSE '16384' END
         WHEN 'jsonb' THEN 'NOT jsonb_path_exists(%1$I, ''$.**{9}'')'
           || ' AND NOT jsonb_path_exists(%1$I, ''$.** ? (@ > 1e15 || @ < -1e15)'')'
         ELSE '%1$I >= ''1970-01-01 00:00+00'' AND %1$I < ''3000-01-01 00:00+00''' END, attname), ' AND ' ORDER BY attnum
@@ -57,8 +58,8 @@ def make_refusal() -> None:
 
 
 def bound_values() -> None:
-    """Refuses NaN, the infinities, times that Python can't read, texts above 16 KiB, lists and bytes above 64 KiB,
-    pictures above 8 MiB, JSON nested more than 8 deep or with numbers beyond 1e15, and lists with
+    """Refuses NaN, the infinities, times that Python can't read, texts above 16 KiB, lists, bytes and texts `…_data`
+    above 64 KiB, pictures above 8 MiB, JSON nested more than 8 deep or with numbers beyond 1e15, and lists with
     lists, nothing or a comma in them, in each table that has no such constraint yet.
     """
     op.execute(_BOUND_VALUES)

@@ -57,7 +57,6 @@ CREATE TABLE invoices (
   CONSTRAINT ck_invoices_event_id CHECK ((finished_at IS NULL) = (event_id IS NULL)),
   CONSTRAINT ck_invoices_amount CHECK (amount > 0),
   CONSTRAINT ck_invoices_seal CHECK (octet_length(seal) = 32),
-  CONSTRAINT ck_invoices_merchant_data CHECK (octet_length(merchant_data) <= 65536),
   CONSTRAINT fk_invoices_link_id_links FOREIGN KEY (link_id) REFERENCES links (id)
 );
 CREATE INDEX ix_invoices_customer ON invoices (merchant_id, customer_id, created_at);
