@@ -24,6 +24,7 @@ LINKS: Final[Mapping[str, str]] = {
     "api.md#list-withdrawals": "/docs#listWithdrawals",
     "api.md#refund-a-payment": "/docs#createRefund",
     "api.md#test-events": "/docs#invoiceFinished",
+    "api.md#test-mode": "/docs#simulateStep",
 }
 """Links of the document, and where the same stands at the gateway."""
 _MARK: Final = re.compile(r"^<!-- (local|installation|end) -->$", re.MULTILINE)

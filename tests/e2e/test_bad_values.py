@@ -343,6 +343,7 @@ BAD: Final[dict[str, tuple[Any, ...]]] = {
     "IgnoreLine.reason": ("", " ", "a\0b"),
     "UseLine.left": FORMS,
     "UseLine.used_for": ("", "x", f"deal:{ID}"),
+    "Simulate.step": ("", "win", "a\0b"),
 }
 ANY: Final = {
     *(
@@ -374,6 +375,7 @@ ANY: Final = {
     *(f"MakeCorrection.{each}" for each in ("merchant_id", "amount", "conversion_rate", "case_number")),
     *(f"MakeCorrection.{each}" for each in ("reason", "evidence", "request_key", "expected_amount")),
     *("RequestRefund.merchant_id", "refund_amount", "case_number", "CheckRefund.merchant_id"),
+    *("Simulate.merchant_id", "Simulate.payment_method_code", "Simulate.amount"),
     *("ListRefunds.external_id", "CompleteRefund.bank_reference", "GiveRefundAccount.invoice_id"),
 }
 """Fields that take any value, or that are read after the object was found."""

@@ -39,4 +39,4 @@ def test_no_request_gets_an_answer_that_is_not_documented(
         check=False,
     )
     assert result.returncode == 0, result.stdout + result.stderr
-    assert "20 selected / 20 total" in result.stdout
+    assert "21 selected / 21 total" in result.stdout

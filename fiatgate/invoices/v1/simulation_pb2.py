@@ -22,26 +22,23 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
-from fiatgate.bounds.v1 import bounds_pb2 as fiatgate_dot_bounds_dot_v1_dot_bounds__pb2
 from fiatgate.invoices.v1 import invoices_pb2 as fiatgate_dot_invoices_dot_v1_dot_invoices__pb2
 from fiatgate.rpc.v1 import access_pb2 as fiatgate_dot_rpc_dot_v1_dot_access__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n%fiatgate/invoices/v1/simulation.proto\x12\x14\x66iatgate.invoices.v1\x1a\x1f\x66iatgate/bounds/v1/bounds.proto\x1a#fiatgate/invoices/v1/invoices.proto\x1a\x1c\x66iatgate/rpc/v1/access.proto\"|\n\x0fSimulateRequest\x12\x13\n\x0bmerchant_id\x18\x01 \x01(\t\x12\x13\n\x0binvoice_ref\x18\x02 \x01(\t\x12\x0c\n\x04step\x18\x03 \x01(\t\x12!\n\x13payment_method_code\x18\x04 \x01(\tB\x04\x88\xb5\x18@\x12\x0e\n\x06\x61mount\x18\x05 \x01(\t\"B\n\x10SimulateResponse\x12.\n\x07invoice\x18\x01 \x01(\x0b\x32\x1d.fiatgate.invoices.v1.Invoice2\x8a\x01\n\x11SimulationService\x12u\n\x08Simulate\x12%.fiatgate.invoices.v1.SimulateRequest\x1a&.fiatgate.invoices.v1.SimulateResponse\"\x1a\x8a\xb5\x18\x16\x12\x07gateway\x18\x01P\x01\x62\x07\x63hoicesb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n%fiatgate/invoices/v1/simulation.proto\x12\x14\x66iatgate.invoices.v1\x1a#fiatgate/invoices/v1/invoices.proto\x1a\x1c\x66iatgate/rpc/v1/access.proto\"v\n\x0fSimulateRequest\x12\x13\n\x0bmerchant_id\x18\x01 \x01(\t\x12\x13\n\x0binvoice_ref\x18\x02 \x01(\t\x12\x0c\n\x04step\x18\x03 \x01(\t\x12\x1b\n\x13payment_method_code\x18\x04 \x01(\t\x12\x0e\n\x06\x61mount\x18\x05 \x01(\t\"B\n\x10SimulateResponse\x12.\n\x07invoice\x18\x01 \x01(\x0b\x32\x1d.fiatgate.invoices.v1.Invoice2\x8a\x01\n\x11SimulationService\x12u\n\x08Simulate\x12%.fiatgate.invoices.v1.SimulateRequest\x1a&.fiatgate.invoices.v1.SimulateResponse\"\x1a\x8a\xb5\x18\x16\x12\x07gateway\x18\x01P\x01\x62\x07\x63hoicesb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'fiatgate.invoices.v1.simulation_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_SIMULATEREQUEST'].fields_by_name['payment_method_code']._loaded_options = None
-  _globals['_SIMULATEREQUEST'].fields_by_name['payment_method_code']._serialized_options = b'\210\265\030@'
   _globals['_SIMULATIONSERVICE'].methods_by_name['Simulate']._loaded_options = None
   _globals['_SIMULATIONSERVICE'].methods_by_name['Simulate']._serialized_options = b'\212\265\030\026\022\007gateway\030\001P\001b\007choices'
-  _globals['_SIMULATEREQUEST']._serialized_start=163
-  _globals['_SIMULATEREQUEST']._serialized_end=287
-  _globals['_SIMULATERESPONSE']._serialized_start=289
-  _globals['_SIMULATERESPONSE']._serialized_end=355
-  _globals['_SIMULATIONSERVICE']._serialized_start=358
-  _globals['_SIMULATIONSERVICE']._serialized_end=496
+  _globals['_SIMULATEREQUEST']._serialized_start=130
+  _globals['_SIMULATEREQUEST']._serialized_end=248
+  _globals['_SIMULATERESPONSE']._serialized_start=250
+  _globals['_SIMULATERESPONSE']._serialized_end=316
+  _globals['_SIMULATIONSERVICE']._serialized_start=319
+  _globals['_SIMULATIONSERVICE']._serialized_end=457
 # @@protoc_insertion_point(module_scope)
