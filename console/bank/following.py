@@ -14,7 +14,7 @@ from console.ui.values import queried
 from console.words.corrections import possible
 from fiatgate.approvals.v1 import approvals_pb2
 from fiatgate.bank.v1 import bank_pb2 as pb
-from fiatgate.invoices.v1 import invoices_pb2
+from fiatgate.invoices.v1 import invoices_pb2, lines_pb2
 from fiatgate.withdrawals.v1 import corrections_pb2, refunds_pb2
 from kit.base.money import fiat_text, money_text
 
@@ -56,6 +56,24 @@ async def steps_of(page: Page, line: pb.Line) -> Sequence[Step]:
         return _lower(line) if Decimal(line.left) < Decimal(line.deal_amount) else ()
     left = await or_none(_left(page, line.invoice_id))
     return () if left is None else _ended(line, left)
+
+
+async def unlinked_of(page: Page, line: pb.Line) -> str:
+    """Returns how much of the line its paid deal would take that no line is linked to yet; empty when there is none."""
+    if not line.payable or line.tier != pb.TIER_ENDED:
+        return ""
+    payments, found = await asyncio.gather(
+        or_none(
+            page.deps.line_payments.ListLinePayments(
+                lines_pb2.ListLinePaymentsRequest(deal_id=line.deal_id, limit=1)
+            )
+        ),
+        or_none(page.deps.deals.GetDeal(invoices_pb2.GetDealRequest(deal_id=line.deal_id))),
+    )
+    is_paid = found is not None and found.deal.status == invoices_pb2.DEAL_STATUS_COMPLETED
+    if found is None or not is_paid or payments is None or payments.payments:
+        return ""
+    return fiat_text(min(Decimal(found.deal.amount_fiat), Decimal(line.left)))
 
 
 def _lower(line: pb.Line) -> Sequence[Step]:

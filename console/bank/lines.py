@@ -186,6 +186,7 @@ class LinePage(Page):
             line=line,
             confirmable=paying.CONFIRMABLE,
             steps=await following.steps_of(self, line),
+            unlinked=await following.unlinked_of(self, line),
             refunds=await following.refunds_of(self, line),
             spent=await spent_of(self, line),
             made=await or_none(following.use_of(self, line)) if line.used_for else None,

@@ -164,6 +164,27 @@ def test_a_deal_that_was_confirmed_by_hand_gets_its_line_and_a_wrong_amount_is_t
     assert bank_till.state(short) == "awaiting_payment"
 
 
+def test_the_line_of_a_deal_that_was_paid_by_hand_is_linked_before_its_rest_is_money_beyond(
+    bank_till: Till, staff: Staff
+) -> None:
+    person, mark = staff("desk", "treasury"), uuid4().hex[:8]
+    deal = bank_till.chosen()
+    bank_till.desk.deals.ConfirmDeal(pb.ConfirmDealRequest(deal_id=deal.deal_id))
+    above = f"{Decimal(deal.amount_fiat) + 5:.2f}"
+    imported(person, statement(bank_till, (deal, above, f"{deal.reference} {mark}")))
+    line = waiting(person, "proposed", mark)
+    page = person.get(f"/bank/{line}")
+    link = f"Link {money_text(deal.amount_fiat, deal.currency_code)} of it to the deal"
+    assert link in text_of(page) and "no line is linked to it yet" in text_of(page)
+    assert text_of(page).index(link) < text_of(page).index("Only if the money of the deal came otherwise")
+    person.post("/bank/several", hidden(page.text, "/bank/several"))
+    wait_until(
+        lambda: link not in person.get(f"/bank/{line}").text, "the payment", timeout_seconds=READ_SECONDS
+    )
+    (path,) = links_of(person.get(f"/bank/{line}").text, "More came")
+    assert f'value="{above}"' in person.get(path).text, "what came in all"
+
+
 def links_of(page: str, words: str) -> list[str]:
     """The addresses of the links with these words."""
     return [unescape(each) for each in re.findall(rf'href="([^"]+)">{words}', page)]

@@ -163,7 +163,8 @@ class BankServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def DeleteCsvProfile(self, request, context):
-        """Missing associated documentation comment in .proto file."""
+        """Files that were imported by it keep its form.
+        """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')

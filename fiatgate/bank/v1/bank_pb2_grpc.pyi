@@ -46,6 +46,7 @@ class BankServiceStub:
     SaveCsvProfile: _grpc.UnaryUnaryMultiCallable[_bank_pb2.SaveCsvProfileRequest, _bank_pb2.SaveCsvProfileResponse]
     """Makes the profile, or puts it in the place of the one with its name. Imports of before keep theirs."""
     DeleteCsvProfile: _grpc.UnaryUnaryMultiCallable[_bank_pb2.DeleteCsvProfileRequest, _bank_pb2.DeleteCsvProfileResponse]
+    """Files that were imported by it keep its form."""
     GetImport: _grpc.UnaryUnaryMultiCallable[_bank_pb2.GetImportRequest, _bank_pb2.GetImportResponse]
     """Reasons: BANK_IMPORT_NOT_FOUND."""
     ListImports: _grpc.UnaryUnaryMultiCallable[_bank_pb2.ListImportsRequest, _bank_pb2.ListImportsResponse]
@@ -103,6 +104,7 @@ class BankServiceAsyncStub(BankServiceStub):
     SaveCsvProfile: _aio.UnaryUnaryMultiCallable[_bank_pb2.SaveCsvProfileRequest, _bank_pb2.SaveCsvProfileResponse]  # type: ignore[assignment]
     """Makes the profile, or puts it in the place of the one with its name. Imports of before keep theirs."""
     DeleteCsvProfile: _aio.UnaryUnaryMultiCallable[_bank_pb2.DeleteCsvProfileRequest, _bank_pb2.DeleteCsvProfileResponse]  # type: ignore[assignment]
+    """Files that were imported by it keep its form."""
     GetImport: _aio.UnaryUnaryMultiCallable[_bank_pb2.GetImportRequest, _bank_pb2.GetImportResponse]  # type: ignore[assignment]
     """Reasons: BANK_IMPORT_NOT_FOUND."""
     ListImports: _aio.UnaryUnaryMultiCallable[_bank_pb2.ListImportsRequest, _bank_pb2.ListImportsResponse]  # type: ignore[assignment]
@@ -186,7 +188,8 @@ class BankServiceServicer(metaclass=_abc_1.ABCMeta):
         self,
         request: _bank_pb2.DeleteCsvProfileRequest,
         context: _ServicerContext,
-    ) -> _typing.Union[_bank_pb2.DeleteCsvProfileResponse, _abc.Awaitable[_bank_pb2.DeleteCsvProfileResponse]]: ...
+    ) -> _typing.Union[_bank_pb2.DeleteCsvProfileResponse, _abc.Awaitable[_bank_pb2.DeleteCsvProfileResponse]]:
+        """Files that were imported by it keep its form."""
 
     @_abc_1.abstractmethod
     def GetImport(
