@@ -77,6 +77,7 @@ def test_a_lower_amount_needs_no_second_person_and_counts_as_decided(world: Worl
     ("taken", "reason"),
     [
         (("mark-paid",), "DEAL_STATE_CONFLICT"),
+        (("late",), "DEAL_STATE_CONFLICT"),
         (("select", "mark-paid", "expire"), "DEAL_STATE_CONFLICT"),
         (("select", "mark-paid", "late"), "DEAL_STATE_CONFLICT"),
         (("cancel", "late"), "INVOICE_FINISHED"),

@@ -96,6 +96,7 @@ def _expire(deps: Deps, view: InvoiceView, *_: str) -> None:
 def _late(deps: Deps, view: InvoiceView, *_: str) -> None:
     """Opens the case of money that came after the end; ends the time first if it is not over."""
     if view.status == InvoiceStatus.PENDING:
+        _deal(view)
         _expire(deps, view)
     cases.open_case(deps, invoice_id=str(view.id), note="", picture=None)
 
