@@ -51,7 +51,7 @@ class CsvPage(Page):
     link = "/bank"
 
     async def on_get(self, req: Request, resp: falcon.asgi.Response, import_id: str) -> None:
-        only_for(req, frozenset({"desk"}))
+        only_for(req, frozenset({"desk", "admin"}))
         found, typed = await self._rows(import_id, {})
         await self._show(req, resp, import_id, found, typed=typed)
 

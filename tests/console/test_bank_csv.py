@@ -148,8 +148,9 @@ def test_a_file_without_a_profile_is_previewed_and_imported_by_a_saved_one(opera
         assert problem in text_of(odd)
 
 
-def test_only_the_role_desk_describes_files_and_deletes_profiles(operator: Person, staff: Staff) -> None:
+def test_desk_and_admin_alone_describe_files_and_delete_profiles(operator: Person, staff: Staff) -> None:
     path, reader = uploaded(operator, BRITISH), staff("auditor")
+    assert "How to read lines.csv" in text_of(staff("admin").get(path))
     assert "Say how to read it" in operator.get(path.removesuffix("/csv")).text
     assert "Say how to read it" not in reader.get(path.removesuffix("/csv")).text
     assert reader.get(path).status_code == 403
