@@ -30,6 +30,8 @@ SERVICES: Final = {
     "person": "identity",
     "invitation": "identity",
     "session": "identity",
+    "line": "bank",
+    "connector": "bank",
 }
 """The service that keeps each kind of thing."""
 
@@ -37,7 +39,10 @@ FOUND_MOST: Final = 100
 SHOWN_MOST: Final = 10
 """The most things that an answer names."""
 
-_UNKNOWN: Final = {kind: f"{kind.upper()}_NOT_FOUND" for kind in SERVICES} | {"key": "API_KEY_NOT_FOUND"}
+_UNKNOWN: Final = {kind: f"{kind.upper()}_NOT_FOUND" for kind in SERVICES} | {
+    "key": "API_KEY_NOT_FOUND",
+    "line": "BANK_LINE_NOT_FOUND",
+}
 
 
 class Ambiguous(Exception):

@@ -77,7 +77,7 @@ UNLINKED: Final = Table(
     ids=("deal_id",),
     csv="deal_id | invoice_id | created_at | amount_fiat | currency_code | account | reference | sender_name",
 )
-LineIds = Annotated[list[str], typer.Argument(metavar="LINE_ID…", help="Whole ids of lines.")]
+LineIds = Annotated[list[str], ids.many("line", "LINE_ID …")]
 FileArgument = Annotated[
     Path,
     typer.Argument(metavar="FILE", help="CAMT.052, .053, .054, MT940, or CSV with --profile; at most 8 MiB."),
@@ -146,7 +146,7 @@ def imports(request: pb.ListImportsRequest, *, limit: listing.Limit = listing.RO
     option("tier", "T", "certain, amount_differs, confirmed, ended, hint, none."),
     option("account", "A", "Only lines of this account.", default=""),
     option("deal_id", "ID", "Only lines of this deal.", "--deal", default="", parser=ids.parser_of("deal")),
-    option("after_line_id", "ID", "Only earlier lines.", "--after", default=""),
+    ids.after("line"),
     modes="csv",
 )
 def lines(request: pb.ListLinesRequest, *, limit: listing.Limit = listing.ROWS) -> None:
@@ -184,7 +184,7 @@ def day(request: pb.ListDaysRequest, *, limit: listing.Limit = listing.ROWS) -> 
     *(app, "unlinked", "--from 2026-11-01 --until 2026-11-28", lines_pb2.ListUnlinkedDealsRequest),
     option("first_day", "DAY", "The first day on which they were opened.", "--from", required=True),
     option("last_day", "DAY", "The last one, at most 30 days later.", "--until", required=True),
-    option("after_deal_id", "ID", "Only earlier deals.", "--after", default=""),
+    ids.after("deal"),
     modes="csv",
 )
 def unlinked(request: lines_pb2.ListUnlinkedDealsRequest, *, limit: listing.Limit = listing.ROWS) -> None:
@@ -221,7 +221,7 @@ def repair() -> None:
 
 @command(
     *(app, "ignore", "0197… --reason 'our own transfer'", pb.IgnoreLineRequest),
-    argument("line_id", "LINE_ID"),
+    ids.one("line", "LINE_ID"),
     option("reason", "TEXT", "For people.", required=True),
     modes="all",
 )
@@ -231,7 +231,7 @@ def ignore(request: pb.IgnoreLineRequest) -> None:
     output.outcome(request, "Ignored.", f"fiatgate bank restore {request.line_id}")
 
 
-@command(*(app, "restore", "0197…", pb.RestoreLineRequest), argument("line_id", "LINE_ID"), modes="all")
+@command(*(app, "restore", "0197…", pb.RestoreLineRequest), ids.one("line", "LINE_ID"), modes="all")
 def restore(request: pb.RestoreLineRequest) -> None:
     """Put an ignored line back."""
     connection.bank().RestoreLine(request)
@@ -288,7 +288,7 @@ def list_connectors() -> None:
 
 @command(
     *(connectors, "revoke", "0197…", feed_pb2.RevokeConnectorRequest),
-    argument("connector_id", "CONNECTOR_ID"),
+    ids.one("connector", "CONNECTOR_ID"),
     modes="all",
 )
 def revoke(request: feed_pb2.RevokeConnectorRequest) -> None:

@@ -81,11 +81,12 @@ def test_a_statement_confirms_its_deals_and_verify_compares_both_sides(
     assert account.fiatgate("bank", "import", file) == taken
     lines = [account.line_of(deal) for deal in account.deals]
     assert [line["tier"] for line in lines] == ["certain", "certain"]
-    account.fiatgate("bank", "ignore", lines[0]["line_id"], "--reason", "ours")
+    account.fiatgate("bank", "ignore", lines[0]["line_id"][:20], "--reason", "ours")
     assert run("bank", "confirm", lines[0]["line_id"], "--json").exit_code == 1
-    account.fiatgate("bank", "restore", lines[0]["line_id"])
+    account.fiatgate("bank", "restore", lines[0]["line_id"][:20])
     wait_until(lambda: account.line_of(first)["state"] == "proposed", "its proposal", timeout_seconds=SECONDS)
-    account.fiatgate("bank", "confirm", *(line["line_id"] for line in lines))
+    account.fiatgate("bank", "confirm", *(line["line_id"][:20] for line in lines))
+    assert account.fiatgate.refused("bank", "confirm", "ffffffff") == "BANK_LINE_NOT_FOUND"
     assert {account.line_of(deal)["state"] for deal in account.deals} == {"matched"}
     assert run("bank", "confirm", lines[0]["line_id"], "--json").exit_code == 1
     assert verify().exit_code == 0

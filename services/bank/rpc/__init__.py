@@ -10,12 +10,13 @@ from typing import Final
 import grpc
 
 from fiatgate.bank.v1 import bank_pb2, feed_pb2
-from kit.rpc import books, queues
+from kit.rpc import books, find, queues
 from kit.rpc.methods import serve
 from kit.rpc.slots import Slots, proofs
 from services.bank.rpc import bank, feed
 from services.bank.rpc.converters import FROM_MESSAGE
 from services.bank.store.books import PARTS
+from services.bank.store.finding import IDS
 from services.bank.store.queues import QUEUES
 from services.bank.wiring import Deps
 
@@ -36,4 +37,5 @@ def add_to(server: grpc.Server, deps: Deps) -> None:
     contract = feed_pb2.DESCRIPTOR.services_by_name["FeedService"]
     serve(server, contract, deps, feed.METHODS, feed.FROM_MESSAGE)
     books.add_to(server, deps.db, PARTS)
+    find.add_to(server, deps.db, IDS, ())
     queues.add_to(server, deps, QUEUES)
