@@ -322,12 +322,14 @@ def test_money_that_went_out_is_the_refund_that_a_person_says(bank_till: Till, o
         account=refunds_pb2.RefundAccount(kind="free", account="1", holder="Ann Bell"),
     )
     refund = refunds.RequestRefund(asked).refund.refund_id
-    refunds.SendRefund(refunds_pb2.SendRefundRequest(refund_id=refund, bank_reference=mark))
+    refunds.SendRefund(refunds_pb2.SendRefundRequest(refund_id=refund))
     imported(operator, statement(bank_till, (deal, "77.31", f"{mark} back")).replace("CRDT", "DBIT"))
     line = f"/bank/{waiting(operator, 'outgoing', f'{mark} back')}"
     page = operator.get(line)
-    assert f"/refunds/{refund}" in page.text and mark in text_of(page)
+    assert f"/refunds/{refund}" in page.text and " To " in text_of(page) and ", ," not in text_of(page)
     assert "counts it so" in text_of(operator.post(f"{line}/refund", {"refund": refund}))
+    listed = operator.get("/bank?state=outgoing")
+    assert "Went out To Text" in text_of(listed) and f"/refunds/{refund}" in listed.text
     account = re.sub(r"\W", "", account_of(bank_till, deal))
     (day,) = operator.rows("/bank/days.csv", since="2026-01-02", until="2026-01-02", account=account)
     assert day["refunds"] == "77.31"
