@@ -11,7 +11,7 @@ from cli.listing import Table
 from fiatgate.bank.v1 import bank_pb2 as pb
 from fiatgate.bank.v1 import feed_pb2
 from fiatgate.invoices.v1 import lines_pb2
-from kit.base.money import money_text
+from kit.base.money import amount_text, money_text
 from kit.rpc.errors import invalid
 
 app = group("bank", "Files of banks, their lines, and the deals that they have paid.")
@@ -155,10 +155,18 @@ def lines(request: pb.ListLinesRequest, *, limit: listing.Limit = listing.ROWS) 
         *(LINES, request, connection.bank().ListLines, "lines", "line_id", "fiatgate bank confirm LINE_ID"),
         limit=limit,
         for_people=lambda row: {
-            "came": money_text(row["amount"], row["currency_code"]),
+            "came": _came(row),
             "tier": row["tier"].replace("unspecified", ""),
         },
     )
+
+
+def _came(row: listing.Row) -> str:
+    """Returns the amount that waits, as the desk shows it: "11.27 EUR of 22.57" of a line that is used in part."""
+    if row["state"] == "matched" or row["left"] == row["amount"]:
+        return money_text(row["amount"], row["currency_code"])
+    whole = amount_text(row["amount"], row["currency_code"])
+    return f"{money_text(row['left'], row['currency_code'])} of {whole}"
 
 
 @command(

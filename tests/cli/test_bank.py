@@ -12,6 +12,8 @@ import pytest
 
 from deploy.local.waiting import wait_until
 from fiatgate.invoices.v1 import invoices_pb2 as pb
+from fiatgate.invoices.v1.lines_pb2 import LinePart
+from kit.base.money import amount_text, money_text
 from tests.bank.shapes import camt, entry
 from tests.cli.command_line import Fiatgate, run
 from tests.cli.test_verify import behind_its_back, problems, verify
@@ -131,6 +133,17 @@ def test_a_proposal_that_sql_wrote_confirms_no_deal(account: Account, tmp_path: 
     run("bank", "confirm", line, "--json")
     found = desk.deals.GetDeal(pb.GetDealRequest(deal_id=forged.deal_id)).deal
     assert found.status == pb.DEAL_STATUS_PENDING
+
+
+def test_the_list_shows_what_is_left_of_a_line_beside_its_amount(account: Account, tmp_path: Path) -> None:
+    deal = account.desk.choose(account.shop.create()["invoice_id"], account.method)
+    above = f"{Decimal(deal.amount_fiat) + 5:.2f}"
+    account.fiatgate("bank", "import", str(replace(account, deals=[deal]).file(tmp_path, above)))
+    part = LinePart(line_id=account.line_of(deal)["line_id"], amount=deal.amount_fiat, line_amount=above)
+    account.desk.deals.ConfirmDeal(pb.ConfirmDealRequest(deal_id=deal.deal_id, lines=[part]))
+    wait_until(lambda: account.line_of(deal)["left"] == "5.00", "its rest", timeout_seconds=SECONDS)
+    shown = account.fiatgate.shown("bank", "lines", "--deal", deal.deal_id)
+    assert f"{money_text('5.00', deal.currency_code)} of {amount_text(above, deal.currency_code)}" in shown
 
 
 def test_a_csv_file_is_imported_by_a_saved_profile(account: Account, tmp_path: Path) -> None:
