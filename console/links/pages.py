@@ -100,7 +100,16 @@ class LinksPage(ListPage):
     template = "links"
     csv_name = "links"
     columns = (
-        *("invoice_id", "created_at", "expires_at", "finished_at", "status", "amount", "currency_code"),
+        *(
+            "invoice_id",
+            "created_at",
+            "expires_at",
+            "finished_at",
+            "status",
+            "amount",
+            "final_amount",
+            "currency_code",
+        ),
         *("external_id", "customer_id", "purpose", "payment_link"),
     )
     filters = (
@@ -133,7 +142,14 @@ class LinksPage(ListPage):
     def cells(self, row: pb.Invoice, found: Found) -> Sequence[str]:
         return (
             *(row.invoice_id, iso(row.created_at), iso(row.expires_at), iso(row.finished_at)),
-            *(word(row, "status"), row.amount, row.currency_code, row.external_id, row.customer_id),
+            *(
+                word(row, "status"),
+                row.amount,
+                row.final_amount,
+                row.currency_code,
+                row.external_id,
+                row.customer_id,
+            ),
             *(row.purpose, f"{self._public_url}/pay/{row.invoice_id}"),
         )
 

@@ -107,6 +107,25 @@ def test_a_link_is_made_once_paid_as_any_invoice_and_has_its_author(
     assert "invoice.create" in acts and finance.email in acts
 
 
+def test_a_link_that_was_paid_in_part_says_what_was_paid(stall: Stall, house: House) -> None:
+    form = stall.form()
+    id = stall.made(form)
+    for step, body in (("select", {}), ("resolve", {"amount": "17.00"})):
+        answer = stall.shop.post(f"/api/v1/test/invoices/{id}/{step}", json=body)
+        assert answer.status_code == 200, answer.text
+    paid = answer.json()["data"]["final_amount"]
+    said = re.compile(rf"paid\s+{re.escape(paid)}\s+{stall.shop.currency}")
+    operator = house.person("viewer")
+    for person, path in (
+        (stall.finance, f"/links/{id}"),
+        (stall.finance, f"/links?customer={form['customer']}&state=success"),
+        (operator, f"/merchants/{stall.shop.merchant_id}/view"),
+    ):
+        assert said.search(text_of_html(person.get(path).text)), path
+    (row,) = stall.finance.rows("/links.csv", customer=form["customer"], state="success")
+    assert (row["amount"], row["final_amount"]) == (answer.json()["data"]["amount"], paid)
+
+
 def test_a_link_for_any_number_of_payments_is_made_paid_twice_and_canceled(
     stall: Stall, house: House, open_page: Open
 ) -> None:
