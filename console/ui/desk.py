@@ -14,7 +14,6 @@ from kit.base.money import typed_decimal
 from kit.rpc.errors import Refused, is_away, precondition
 
 if TYPE_CHECKING:
-    from console.wiring import Deps
     from fiatgate.bank.v1.bank_pb2_grpc import BankServiceAsyncStub
 
 T = TypeVar("T")
@@ -54,7 +53,9 @@ async def lines_that_wait(bank: BankServiceAsyncStub, deal_id: str) -> Sequence[
     return found.lines if found else ()
 
 
-async def used(deps: Deps, typed: Mapping[str, str], kind: str, make: Callable[[], Awaitable[T]]) -> T:
+async def used(
+    bank: BankServiceAsyncStub, typed: Mapping[str, str], kind: str, make: Callable[[], Awaitable[T]]
+) -> T:
     """Makes the correction or refund, and keeps the rest of the bank line that filled in its form for it before: it
     pays nothing else then. A refusal frees the line. While a second person has to approve it, or the answer is missing,
     the line stays kept; the same form goes on with it. Raises BANK_LINE_CONFLICT, STEP_UP_REQUIRED.
@@ -63,7 +64,7 @@ async def used(deps: Deps, typed: Mapping[str, str], kind: str, make: Callable[[
         return await make()
     use = f"{kind}:{typed['request_key']}"
     request = bank_pb2.UseLineRequest(line_id=typed["line"], left=f"{_left(typed):f}", used_for=use)
-    claim = await deps.bank.UseLine(request)
+    claim = await bank.UseLine(request)
     try:
         return await make()
     except Refused as refused:
@@ -71,7 +72,7 @@ async def used(deps: Deps, typed: Mapping[str, str], kind: str, make: Callable[[
             end = bank_pb2.ReleaseLineRequest(line_id=typed["line"])
             if claim.HasField("claimed_at"):
                 end.claimed_at.CopyFrom(claim.claimed_at)
-            await or_none(deps.bank.ReleaseLine(end))
+            await or_none(bank.ReleaseLine(end))
         raise
 
 
