@@ -108,7 +108,7 @@ def test_a_statement_of_300_lines_is_worked_off_until_the_day_adds_up(
     page.goto(f"{operator.url}/bank/files")
     content = statement(deals, currency)
     file = {"name": "day.xml", "mimeType": "application/xml", "buffer": content}
-    page.get_by_label("File").set_input_files(file)  # type: ignore[arg-type]
+    page.get_by_label("File", exact=True).set_input_files(file)  # type: ignore[arg-type]
     page.get_by_role("button", name="Import").click()
     expect(page.locator("h1")).to_contain_text("day.xml")
     wait_until(

@@ -39,6 +39,7 @@ def test_a_deal_that_is_not_paid_in_time_expires(long_waits: LongWaits, shop: Sh
         status="expired",
         sub_status="payment_window_expired",
         rate_usd="0.91",
+        test=True,  # the stack is in test mode
     )
     assert long_waits.unpaid.wait_for_delivery()["event_type"] == "invoice.expired"
     deal = long_waits.unpaid.read()["deal"]

@@ -155,10 +155,10 @@ def test_on_no_path_is_anything_of_another_merchant(desk: Desk, rich: Shop, shop
     theirs = {"invoice_ref": [invoice["invoice_id"], invoice["external_id"]], "withdraw_uuid": [withdrawal]}
     other = desk.shop(shop.currency)
     for path, method, _ in operations(documented()):
-        (name,) = re.findall(r"\{(\w+)\}", path) or [""]
+        name = "".join(re.findall(r"\{(invoice_ref|withdraw_uuid)\}", path))
         for value in theirs.get(name, ()):
-            refused = other.request(method, path.format(**{name: value}))
-            nothing = other.request(method, path.format(**{name: new_id()}))
+            refused = other.request(method, path.format(**{"step": "confirm", name: value}))
+            nothing = other.request(method, path.format(**{"step": "confirm", name: new_id()}))
             assert (refused.status_code, code_of(refused)) == (404, code_of(nothing)), path
     assert code_of(other.get("/api/v1/invoices")) == "INVOICES_NOT_FOUND"
     assert code_of(other.get("/api/v1/withdrawals")) == "WITHDRAWALS_NOT_FOUND"

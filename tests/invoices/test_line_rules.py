@@ -144,7 +144,7 @@ def test_a_rule_that_sql_wrote_confirms_nothing(world: World) -> None:
 
 def test_a_payment_that_sql_moved_to_another_day_is_named(world: World) -> None:
     switch_on(world, "500", "800")
-    assert confirm(world, world.with_deal()) == ""
+    assert confirm(world, world.with_deal(amount="140.01")) == ""
     with closing(psycopg2.connect(past_all_rules(world.deps.settings.database_url))) as owner, owner:
         owner.cursor().execute("UPDATE line_payments SET paid_at = paid_at - interval '1 day'")
     assert {

@@ -97,7 +97,7 @@ NEVER_CHANGED = {
         "merchants": {"id", "owner_id", "created_at"},
         "logos": {"digest", "content_type", "content", "created_at", "kept_for"},
         "categories": {"code"},
-        "api_keys": {"id", "merchant_id", "name", "hint", "key_hash", "created_at"},
+        "api_keys": {"id", "merchant_id", "name", "hint", "key_hash", "scopes", "created_at", "seal"},
         "lookup_key": {"id", "created_at"},
         "approvals": set(TERMS),
     },
