@@ -89,7 +89,7 @@ class NewCorrectionPage(AgreedPage):
         if not becomes:
             await self.deps.corrections.MakeCorrection(request)
             return
-        await used(self.deps.bank, typed, "correction", lambda: self.deps.corrections.MakeCorrection(request))
+        await used(self.deps, typed, "correction", lambda: self.deps.corrections.MakeCorrection(request))
         await take_line(self.deps.bank, typed, becomes)
 
     async def preview(self, req: Request, resp: falcon.asgi.Response, typed: Mapping[str, str]) -> None:

@@ -67,7 +67,7 @@ class ReturnPage(Page):
         becomes = f"Returned as money of order {invoice.external_id}"
         try:
             call = self.deps.refunds.RequestRefund
-            made = (await used(self.deps.bank, typed, "refund", lambda: call(request))).refund
+            made = (await used(self.deps, typed, "refund", lambda: call(request))).refund
         except Refused as refused:
             if refused.reason not in MENDABLE:
                 raise

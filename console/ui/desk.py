@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from console.calls import or_none
 from console.words.bank import PaidBy
@@ -53,9 +53,12 @@ async def lines_that_wait(bank: BankServiceAsyncStub, deal_id: str) -> Sequence[
     return found.lines if found else ()
 
 
-async def used(
-    bank: BankServiceAsyncStub, typed: Mapping[str, str], kind: str, make: Callable[[], Awaitable[T]]
-) -> T:
+class HasBank(Protocol):
+    @property
+    def bank(self) -> BankServiceAsyncStub: ...
+
+
+async def used(deps: HasBank, typed: Mapping[str, str], kind: str, make: Callable[[], Awaitable[T]]) -> T:
     """Makes the correction or refund, and keeps the rest of the bank line that filled in its form for it before: it
     pays nothing else then. A refusal frees the line. While a second person has to approve it, or the answer is missing,
     the line stays kept; the same form goes on with it. Raises BANK_LINE_CONFLICT, STEP_UP_REQUIRED.
@@ -64,7 +67,7 @@ async def used(
         return await make()
     use = f"{kind}:{typed['request_key']}"
     request = bank_pb2.UseLineRequest(line_id=typed["line"], left=f"{_left(typed):f}", used_for=use)
-    claim = await bank.UseLine(request)
+    claim = await deps.bank.UseLine(request)
     try:
         return await make()
     except Refused as refused:
@@ -72,7 +75,7 @@ async def used(
             end = bank_pb2.ReleaseLineRequest(line_id=typed["line"])
             if claim.HasField("claimed_at"):
                 end.claimed_at.CopyFrom(claim.claimed_at)
-            await or_none(bank.ReleaseLine(end))
+            await or_none(deps.bank.ReleaseLine(end))
         raise
 
 
