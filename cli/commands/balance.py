@@ -26,7 +26,7 @@ TRANSFERS: Final = Table(
     " | after.available: available_after | after.reserved: reserved_after | after.owed: owed_after",
 )
 LESS: Final = "credited, less what went back"
-"""Of the balance, as the desk says it: reports count what was credited."""
+"""The name of `credited` for people. Reports count what was credited, and leave out what went back."""
 OF: Final = ("invoice_id", "withdraw_uuid", "correction_id", "refund_id")
 SUMS: Final = Table(columns="kind | count | amount", empty="No transfers")
 CREDITS: Final = Table(columns="invoice_id | paid_at | credited_at | amount", empty="")

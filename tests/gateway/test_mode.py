@@ -116,7 +116,7 @@ def test_a_customer_id_gets_the_refusal_that_it_asks_for(shop: Shop, customer_id
 
 
 def pressed(stack: Stack, invoice_id: str, words: str) -> str:
-    """What the page shows after its button is pressed, in a browser without scripts."""
+    """Presses the button without scripts and returns the page that follows."""
     page = f"{stack.url}/pay/{invoice_id}"
     html = requests.get(page, timeout=HTTP_SECONDS).text
     (form,) = re.findall(
