@@ -219,6 +219,8 @@ def test_each_wrong_field_of_a_profile_is_named(bank: Deps) -> None:
     for profile in ("", "{", "[]", '{"columns": 3}', '{"columns": {"day": {}}}', "x" * 4001):
         refused = refusal(profiles.save_csv_profile, bank, name="wrong", profile=profile)
         assert refused.metadata["field"].startswith("profile")
+    misspelt = json.dumps({**BANKS["a French bank"][2], "decimal": "."})
+    assert refusal(profiles.checked, misspelt).metadata["field"] == "profile.decimal"
     for name in ("", "a b", "x" * 65):
         assert refusal(saved, bank, name).metadata["field"] == "name"
     assert "wrong" not in names(bank)

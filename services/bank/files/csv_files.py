@@ -9,9 +9,9 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from io import StringIO
 from itertools import islice, pairwise
-from typing import Final, TypeVar
+from typing import ClassVar, Final, TypeVar
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from kit.base.account_forms import account_key
 from services.bank.domain.lines import Direction, Line, Statement, Status
@@ -84,6 +84,8 @@ class Profile:
     in `direction`; or it stands in `debit` or `credit`. `statuses` has the words in `status`; None leaves a row out. A
     currency and an account without a column are those given here. `balance` is the account's after each row.
     """
+
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
 
     columns: Mapping[str, str | int]
     delimiter: str = ";"
